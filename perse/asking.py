@@ -1,0 +1,76 @@
+"""One text for one reader at a keyboard: read or prompt for reviews, show a judgement."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+from rich.console import Console
+from rich.panel import Panel
+from rich.prompt import IntPrompt, Prompt
+from rich.table import Table
+from rich.text import Text
+
+from perse.data.sources.lines import read_json_lines
+from perse.errors import BadInput
+from perse.judgement import Judgement, Status
+from perse.records import ProfileReview, explain
+
+
+def read_reviews(path: Path) -> list[ProfileReview]:
+    """Past reviews from JSON lines.
+
+    Raises:
+        BadInput: file, line and field of the first problem.
+    """
+    reviews = []
+    for line, fields in read_json_lines(path):
+        try:
+            reviews.append(ProfileReview.model_validate(fields))
+        except ValidationError as error:
+            raise BadInput(f"{path}, line {line}: {explain(error)}") from None
+    return reviews
+
+
+def read_text(given: str) -> str:
+    """The text itself, or with @FILE the file's."""
+    if not given.startswith("@"):
+        return given
+    path = Path(given[1:])
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not UTF-8 text; convert it first") from None
+
+
+def prompt_for_reviews(console: Console) -> list[ProfileReview]:
+    """Ask for reviews until an empty text."""
+    console.print("A few texts that this reader has reviewed, one at a time; an empty text ends the list.")
+    reviews: list[ProfileReview] = []
+    while text := Prompt.ask(f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False).strip():
+        review = Prompt.ask("  their review", console=console).strip()
+        score = IntPrompt.ask("  their score", console=console, choices=[str(n) for n in range(1, 11)], show_choices=False)
+        reviews.append(ProfileReview(text=text, review=review, score=score))
+    return reviews
+
+
+def prompt_for_text(console: Console) -> str:
+    """Ask for the text to judge."""
+    return Prompt.ask("[bold]the new text[/bold]", console=console)
+
+
+def show_judgement(console: Console, judgement: Judgement) -> None:
+    """The review, the score, and the distribution as bars. What the model wrote is shown as plain text."""
+    if judgement.text:
+        console.print(Panel(Text(judgement.text), title="this reader's review, as predicted", title_align="left", width=min(100, console.width)))
+    if judgement.status is not Status.OK:
+        console.print(f"no score ({judgement.status}): {judgement.error}", markup=False)
+        return
+    expected = f"   expected {judgement.expected:.1f}" if judgement.expected is not None else ""
+    console.print(f"score [bold]{judgement.label}[/bold] of 10{expected}   (profile of {judgement.k_effective} reviews)")
+    table = Table.grid(padding=(0, 1))
+    for label, p in (judgement.distribution or {}).items():
+        table.add_row(Text(label, justify="right"), f"{p:5.2f}", "#" * round(40 * p))
+    console.print(table)

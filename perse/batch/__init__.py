@@ -1,0 +1,1 @@
+"""Offline scoring of many examples."""

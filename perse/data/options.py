@@ -1,0 +1,142 @@
+"""The settings of a build: small, typed, and refused in plain words before any file is read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, get_args
+
+from perse.data.profiles import Profiles
+from perse.data.splits import SplitBy
+from perse.errors import BadInput
+
+_NOT_IN_MANIFEST = frozenset({"reviews", "pairs", "items", "out", "overwrite", "salt"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions:
+    """What both kinds of data set have in common. Raises BadInput for settings that make no sense."""
+
+    out: Path
+    """The folder to write."""
+    items: Path | None = None
+    """Table of texts by item id; None if the rows carry the texts themselves."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our field -> the user's column (`perse.data.sources.columns`)."""
+    k: int
+    """How many reviews (comparisons) a profile holds."""
+    profiles: Profiles = "per_example"
+    """Draw a profile for each query (the paper), or one for each reviewer."""
+    max_queries: int | None = 10
+    """At most so many examples per reviewer (pairs: and aspect); None for all."""
+    split: SplitBy
+    """What training and validation do not share: reviewers, or reviewers and items (pairs)."""
+    valid: float = 0.1
+    """Share of the reviewers that is for validation."""
+    folds: int | None = None
+    """Cross-fitting: every reviewer in one of so many folds, instead of a split."""
+    max_reviewers: int | None = None
+    """At most so many reviewers, drawn by the seed; for quick tries."""
+    seed: int = 0
+    """Seeds every random choice."""
+    drop_bad: bool = False
+    """Leave out and count bad rows instead of stopping at the first."""
+    keep_names: bool = False
+    """Keep reviewer names as they are instead of pseudonyms."""
+    salt: str | None = None
+    """Secret of the pseudonyms (`perse.data.pseudonyms`); None derives it from the seed."""
+    overwrite: bool = False
+    """Replace `out` if it is a perse data folder."""
+
+    @property
+    def least(self) -> tuple[str, int]:
+        """(option, value) of how many reviews or comparisons a reviewer must have."""
+        raise NotImplementedError
+
+    def __post_init__(self) -> None:
+        name, least = self.least
+        wrong = {
+            f"k is {self.k}, expected 0 or more": self.k < 0,
+            f"{name} is {least}, expected more than k = {self.k}, since a query stands beside its profile": least <= self.k,
+            f"valid is {self.valid:g}, expected a share between 0 and 1, such as 0.1": not 0 < self.valid < 1,
+            f"folds is {self.folds}, expected 2 or more": self.folds is not None and self.folds < 2,
+            f"max_queries is {self.max_queries}, expected 1 or more": self.max_queries is not None and self.max_queries < 1,
+            f"max_reviewers is {self.max_reviewers}, expected 2 or more": self.max_reviewers is not None
+            and self.max_reviewers < 2,
+            f"profiles is '{self.profiles}', expected {_either(Profiles)}": self.profiles not in get_args(Profiles),
+            f"split is '{self.split}', expected {_either(SplitBy)}": self.split not in get_args(SplitBy),
+            "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": self.keep_names
+            and self.salt is not None,
+            **self._also_wrong(),
+        }
+        if problems := [message for message, holds in wrong.items() if holds]:
+            raise BadInput("; ".join(problems))
+
+    def _also_wrong(self) -> dict[str, bool]:
+        return {}
+
+    def for_manifest(self) -> dict[str, Any]:
+        """All settings but paths and the salt; of the salt only whether it was given."""
+        kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IN_MANIFEST}
+        salt = None if self.keep_names else "from seed" if self.salt is None else "given"
+        return kept | {"columns": dict(self.columns), "salt": salt}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointwiseOptions(BuildOptions):
+    """Settings of `build_pointwise`; the defaults are Per-MPST's (PerSE, section 4.1)."""
+
+    reviews: Path
+    """Table of reviews."""
+    k: int = 3
+    split: SplitBy = "reviewer"
+    scale: tuple[float, float] = (1, 10)
+    """Lowest and highest score of the raw data; scores are rescaled to 1-10."""
+    min_reviews: int = 6
+    """Reviewers with fewer reviews are left out."""
+    min_review_chars: int = 0
+    """Reviews with fewer characters are left out."""
+    valid_items: float = 0.3
+    """`reviewer_item`: share of the items that is for validation (why: `perse.data.splits`)."""
+
+    @property
+    def least(self) -> tuple[str, int]:
+        return "min_reviews", self.min_reviews
+
+    def _also_wrong(self) -> dict[str, bool]:
+        low, high = self.scale
+        both = self.folds is not None and self.split == "reviewer_item"
+        return {
+            f"scale is {low:g}-{high:g}, expected the lowest score before the highest": not -math.inf < low < high < math.inf,
+            f"min_review_chars is {self.min_review_chars}, expected 0 or more": self.min_review_chars < 0,
+            f"valid_items is {self.valid_items:g}, expected a share between 0 and 1, such as 0.3": not 0 < self.valid_items < 1,
+            "folds split by reviewer; with split reviewer_item a fold's reviewers would take nearly every item from training: "
+            "give split reviewer, or no folds": both,
+        }
+
+    def for_manifest(self) -> dict[str, Any]:
+        kept = super().for_manifest() | {"scale": [float(bound) for bound in self.scale]}
+        # Said only where it has an effect.
+        return kept if self.split == "reviewer_item" else {name: kept[name] for name in kept if name != "valid_items"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairwiseOptions(BuildOptions):
+    """Settings of `build_pairwise`; the defaults are Per-DOC's (PerSE, section 4.1)."""
+
+    pairs: Path
+    """Table of judgements: annotator, aspect, two texts, preference."""
+    k: int = 1
+    split: SplitBy = "reviewer_item"
+    min_comparisons: int = 2
+    """Annotators with fewer comparisons are left out."""
+
+    @property
+    def least(self) -> tuple[str, int]:
+        return "min_comparisons", self.min_comparisons
+
+
+def _either(choices: Any) -> str:
+    return " or ".join(get_args(choices))

@@ -1,0 +1,72 @@
+"""Reviewer names -> stable pseudonyms: "r" and 12 hex digits, a keyed hash of the name.
+
+What this protects: who reads the folder, its exports or a prompt, and the model that is trained on them, see no names. What it
+does not: whoever knows the salt can compute anybody's pseudonym from the name. That is wanted, since it is how a person's
+rows are found when they ask to be forgotten, but it means that a list of likely names can be tried, too. The default salt is
+derived from the seed, which the manifest tells: it keeps names out of sight, no more. Give a salt of your own, and keep it
+apart from the folder, where the folder leaves your hands; it is never written into it. Review texts are not changed: a person
+may still be known by what they wrote.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+
+from perse.errors import BadInput
+from perse.records import Comparison, Review
+
+
+def salt_from_seed(seed: int) -> str:
+    """The salt of builds that name none: no secret, but different from data set to data set."""
+    return f"perse seed {seed}"
+
+
+def pseudonym(name: str, *, salt: str) -> str:
+    """The pseudonym of a reviewer of this name; the same name and salt give the same one everywhere."""
+    # blake2b keys have at most 64 bytes, salts may have more.
+    key = blake2b(salt.encode(), digest_size=32).digest()
+    return "r" + blake2b(name.encode(), key=key, digest_size=6).hexdigest()
+
+
+def pseudonyms(names: Iterable[str], *, salt: str) -> dict[str, str]:
+    """name -> pseudonym for all names.
+
+    Raises:
+        BadInput: two names have one pseudonym (about one chance in 560 million for a thousand names); they would become one
+            reviewer.
+    """
+    names_of: dict[str, str] = {}
+    for name in names:
+        hidden = pseudonym(name, salt=salt)
+        if names_of.setdefault(hidden, name) != name:
+            raise BadInput(f"reviewers '{names_of[hidden]}' and '{name}' get one pseudonym, {hidden}; give another --salt")
+    return {name: hidden for hidden, name in names_of.items()}
+
+
+def hide_reviewers(reviews: Sequence[Review], *, salt: str) -> list[Review]:
+    """The reviews under pseudonyms; review ids, which begin with the name, change with it. Raises as `pseudonyms`."""
+    names = pseudonyms((review.reviewer_id for review in reviews), salt=salt)
+    return [
+        review.model_copy(
+            update={
+                "reviewer_id": names[review.reviewer_id],
+                "review_id": names[review.reviewer_id] + review.review_id[len(review.reviewer_id) :],
+            }
+        )
+        for review in reviews
+    ]
+
+
+def hide_annotators(comparisons: Sequence[Comparison], *, salt: str) -> list[Comparison]:
+    """`hide_reviewers` for comparisons."""
+    names = pseudonyms((comparison.reviewer_id for comparison in comparisons), salt=salt)
+    return [
+        comparison.model_copy(
+            update={
+                "reviewer_id": names[comparison.reviewer_id],
+                "comparison_id": names[comparison.reviewer_id] + comparison.comparison_id[len(comparison.reviewer_id) :],
+            }
+        )
+        for comparison in comparisons
+    ]

@@ -1,0 +1,150 @@
+"""What a build made, in numbers: the table that PerSE prints as Table 1, and what was left out and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+from rich.table import Table
+
+from perse.data.folder import Kind
+from perse.data.profiles import ExampleRow
+from perse.records import Comparison, Review
+
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+
+_SCORES = tuple(str(score) for score in range(1, 11))
+
+
+class Part(BaseModel):
+    """One side of a split, or one fold."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    reviewers: int
+    examples: int
+    texts: int
+    """Distinct texts in queries and profiles."""
+    words: float
+    """Average number of words of profile and query, the instruction not counted."""
+    answers: dict[str, dict[str, int]]
+    """Pointwise: {"score": {"1": n, ...}}; pairwise: {aspect: {"A": n, "B": n}}. Of the queries."""
+    train_examples: int | None = None
+    """Folds: how many examples are for training when this fold validates."""
+
+
+class Summary(BaseModel):
+    """What a build made. As JSON this is what `--json` prints."""
+
+    model_config = ConfigDict(frozen=True)
+
+    out: Path
+    kind: Kind
+    k: int
+    digest: str
+    reviewers: int
+    records: int
+    parts: tuple[Part, ...]
+    dropped: dict[str, dict[str, int]]
+    """unit (rows, reviews or comparisons, reviewers, examples) -> reason -> how many."""
+    notes: tuple[str, ...]
+    """What a person should know before using the data."""
+
+
+def describe(
+    name: str,
+    rows: Sequence[ExampleRow],
+    *,
+    reviews: Mapping[str, Review],
+    comparisons: Mapping[str, Comparison],
+    train_examples: int | None = None,
+) -> Part:
+    """The numbers of the examples `rows`; one of `reviews` and `comparisons` holds their records."""
+    lengths: dict[str, int] = {}
+    texts: set[str] = set()
+    answers: dict[str, Counter[str]] = {}
+    total = 0
+    for row in rows:
+        for place, one in enumerate((row.query_id, *row.profile_ids)):
+            shown = _texts(reviews.get(one), comparisons.get(one), in_profile=place > 0)
+            total += sum(_words(text, lengths) for text in shown)
+            texts.update(shown[:1] if one in reviews else shown[:2])
+        if row.aspect is None:
+            answers.setdefault("score", Counter())[str(reviews[row.query_id].score)] += 1
+        else:
+            answers.setdefault(row.aspect, Counter())[comparisons[row.query_id].preference[row.aspect]] += 1
+    return Part(
+        name=name,
+        reviewers=len({row.reviewer_id for row in rows}),
+        examples=len(rows),
+        texts=len(texts),
+        words=total / len(rows) if rows else 0.0,
+        answers={of: _ordered(counts) for of, counts in sorted(answers.items())},
+        train_examples=train_examples,
+    )
+
+
+def summary_table(summary: Summary) -> Table:
+    """PerSE's Table 1 for this data set."""
+    pointwise = summary.kind == "pointwise"
+    title = f"{summary.out.name}: {summary.kind}, k = {summary.k}"
+    caption = "Texts: how many distinct ones. Words: of profile and query, on average."
+    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("", no_wrap=True)
+    for name in ("Reviewers", "Examples", "Texts", "Words"):
+        table.add_column(name, justify="right", no_wrap=True)
+    folds = any(part.train_examples is not None for part in summary.parts)
+    if folds:
+        table.add_column("To train on", justify="right", no_wrap=True)
+    table.add_column("Scores 1 to 10" if pointwise else "Answers", no_wrap=True)
+    for part in summary.parts:
+        counts = [f"{part.reviewers:,}", f"{part.examples:,}", f"{part.texts:,}", f"{part.words:.0f}"]
+        if folds:
+            counts.append(f"{part.train_examples:,}")
+        table.add_row(part.name, *counts, _bars(part.answers["score"]) if pointwise else _shares(part.answers))
+    return table
+
+
+def dropped_lines(summary: Summary) -> list[str]:
+    """What was left out, a line for each unit, commonest reason first."""
+    lines = []
+    for unit, reasons in summary.dropped.items():
+        ranked = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+        lines.append(f"left out, {unit}: " + "; ".join(f"{count:,} {reason}" for reason, count in ranked))
+    return lines
+
+
+def _texts(review: Review | None, comparison: Comparison | None, *, in_profile: bool) -> tuple[str, ...]:
+    """What of a record a prompt shows; the reviewed text, or the two texts, first."""
+    if review is not None:
+        return (review.text, review.review) if in_profile else (review.text,)
+    assert comparison is not None
+    return (comparison.text_a, comparison.text_b, comparison.premise or "")
+
+
+def _words(text: str, lengths: dict[str, int]) -> int:
+    if text not in lengths:
+        lengths[text] = len(text.split())
+    return lengths[text]
+
+
+def _ordered(counts: Counter[str]) -> dict[str, int]:
+    labels: Iterable[str] = ("A", "B") if counts.keys() <= {"A", "B"} else _SCORES
+    return {label: counts[label] for label in labels}
+
+
+def _bars(counts: Mapping[str, int]) -> str:
+    """A bar for each score, the commonest at full height; a score that occurs is never shown as absent."""
+    most = max(counts.values())
+    return "".join(_BLOCKS[max(count > 0, round(8 * count / most))] for count in counts.values())
+
+
+def _shares(answers: Mapping[str, Mapping[str, int]]) -> str:
+    return "\n".join(f"{aspect}: {sum(counts.values()):,} ({_percent(counts)} A)" for aspect, counts in answers.items())
+
+
+def _percent(counts: Mapping[str, int]) -> str:
+    return f"{100 * counts['A'] / sum(counts.values()):.0f}%"

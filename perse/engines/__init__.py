@@ -1,0 +1,1 @@
+"""Who computes: token ids in, text ids and exact label probabilities out."""

@@ -1,0 +1,25 @@
+"""What perse raises when a person can do something about it.
+
+Every message says what was found, what was expected and the remedy, in one sentence (DESIGN.md, promise 8). The command
+line prints the message alone and exits with 2; anything else that escapes is a bug in perse and keeps its traceback.
+"""
+
+
+class PerseError(Exception):
+    """Base of all errors that name their remedy."""
+
+
+class BadInput(PerseError):
+    """A file, a row, an option or a configuration key that cannot be used as it is."""
+
+
+class ModelNotFound(PerseError):
+    """A model that is nowhere to be had; the message lists what was tried."""
+
+
+class TooLong(PerseError):
+    """A prompt that does not fit the context even with an empty profile."""
+
+
+class RunMismatch(PerseError):
+    """A run folder that was begun with other settings than those asked for now."""

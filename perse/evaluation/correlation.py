@@ -1,0 +1,115 @@
+"""Agreement of predicted with true scores: pooled over all items, and within each reviewer.
+
+A pooled coefficient rewards knowing only how lenient a reviewer is; the within-reviewer one asks whether the judge orders
+one reader's texts as that reader does. What cannot be computed is None: never 0, never NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+FloatArray = npt.NDArray[np.float64]
+BoolArray = npt.NDArray[np.bool_]
+IntArray = npt.NDArray[np.int64]
+Coefficient = Callable[[FloatArray, FloatArray], float | None]
+
+
+class Convention(StrEnum):
+    """What a reviewer without a coefficient (constant gold or prediction, or fewer than 2 items) does to the mean."""
+
+    SKIP_CONSTANT = "skip_constant"
+    """Is left out of the mean, and counted."""
+    CONSTANT_AS_ZERO = "constant_as_zero"
+    """Enters the mean as 0: a judge that gives a reader one score for everything has not ordered their texts."""
+
+
+def pearson(gold: FloatArray, predicted: FloatArray) -> float | None:
+    """Sum of products of deviations over the root of the product of their sums of squares; None if either is constant."""
+    if _is_undefined(gold, predicted):
+        return None
+    gold_deviation, predicted_deviation = gold - gold.mean(), predicted - predicted.mean()
+    # Normalised one by one: the product of two tiny sums of squares could underflow.
+    lengths = float(np.linalg.norm(gold_deviation)), float(np.linalg.norm(predicted_deviation))
+    if min(lengths) == 0:  # values that differ by less than their mean can express
+        return None
+    return float(np.clip(gold_deviation / lengths[0] @ (predicted_deviation / lengths[1]), -1, 1))
+
+
+def spearman(gold: FloatArray, predicted: FloatArray) -> float | None:
+    """Pearson correlation of the ranks, ties sharing their mean rank; None if either is constant."""
+    if _is_undefined(gold, predicted):
+        return None
+    return pearson(stats.rankdata(gold), stats.rankdata(predicted))
+
+
+def kendall(gold: FloatArray, predicted: FloatArray) -> float | None:
+    """Tau-b: (concordant - discordant) / sqrt(pairs not tied in gold * pairs not tied in predicted); None if constant."""
+    if _is_undefined(gold, predicted):
+        return None
+    return float(stats.kendalltau(gold, predicted, variant="b").statistic)
+
+
+COEFFICIENTS: Mapping[str, Coefficient] = MappingProxyType({"pearson": pearson, "spearman": spearman, "kendall": kendall})
+
+
+def mean_absolute_error(gold: FloatArray, predicted: FloatArray) -> float | None:
+    """Mean of |gold - predicted|; None without items."""
+    return float(np.abs(gold - predicted).mean()) if len(gold) else None
+
+
+@dataclass(frozen=True)
+class WithinReviewer:
+    """One coefficient per reviewer, in the order of `reviewers`; NaN where it is undefined."""
+
+    reviewers: IntArray
+    values: FloatArray
+
+    @property
+    def used(self) -> int:
+        """Reviewers that have a coefficient."""
+        return int(np.isfinite(self.values).sum())
+
+    @property
+    def skipped(self) -> int:
+        """Reviewers without: constant gold or prediction, or fewer than 2 items."""
+        return len(self.values) - self.used
+
+    def mean(self, convention: Convention) -> float | None:
+        """The macro mean; None if no reviewer enters it."""
+        if convention is Convention.SKIP_CONSTANT:
+            return float(np.nanmean(self.values)) if self.used else None
+        return float(np.nan_to_num(self.values).mean()) if len(self.values) else None
+
+
+def within_reviewers(
+    coefficient: Coefficient, gold: FloatArray, *, predicted: FloatArray, reviewer: IntArray
+) -> WithinReviewer:
+    """`coefficient` of the items of each reviewer apart.
+
+    Args:
+        coefficient: one of `COEFFICIENTS`.
+        gold, predicted: scores, one an item.
+        reviewer: whose item it is, as an integer.
+    """
+    if not len(gold) == len(predicted) == len(reviewer):
+        raise ValueError(f"{len(gold)} gold scores, {len(predicted)} predictions, {len(reviewer)} reviewers: must be as many")
+    if not len(reviewer):
+        return WithinReviewer(np.empty(0, dtype=np.int64), np.empty(0))
+    order = np.argsort(reviewer, kind="stable")
+    reviewers, starts = np.unique(reviewer[order], return_index=True)
+    parts = np.split(order, starts[1:])
+    found = (coefficient(gold[part], predicted[part]) for part in parts)
+    return WithinReviewer(reviewers, np.array([np.nan if value is None else value for value in found]))
+
+
+def _is_undefined(gold: FloatArray, predicted: FloatArray) -> bool:
+    if len(gold) != len(predicted):
+        raise ValueError(f"{len(gold)} gold scores and {len(predicted)} predictions: must be as many")
+    return len(gold) < 2 or bool((gold == gold[0]).all()) or bool((predicted == predicted[0]).all())

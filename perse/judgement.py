@@ -1,0 +1,88 @@
+"""Judgement: one answer of a judge and its status. Failures are data, never exceptions (DESIGN.md, promise 3)."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from perse.errors import BadInput
+from perse.records import explain
+
+
+class Status(StrEnum):
+    """What became of one question put to a judge."""
+
+    OK = "ok"
+    UNPARSED = "unparsed"
+    TOO_LONG = "too_long"
+    REFUSED = "refused"
+    ENGINE_ERROR = "engine_error"
+
+
+class Tokens(BaseModel):
+    """What one answer cost: prompt tokens, how many of them came from a cache, and tokens written."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    prompt: int = Field(ge=0)
+    cached: int = Field(ge=0)
+    generated: int = Field(ge=0)
+
+
+class Judgement(BaseModel):
+    """One answer of a judge. Floats are finite: a NaN or an infinity is refused here, so that the JSON is plain."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    id: str
+    """The example's id."""
+    question: str
+    status: Status
+    label: str | None = None
+    """The answer; None when the status is not ok."""
+    expected: float | None = None
+    """Sum of label times probability."""
+    distribution: dict[str, float] | None = None
+    """Exact probability of each label, renormalised over the labels (sums to 1); None where the engine cannot tell."""
+    mass: float | None = None
+    """Probability that the model gave to any label before renormalising."""
+    text: str = ""
+    """What the model wrote (the review)."""
+    mean_logprob: float | None = None
+    order_gap: float | None = None
+    """Pairs: |P(A) asked as given - P(A) asked swapped|."""
+    k_effective: int = Field(ge=0)
+    """Profile reviews that fitted the prompt."""
+    finish_reason: str | None = None
+    """"stop", "length" or None."""
+    tokens: Tokens
+    model: str
+    adapter: str | None = None
+    error: str | None = None
+
+    @model_validator(mode="after")
+    def _label_only_when_ok(self) -> Self:
+        if self.status is not Status.OK and self.label is not None:
+            raise ValueError(f"status {self.status} has label {self.label!r}; only an ok answer has a label")
+        return self
+
+
+def judgement_line(judgement: Judgement) -> str:
+    """The judgement as one line of JSON, with its line end; keys in a fixed order."""
+    return judgement.model_dump_json() + "\n"
+
+
+def parse_judgement(fields: object, where: str) -> Judgement:
+    """One JSON object as a judgement; `where` (file and line) begins the message if it is none.
+
+    Raises:
+        BadInput: a field is missing, unknown or of the wrong kind; the message names the first.
+    """
+    if not isinstance(fields, dict):
+        raise BadInput(f"{where}: expected a JSON object, found {type(fields).__name__}")
+    try:
+        return Judgement.model_validate(fields)
+    except ValidationError as error:
+        raise BadInput(f"{where}: judgement, {explain(error)}") from None

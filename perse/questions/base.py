@@ -1,0 +1,62 @@
+"""What a question is: which segments to show, how an answer is laid out, and which labels end it.
+
+An answer is written the same way in training and in judging: optionally one free line (`[Review] ...`), then a line made
+of `label_stem` and a label. So the trainer's completion and the judge's exact reading come from one definition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from perse.records import Example
+from perse.scale import Scale
+
+
+@dataclass(frozen=True)
+class Ask:
+    """The text of one prompt, cut at newlines into the segments of DESIGN.md, section 3. All but the last end in a newline."""
+
+    instruction: str
+    profile: tuple[str, ...]
+    query: str
+    ask: str
+
+
+@dataclass(frozen=True)
+class AnswerLayout:
+    """`free_stem` starts a line the model writes by itself (None: no such line); `label_stem` starts the line of the label."""
+
+    free_stem: str | None
+    label_stem: str
+
+    def completion(self, label: str, free: str | None = None) -> tuple[str, ...]:
+        """The lines of a whole answer; all but the last end in a newline."""
+        last = self.label_stem + label
+        return (last,) if self.free_stem is None else (f"{self.free_stem} {free}\n", last)
+
+
+class Question(Protocol):
+    """A kind of judgement. Implementations hold no state; texts they receive are already neutralised."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def scale(self) -> Scale: ...
+    @property
+    def layout(self) -> AnswerLayout: ...
+    @property
+    def example_type(self) -> type: ...
+
+    def asks(self, example: Any, profile: Sequence[Any]) -> tuple[Ask, ...]:
+        """The prompts whose label distributions are averaged, each with `profile` in place of the example's own."""
+
+    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+        """The distributions of `asks`, brought to the order of `scale.labels`."""
+
+    def answer(self, example: Any) -> tuple[str, str | None]:
+        """Label and free text of the reviewer's true answer, of an example that has a reference."""
+
+    def clean(self, example: Any, clean: Any) -> Example:
+        """The example with every text that came from a file passed through `clean(text, lines=...)`."""

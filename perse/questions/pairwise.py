@@ -1,0 +1,57 @@
+"""Which of two texts would this reader prefer, on one aspect? Asked in both orders, probabilities averaged.
+
+The aspect-enhanced evaluation of PerSE, section 3. Judges lean towards the first text (PerSE, table 6), so the query is
+asked as given and with its texts swapped; half the difference would be hidden by asking once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from perse.prompts import macros
+from perse.questions.base import AnswerLayout, Ask
+from perse.records import PairwiseExample, ProfileComparison
+from perse.scale import CHOICES, Scale
+
+
+class Pairwise:
+    """A or B for one aspect."""
+
+    name = "pairwise"
+    scale: Scale = CHOICES
+    layout = AnswerLayout(free_stem=None, label_stem="Plot ")
+    example_type: type = PairwiseExample
+
+    def asks(self, example: PairwiseExample, profile: Sequence[ProfileComparison]) -> tuple[Ask, ...]:
+        wording = macros("pairwise.jinja")
+        shown = tuple(
+            wording.profile(n, past.text_a, past.text_b, past.premise, sorted(past.preference.items()))
+            for n, past in enumerate(profile, start=1)
+        )
+        query = example.query
+        instruction, ask = wording.instruction(), wording.ask(example.aspect)
+        return (
+            Ask(instruction, shown, wording.query(query.text_a, query.text_b, query.premise), ask),
+            Ask(instruction, shown, wording.query(query.text_b, query.text_a, query.premise), ask),
+        )
+
+    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+        as_given, swapped = probabilities
+        return as_given, (swapped[1], swapped[0])
+
+    def answer(self, example: PairwiseExample) -> tuple[str, str | None]:
+        assert example.reference is not None
+        return example.reference.preference, None
+
+    def clean(self, example: PairwiseExample, clean: Any) -> PairwiseExample:
+        def texts(pair: Any) -> dict[str, str | None]:
+            premise = pair.premise and clean(pair.premise)
+            return {"text_a": clean(pair.text_a, lines=True), "text_b": clean(pair.text_b, lines=True), "premise": premise}
+
+        profile = tuple(
+            past.model_copy(update=texts(past) | {"preference": {clean(aspect): choice for aspect, choice in past.preference.items()}})
+            for past in example.profile
+        )
+        query = example.query.model_copy(update=texts(example.query))
+        return example.model_copy(update={"aspect": clean(example.aspect), "profile": profile, "query": query})

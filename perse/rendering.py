@@ -1,0 +1,270 @@
+"""Example -> segments of token ids: the ONE renderer, used by training, scoring and serving alike (DESIGN.md, promise 1).
+
+Segments are tokenized on their own and concatenated as ids, so equal segments are equal ids whatever follows them, and
+the ids trained on are the ids served. This equals tokenizing the whole text because cuts are at a newline that is followed
+by no space, or directly after the template's last word before the answer; tests prove it for ChatML and LLaMA-2.
+
+Whole reviews leave the profile, oldest first, until the prompt fits; query, answer and end-of-turn are never cut.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from perse.errors import BadInput, TooLong
+from perse.prompts import source
+from perse.questions import Question
+from perse.questions.base import Ask
+from perse.records import Example
+from perse.scale import Scale
+
+MAX_WORDS = 2500
+"""Longest prompt in words (PerSE, section 4.1)."""
+
+ANSWER_TOKENS = 600
+"""Room kept for the answer (PerSE, section 4.2: maximum generation length)."""
+
+Ids = tuple[int, ...]
+
+_DELIMITERS = re.compile(
+    r"\[(?=/?(?:new plot|new pair|plot|pair|review|score|answer|premise|aspect|inst|interestingness|adaptability"
+    r"|surprise|character development|ending)\b)",
+    re.IGNORECASE,
+)
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028\u2029\ufeff]")
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A piece of a prompt with its ids; examples that begin with equal segments share the work on them."""
+
+    name: str
+    ids: Ids
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """One prompt: its segments, how many profile entries were kept, and its length in words."""
+
+    segments: tuple[Segment, ...]
+    k_effective: int
+    words: int
+
+    @property
+    def ids(self) -> Ids:
+        return tuple(token for segment in self.segments for token in segment.ids)
+
+
+@dataclass(frozen=True)
+class LabelSupport:
+    """The token ids of every label of a scale after `stem`.
+
+    `stem` is what all label lines begin with; `labels[i]` continues it. A label may extend another ("10" and "1" where a
+    tokenizer splits digits); none equals another.
+    """
+
+    stem: Ids
+    labels: tuple[Ids, ...]
+
+
+@dataclass(frozen=True)
+class ChatFrame:
+    """A chat template rendered once and cut at the two contents: what stands before the user's words, between them and
+    the answer, directly before the answer's first word, and after the answer up to the end-of-turn token."""
+
+    head: str
+    middle: str
+    lead: str
+    tail: str
+
+
+def chat_frame(tokenizer: Any) -> ChatFrame:
+    """The frame of the tokenizer's own chat template; ours for a LLaMA-2 tokenizer without one.
+
+    Raises:
+        BadInput: no template and not LLaMA-2, or a template that does not end the assistant's turn.
+    """
+    template = tokenizer.chat_template
+    if template is None:
+        if (tokenizer.bos_token, tokenizer.eos_token) != ("<s>", "</s>"):
+            raise BadInput(
+                f"the tokenizer {tokenizer.name_or_path} has no chat template; use an instruct (chat) model, or save one as "
+                "chat_template.jinja beside its tokenizer_config.json"
+            )
+        template = source("llama2_chat.jinja")
+    user, assistant = "USERSENTINEL", "ASSISTANTSENTINEL"
+    turns = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
+    text = tokenizer.apply_chat_template(turns, chat_template=template, tokenize=False)
+    head, _, rest = text.partition(user)
+    middle, found, after = rest.partition(assistant)
+    special = [(after.find(token), token) for token in tokenizer.all_special_tokens if token in after]
+    if not found or not special:
+        raise BadInput(
+            f"the chat template of {tokenizer.name_or_path} does not show a user's and an assistant's words followed by an "
+            "end-of-turn token; use a template that does"
+        )
+    at, token = min(special)
+    stripped = middle.rstrip(" ")
+    return ChatFrame(head, stripped, middle[len(stripped) :], after[: at + len(token)])
+
+
+class Renderer:
+    """Renders examples for one tokenizer and context length.
+
+    Args:
+        tokenizer: a Hugging Face tokenizer; its chat template decides the frame.
+        context: tokens that the model can attend to.
+        answer_tokens: room kept for the answer.
+        max_words: longest prompt in words.
+    """
+
+    def __init__(
+        self, tokenizer: Any, context: int, *, answer_tokens: int = ANSWER_TOKENS, max_words: int = MAX_WORDS
+    ) -> None:
+        self.tokenizer = tokenizer
+        self.context = context
+        self.answer_tokens = answer_tokens
+        self.max_words = max_words
+        self.frame = chat_frame(tokenizer)
+        self._markers = _marker_pattern(tokenizer, self.frame)
+        self._newline = self._encode_whole("\n")
+        self.encode = lru_cache(maxsize=4096)(self._encode)
+        self.end_ids = self._end_ids()
+
+    def clean(self, text: str, *, lines: bool = False) -> str:
+        """Untrusted text as it is shown; nothing left of it is shown as "(empty)", so that no segment ends in a blank line."""
+        return self.neutralise(text, lines=lines) or "(empty)"
+
+    def neutralise(self, text: str, *, lines: bool = False) -> str:
+        """Untrusted text made safe: the one place where it is neutralised (promise 9).
+
+        White space is collapsed (line breaks kept when `lines`), control and zero-width characters go, and a space is put
+        after the first character of anything that reads as one of our delimiters or of the tokenizer's markers.
+        """
+        text = _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8"))
+        kept = [" ".join(line.split()) for line in text.splitlines()]
+        text = ("\n" if lines else " ").join(line for line in kept if line)
+        return _DELIMITERS.sub("[ ", self._markers.sub(lambda found: found[0][0] + " " + found[0][1:], text))
+
+    def render(self, question: Question, example: Example, *, completion: Sequence[Ids] = ()) -> tuple[Rendered, ...]:
+        """The prompts of `question.asks`, all with the same number of profile entries.
+
+        Args:
+            completion: ids that will follow, where they are known (training).
+        Raises:
+            TooLong: not even an empty profile fits; the numbers are in the message.
+        """
+        example = question.clean(example, self.clean)
+        room = self.context - max(self.answer_tokens, sum(map(len, completion)))
+        profile = list(example.profile)
+        while True:
+            asks = question.asks(example, profile)
+            rendered = tuple(self._segments(ask) for ask in asks)
+            tokens = max(len(each.ids) for each in rendered)
+            words = max(each.words for each in rendered)
+            if tokens <= room and words <= self.max_words:
+                return rendered
+            if not profile:
+                raise TooLong(
+                    f"example {example.id}: {tokens} tokens and {words} words with an empty profile; the budget is {room} tokens "
+                    f"(context {self.context} less the answer) and {self.max_words} words; shorten the text or use a model with a longer context"
+                )
+            del profile[0]
+
+    def completion(self, question: Question, example: Example) -> tuple[Ids, ...]:
+        """The lines of the reviewer's true answer as ids, the last with the template's end-of-turn."""
+        label, free = question.answer(question.clean(example, self.clean))
+        lines = question.layout.completion(label, free)
+        return tuple(self.encode(text) for text in self._with_frame(lines))
+
+    def free_stem(self, question: Question) -> Ids:
+        """The ids that start the free line of an answer."""
+        assert question.layout.free_stem is not None
+        return self.encode(self.frame.lead + question.layout.free_stem)
+
+    def free_line(self, question: Question, written: str) -> Ids:
+        """A free line the model wrote, as training would have tokenized it, newline included."""
+        return self.encode(f"{self.frame.lead}{question.layout.free_stem} {written}".rstrip() + "\n")
+
+    def label_support(self, question: Question) -> LabelSupport:
+        """Label ids in context: every whole label line is encoded, end-of-turn included, and their common start is the stem."""
+        return self._support(question.layout.free_stem is None, question.layout.label_stem, question.scale)
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Text of generated ids; special tokens left out."""
+        return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    @property
+    def newline_ids(self) -> frozenset[int]:
+        """Every token whose text has a line break: what ends a free line."""
+        return _tokens_with_newline(self.tokenizer)
+
+    def _with_frame(self, lines: Sequence[str]) -> tuple[str, ...]:
+        framed = list(lines)
+        framed[0] = self.frame.lead + framed[0]
+        framed[-1] += self.frame.tail
+        return tuple(framed)
+
+    def _support(self, first_line: bool, stem: str, scale: Scale) -> LabelSupport:
+        lead = self.frame.lead if first_line else ""
+        tail = self.encode_tail()
+        lines = [self.encode(lead + stem + label + self.frame.tail) for label in scale.labels]
+        bare = [line[: len(line) - len(tail)] for line in lines]
+        if any(line[len(line) - len(tail) :] != tail for line in lines):
+            raise BadInput(f"the tokenizer {self.tokenizer.name_or_path} joins a label with the end-of-turn token; such a tokenizer cannot be read exactly")
+        shared = 0
+        while len({line[shared : shared + 1] for line in bare}) == 1:
+            shared += 1
+        return LabelSupport(bare[0][:shared], tuple(line[shared:] for line in bare))
+
+    def encode_tail(self) -> Ids:
+        """The ids that follow a label: the template's end-of-turn."""
+        word = self.encode("x")
+        ids = self.encode("x" + self.frame.tail)
+        return ids[len(word) :]
+
+    def _end_ids(self) -> frozenset[int]:
+        ends = {self.encode_tail()[-1]}
+        if self.tokenizer.eos_token_id is not None:
+            ends.add(self.tokenizer.eos_token_id)
+        return frozenset(ends)
+
+    def _segments(self, ask: Ask) -> Rendered:
+        pieces = [("instruction", self._encode_whole(self.frame.head + ask.instruction))]
+        pieces += [("profile", self.encode(text)) for text in ask.profile]
+        pieces += [("query", self.encode(ask.query)), ("ask", self.encode(ask.ask + self.frame.middle))]
+        words = sum(len(text.split()) for text in (ask.instruction, *ask.profile, ask.query, ask.ask))
+        return Rendered(tuple(Segment(name, ids) for name, ids in pieces), len(ask.profile), words)
+
+    def _encode_whole(self, text: str) -> Ids:
+        return tuple(self.tokenizer.encode(text, add_special_tokens=False))
+
+    def _encode(self, text: str) -> Ids:
+        """`text` as it is tokenized in the middle of a prompt.
+
+        It is encoded behind a newline whose ids are then dropped: SentencePiece would otherwise put a dummy space before
+        the first word of every segment.
+        """
+        ids = self._encode_whole("\n" + text)
+        assert ids[: len(self._newline)] == self._newline, (ids, self._newline)
+        return ids[len(self._newline) :]
+
+
+def _marker_pattern(tokenizer: Any, frame: ChatFrame) -> re.Pattern[str]:
+    """What no text may contain: the tokenizer's special and added tokens and the words that frame the turns."""
+    added = [token.content for token in tokenizer.added_tokens_decoder.values()]
+    framing = re.findall(r"<\|[^|<>]+\|>|<[^<>\s]+>|<<[^<>\s]+>>|\[[^\[\]\s]+\]", frame.head + frame.middle + frame.tail)
+    known = ["[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"]
+    markers = {marker.strip() for marker in (*tokenizer.all_special_tokens, *added, *framing, *known)}
+    longest_first = sorted((marker for marker in markers if len(marker) > 1), key=lambda m: (-len(m), m))
+    return re.compile("|".join(map(re.escape, longest_first)))
+
+
+@lru_cache(maxsize=8)
+def _tokens_with_newline(tokenizer: Any) -> frozenset[int]:
+    texts = tokenizer.batch_decode([[token] for token in range(len(tokenizer))])
+    return frozenset(token for token, text in enumerate(texts) if "\n" in text)

@@ -1,0 +1,182 @@
+"""Append-only, resumable run folders with a manifest.
+
+A run folder holds `manifest.json` (what was asked, of what, with what) and JSON lines that only grow. Lines are flushed to
+disk before the work goes on, a line torn by a kill is cut off at the next start, and the same command continues where the
+last one stopped. Another command in the same folder is refused.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from perse.errors import BadInput, RunMismatch
+
+MANIFEST = "manifest.json"
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that it is either the old one or the whole new one, never half."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def environment() -> dict[str, Any]:
+    """What a run depends on besides its settings: versions, commit, machine."""
+    packages = ("perse-judge", "torch", "transformers", "peft", "accelerate", "tokenizers", "numpy", "scipy")
+    return {
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in packages},
+        "git_commit": _git_commit(),
+        "hardware": {"machine": platform.machine(), "system": platform.system(), "cpus": os.cpu_count(), "gpu": _gpu()},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": sys.argv,
+    }
+
+
+class RunLog:
+    """The lines of one file of a run folder, held open and locked by one process.
+
+    Args:
+        folder: created if absent.
+        identity: what makes two commands the same run; JSON-able.
+        lines: name of the file of lines.
+    Raises:
+        RunMismatch: the folder holds a run with another identity, or another process has it open.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], *, lines: str) -> None:
+        self.folder = folder
+        self.path = folder / lines
+        folder.mkdir(parents=True, exist_ok=True)
+        self._check_identity(json.loads(json.dumps(identity)))
+        self._file: TextIO = self.path.open("a+", encoding="utf-8")
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            self._file.close()
+            raise RunMismatch(f"{folder} is being written by another process; wait for it, or choose another folder") from None
+        _cut_torn_line(self.path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def read(self) -> list[dict[str, Any]]:
+        """The lines so far."""
+        return read_lines(self.path)
+
+    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Drop the lines that are not wanted: what a run wrote after the state that it goes on from."""
+        rows = self.read()
+        kept = [row for row in rows if wanted(row)]
+        if len(kept) < len(rows):
+            self._file.truncate(0)
+            self.append(json.dumps(row) + "\n" for row in kept)
+
+    def append(self, lines: Iterable[str]) -> None:
+        """Add lines (each ending in a newline), on disk when this returns."""
+        self._file.write("".join(lines))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def _check_identity(self, identity: dict[str, Any]) -> None:
+        path = self.folder / MANIFEST
+        if not path.exists():
+            if any(self.folder.iterdir()):
+                raise RunMismatch(f"{self.folder} is not empty and holds no run; choose another folder")
+            write_whole(path, json.dumps({"run": identity, "environment": environment()}, indent=2) + "\n")
+            return
+        begun = read_manifest(self.folder).get("run", {})
+        differing = sorted(key for key in {*begun, *identity} if begun.get(key) != identity.get(key))
+        if differing:
+            key = differing[0]
+            raise RunMismatch(
+                f"{self.folder} holds a run with other settings ({', '.join(differing)}; {key} was {json.dumps(begun.get(key))}, "
+                f"is {json.dumps(identity.get(key))}); give the same command to continue it, or choose another folder"
+            )
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run folder.
+
+    Raises:
+        BadInput: there is none, or it is not JSON.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise BadInput(f"{folder} is not a run folder: it has no {MANIFEST}") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not readable as JSON ({error}); the run must be made again") from None
+    if not isinstance(manifest, dict):
+        raise BadInput(f"{path} holds no JSON object; the run must be made again")
+    return manifest
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The whole JSON lines of an append-only file; a torn last line is left out.
+
+    Raises:
+        BadInput: a line before the last is not JSON; the message has its number.
+    """
+    if not path.exists():
+        return []
+    rows = []
+    text = path.read_bytes()
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            break
+        try:
+            rows.append(json.loads(line))
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise BadInput(f"{path}, line {number}: not JSON ({error}); remove the line to have its example judged again") from None
+    return rows
+
+
+def _cut_torn_line(path: Path) -> None:
+    data = path.read_bytes()
+    whole = data.rfind(b"\n") + 1
+    if whole < len(data):
+        os.truncate(path, whole)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _git_commit() -> str | None:
+    root = Path(__file__).resolve().parent.parent
+    if not (root / ".git").exists():
+        return None
+    found = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
+
+
+def _gpu() -> str | None:
+    torch = sys.modules.get("torch")
+    return str(torch.cuda.get_device_name()) if torch is not None and torch.cuda.is_available() else None

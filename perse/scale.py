@@ -1,0 +1,63 @@
+"""Scale: the allowed labels of an answer, how they are worded, their values, and rescaling from other scales.
+
+A Scale owns everything that depends on which answers are allowed, so that the prompt, the training completion, the
+exact label distribution and the parser cannot drift apart.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from perse.errors import BadInput
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Labels in order. `values` are their numbers, or None where labels have no order (A, B)."""
+
+    name: str
+    labels: tuple[str, ...]
+    values: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if len(set(self.labels)) != len(self.labels):
+            raise BadInput(f"scale {self.name} repeats a label: {', '.join(self.labels)}; labels must differ")
+        if self.values is not None and len(self.values) != len(self.labels):
+            raise BadInput(f"scale {self.name} has {len(self.labels)} labels and {len(self.values)} values; give one value a label")
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        longest_first = sorted(self.labels, key=len, reverse=True)
+        return re.compile(rf"\s*({'|'.join(map(re.escape, longest_first))})(?![\w.,]*\d)\b")
+
+    def read(self, text: str) -> str | None:
+        """The label that `text` begins with, or None. "10" is not "1"; "7.5", "75" and "7,5" are no label."""
+        found = self._pattern.match(text)
+        return found.group(1) if found else None
+
+    def expected(self, probabilities: tuple[float, ...]) -> float | None:
+        """Sum of value times probability over `labels`; None for labels without values."""
+        if self.values is None:
+            return None
+        return math.fsum(value * p for value, p in zip(self.values, probabilities, strict=True))
+
+
+SCORES = Scale("score", tuple(str(n) for n in range(1, 11)), tuple(float(n) for n in range(1, 11)))
+"""1 (lowest) to 10 (highest): the scale of Per-MPST (PerSE, section 4.1)."""
+
+CHOICES = Scale("choice", ("A", "B"))
+"""Which of two texts is preferred (PerSE, section 4.1, Per-DOC)."""
+
+
+def rescale(score: float, low: float, high: float) -> int:
+    """`score` on [low, high] moved linearly to 1-10 and rounded to the nearest label, halves up.
+
+    Raises:
+        BadInput: the score is not a number on [low, high].
+    """
+    if not (math.isfinite(score) and low <= score <= high):
+        raise BadInput(f"score {score:g} is off the scale {low:g}-{high:g}")
+    return math.floor(1 + 9 * (score - low) / (high - low) + 0.5)

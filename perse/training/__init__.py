@@ -1,0 +1,1 @@
+"""Fine-tuning open models on personalized instruction data."""

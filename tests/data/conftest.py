@@ -1,0 +1,39 @@
+"""A small invented world of reviewers and annotators, written as raw files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """`reviews.jsonl`, `items.jsonl` (24 reviewers, 40 items, 12 reviews each) and `pairs.jsonl` (12 annotators, 60 pairs)."""
+    folder = tmp_path_factory.mktemp("raw")
+    items = [{"item_id": f"i{n}", "text": f"Plot number {n} about a {'sea' if n % 2 else 'hill'}."} for n in range(40)]
+    reviews = [
+        {
+            "reviewer_id": f"Reviewer {who}",
+            "item_id": f"i{(who * 7 + n * 3) % 40}",
+            "score": 1 + (who + n) % 10,
+            "review": f"Reviewer {who} thinks {n} things about it.",
+            "date": f"20{10 + (n * 5) % 12}-01-0{1 + who % 9}",
+        }
+        for who in range(24)
+        for n in range(12)
+    ]
+    pairs = [
+        {
+            "annotator": f"Annotator {who}",
+            "aspect": aspect,
+            "text_a": f"Story {(who * 5 + n) % 60} goes left.",
+            "text_b": f"Story {(who * 5 + n) % 60} goes right.",
+            "preference": "AB"[(who + n + len(aspect)) % 2],
+        }
+        for who in range(12)
+        for n in range(8)
+        for aspect in (("Ending", "Surprise") if n % 3 else ("Ending",))
+    ]
+    for name, rows in (("items", items), ("reviews", reviews), ("pairs", pairs)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return folder

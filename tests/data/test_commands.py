@@ -1,0 +1,48 @@
+"""`perse data`: options reach the build, stdout carries machine output alone, files appear whole."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from perse.data.commands import app
+from perse.data.folder import load_folder
+from perse.errors import BadInput
+from perse.records import read_examples
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(one) for one in arguments])
+
+
+def test_json_is_alone_on_stdout_and_export_writes_what_the_folder_holds(raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    built = run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", out, "--max-queries", 0, "--json")
+    summary = json.loads(built.stdout)
+    assert built.exit_code == 0 and summary["digest"] == load_folder(out).digest
+    assert "left out" in built.stderr and "written:" in built.stderr
+    assert load_folder(out).manifest["options"]["max_queries"] is None
+    assert run("export", out, "--split", "train", "--out", tmp_path / "train.jsonl").stdout == ""
+    assert read_examples(tmp_path / "train.jsonl") == load_folder(out).examples("train")
+    assert run("export", out, "--split", "train").stdout == (tmp_path / "train.jsonl").read_text("utf-8")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["set", "train.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (("--map", "text"), "--map text: expected FIELD=COLUMN"),
+        (("--map", "text=a", "--map", "text=b"), "field 'text' is mapped twice"),
+        (("--map", "txt=a"), "no field 'txt' (nearest: 'text')"),
+        (("--scale", "five"), "--scale five: expected LOW-HIGH"),
+        (("--scale", "1-5"), "expected a number from 1 to 5"),
+        (("--k", "6"), "min_reviews is 6, expected more than k = 6"),
+    ],
+)
+def test_wrong_options_are_one_clear_sentence(raw: Path, tmp_path: Path, options: tuple[str, ...], expected: str) -> None:
+    result = run(
+        "pointwise", "--reviews", raw / "reviews.jsonl", "--items", raw / "items.jsonl", "--out", tmp_path / "x", *options
+    )
+    assert isinstance(result.exception, BadInput) and expected in str(result.exception)
+    assert not list(tmp_path.iterdir())

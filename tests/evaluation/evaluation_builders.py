@@ -1,0 +1,88 @@
+"""Small examples and judgements by hand, and a synthetic world, for the tests of the evaluation room."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perse.judgement import Judgement, Status, Tokens
+from perse.records import (
+    Choice,
+    ChoiceReference,
+    Pair,
+    PairwiseExample,
+    PointwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    ReviewReference,
+)
+
+TOKENS = Tokens(prompt=10, cached=0, generated=5)
+
+
+def scored(
+    id: str, reviewer: str, score: int | None, *, item: str = "i", profile: tuple[tuple[str | None, int], ...] = ()
+) -> PointwiseExample:
+    past = tuple(ProfileReview(text=f"text {n} {i}", review="r", score=s, item_id=i) for n, (i, s) in enumerate(profile))
+    reference = None if score is None else ReviewReference(review="r", score=score)
+    return PointwiseExample(id=id, reviewer_id=reviewer, item_id=item, profile=past, query="q", reference=reference)
+
+
+def pair(
+    id: str, reviewer: str, choice: Choice | None, *, aspect: str = "Ending", profile: tuple[dict[str, Choice], ...] = ()
+) -> PairwiseExample:
+    past = tuple(ProfileComparison(text_a="a", text_b="b", preference=preference) for preference in profile)
+    reference = None if choice is None else ChoiceReference(preference=choice)
+    query = Pair(text_a="x", text_b="y")
+    return PairwiseExample(id=id, reviewer_id=reviewer, aspect=aspect, profile=past, query=query, reference=reference)
+
+
+def answered(
+    id: str, label: str, *, distribution: dict[str, float] | None = None, order_gap: float | None = None, model: str = "m"
+) -> Judgement:
+    numbers = distribution is not None and all(key.isdigit() for key in distribution)
+    expected = sum(int(key) * p for key, p in distribution.items()) if distribution and numbers else None
+    return Judgement(
+        id=id,
+        question="q",
+        status=Status.OK,
+        label=label,
+        expected=expected,
+        distribution=distribution,
+        order_gap=order_gap,
+        k_effective=1,
+        tokens=TOKENS,
+        model=model,
+    )
+
+
+def failed(id: str, status: Status = Status.UNPARSED) -> Judgement:
+    return Judgement(id=id, question="q", status=status, k_effective=1, tokens=TOKENS, model="m")
+
+
+def world(reviewers: int, *, per_reviewer: int = 10, seed: int = 0) -> list[PointwiseExample]:
+    """Readers of different leniency scoring items of different quality."""
+    generator = np.random.default_rng(seed)
+    quality = np.random.default_rng(99).normal(6, 1.5, 40)
+    examples = []
+    for r in range(reviewers):
+        leniency = generator.normal(0, 1.2)
+        items = generator.choice(40, per_reviewer + 3, replace=False)
+        scores = np.clip(np.round(quality[items] + leniency + generator.normal(0, 1, len(items))), 1, 10).astype(int)
+        profile = tuple((f"i{i}", int(s)) for i, s in zip(items[:3], scores[:3], strict=True))
+        for i, s in zip(items[3:], scores[3:], strict=True):
+            examples.append(scored(f"w{seed}-{r}-{i}", f"w{seed}-{r}", int(s), item=f"i{i}", profile=profile))
+    return examples
+
+
+def noisy_judge(examples: list[PointwiseExample], *, noise: float, seed: int, failures: float = 0.0) -> list[Judgement]:
+    generator = np.random.default_rng(seed)
+    judgements = []
+    for example in examples:
+        assert example.reference
+        near = int(np.clip(round(example.reference.score + generator.normal(0, noise)), 1, 9))
+        share = float(generator.random()) / 2
+        if generator.random() < failures:
+            judgements.append(failed(example.id))
+        else:
+            judgements.append(answered(example.id, str(near), distribution={str(near): 1 - share, str(near + 1): share}))
+    return judgements

@@ -1,0 +1,121 @@
+from collections import Counter
+
+import pytest
+from evaluation_builders import pair, scored, world
+
+from perse.errors import BadInput
+from perse.evaluation.baselines import NO_TRAINING_DATA, pairwise_baselines, pointwise_baselines, training_mean
+from perse.evaluation.bias import fit_bias_model, training_reviews
+from perse.records import PointwiseExample
+
+# Training reviews: t0 gave i1 8 and i2 4, t1 gave i1 6. Mean 6.
+TRAIN = [scored("a", "t0", 8, item="i1", profile=(("i2", 4),)), scored("b", "t1", 6, item="i1")]
+
+
+def of(examples: list[PointwiseExample], name: str, train: list[PointwiseExample] | None = TRAIN, seed: int = 0):
+    return {baseline.name: baseline for baseline in pointwise_baselines(examples, train, seed=seed)}[name]
+
+
+def of_pairs(examples: list, name: str, train: list | None = None, seed: int = 0):
+    return {baseline.name: baseline for baseline in pairwise_baselines(examples, train, seed=seed)}[name]
+
+
+def test_each_training_review_counts_once_however_many_examples_show_it() -> None:
+    twice = [*TRAIN, scored("c", "t0", 4, item="i2", profile=(("i1", 8),))]
+    assert len(training_reviews(twice)) == 3
+    assert training_mean(twice) == training_mean(TRAIN) == 6
+
+
+def test_profile_average_is_the_mean_of_the_profiles_scores_and_the_training_mean_without_one() -> None:
+    examples = [scored("x", "u", 1, profile=(("i1", 3), ("i2", 8))), scored("y", "u", 1)]
+    assert of(examples, "profile average").predictions == (5.5, 6.0)
+
+
+def test_profile_average_needs_training_data_only_for_empty_profiles() -> None:
+    with_profile, without = scored("x", "u", 1, profile=(("i1", 3),)), scored("y", "u", 1)
+    assert of([with_profile], "profile average", None).predictions == (3.0,)
+    average = of([with_profile, without], "profile average", None)
+    assert average.predictions is None
+    assert average.unavailable == f"{NO_TRAINING_DATA} for the 1 examples with an empty profile"
+
+
+def test_bias_model_equals_hand_derived_values() -> None:
+    model = fit_bias_model(TRAIN, penalties=(1, 1))
+    assert model.item_bias("i1") == pytest.approx((2 + 0) / (1 + 2))
+    assert model.item_bias("i2") == pytest.approx(-2 / (1 + 1))
+    assert model.item_bias("unknown") == model.item_bias(None) == 0
+    # Reader u gave i2 a 7: b_u = (7 - 6 - (-1)) / (1 + 1) = 1.
+    reader = (("i2", 7),)
+    assert model.predict(scored("x", "u", None, item="i1", profile=reader)) == pytest.approx(6 + 1 + 2 / 3)
+    assert model.predict(scored("y", "u", None, item="unknown", profile=reader)) == pytest.approx(7)
+    assert model.predict(scored("z", "u", None, item="i1")) == pytest.approx(6 + 2 / 3)
+
+
+def test_bias_model_predicts_training_readers_as_if_unseen_when_it_chooses_penalties() -> None:
+    # Without t0's own reviews: b_i1 = (6 - 6) / (1 + 1) = 0, b_i2 = 0; b_u = (4 - 6 - 0) / (1 + 1) = -1.
+    assert fit_bias_model(TRAIN, penalties=(1, 1)).predict(TRAIN[0], unseen=True) == pytest.approx(5)
+
+
+def test_bias_predictions_stay_on_the_scale() -> None:
+    train = [scored(f"t{n}", f"t{n}", 10, item="good") for n in range(20)] + [scored("l", "l", 4, item="bad")]
+    model = fit_bias_model(train, penalties=(0.1, 0.1))
+    assert model.predict(scored("x", "u", None, item="good", profile=(("bad", 10),))) == 10
+
+
+def test_chosen_penalties_predict_unseen_readers_better_than_the_profile_average() -> None:
+    train, unseen = world(60, seed=1), world(30, seed=2)
+    gold = [example.reference.score for example in unseen if example.reference]
+    errors = {
+        baseline.name: sum((p - g) ** 2 for p, g in zip(baseline.predictions, gold, strict=True))
+        for baseline in pointwise_baselines(unseen, train)
+        if baseline.predictions
+    }
+    assert errors["user+item bias"] < errors["profile average"] < errors["random"]
+
+
+def test_a_bias_model_of_nothing_is_refused() -> None:
+    with pytest.raises(BadInput, match="hold no score"):
+        fit_bias_model([scored("a", "t", None)])
+
+
+def test_random_is_uniform_seeded_and_a_function_of_the_id_alone() -> None:
+    examples = [scored(str(n), "u", 1, profile=(("i1", 3),)) for n in range(2000)]
+    drawn = of(examples, "random").predictions
+    assert drawn == of(examples, "random").predictions != of(examples, "random", seed=1).predictions
+    assert drawn[::-1] == of(examples[::-1], "random").predictions
+    counts = Counter(drawn)
+    assert set(counts) == set(range(1, 11)) and min(counts.values()) > 150  # 200 expected, standard deviation 13
+
+
+def test_copy_takes_the_profiles_answer_on_the_same_aspect_else_the_majority_of_its_answers() -> None:
+    same = pair("1", "u", "A", aspect="Ending", profile=({"Ending": "B", "Surprise": "A", "Adaptability": "A"},))
+    other = pair("2", "u", "A", aspect="Ending", profile=({"Surprise": "A", "Adaptability": "A", "Interestingness": "B"},))
+    assert of_pairs([same, other], "copy the example").predictions == ("B", "A")
+
+
+def test_copy_tosses_a_seeded_coin_where_the_profile_ties_or_is_empty() -> None:
+    ties = [pair(str(n), "u", "A", profile=({"Surprise": "A", "Adaptability": "B"},)) for n in range(200)]
+    empty = [pair(str(n), "u", "A") for n in range(200)]
+    copied = of_pairs(ties, "copy the example").predictions
+    assert copied == of_pairs(empty, "copy the example").predictions
+    assert 60 < copied.count("A") < 140
+
+
+def test_majority_is_per_aspect_from_training_references() -> None:
+    train = [
+        pair("1", "t", "B", aspect="Ending"),
+        pair("2", "t", "B", aspect="Ending"),
+        pair("3", "t", "A", aspect="Surprise"),
+        pair("4", "t", None, aspect="Surprise"),
+    ]
+    asked = [pair("x", "u", "A", aspect=aspect) for aspect in ("Ending", "Surprise", "Adaptability")]
+    # Adaptability was never answered in training: the majority of all answers is B.
+    assert of_pairs(asked, "majority", train).predictions == ("B", "A", "B")
+
+
+@pytest.mark.parametrize("train", [None, []])
+def test_a_baseline_that_cannot_be_fitted_is_listed_with_its_reason(train: list | None) -> None:
+    bias = of([scored("x", "u", 1)], "user+item bias", train)
+    assert (bias.predictions, bias.unavailable) == (None, NO_TRAINING_DATA)
+    majority = of_pairs([pair("x", "u", "A")], "majority", train)
+    assert (majority.predictions, majority.unavailable) == (None, NO_TRAINING_DATA)

@@ -1,0 +1,277 @@
+import json
+from math import isclose
+
+import numpy as np
+import pytest
+from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from perse.errors import BadInput
+from perse.evaluation.correlation import Convention
+from perse.evaluation.evaluate import Evaluation, Row, evaluate, evaluate_many
+from perse.evaluation.results import PAIRWISE_COLUMNS, POINTWISE_COLUMNS
+from perse.judgement import Judgement, Status
+
+# Four items of two readers; the judge fails on the last. The training mean is (9 + 5) / 2 = 7.
+GOLD = (2, 4, 6, 10)
+EXAMPLES = [scored(str(n), f"u{n // 2}", score, profile=(("i1", 5),)) for n, score in enumerate(GOLD)]
+TRAIN = [scored("t0", "t0", 9, item="i1"), scored("t1", "t1", 5, item="i2")]
+JUDGEMENTS = [
+    answered("0", "3", distribution={"3": 0.5, "1": 0.5}),  # expected 2
+    answered("1", "4", distribution={"4": 0.5, "6": 0.5}),  # expected 5
+    answered("2", "8", distribution={"8": 1.0}),
+    failed("3"),
+]
+
+
+def row(evaluation: Evaluation, name: str) -> Row:
+    return {row.name: row for row in evaluation.rows}[name]
+
+
+def value(evaluation: Evaluation, name: str, column: str) -> float | None:
+    return row(evaluation, name).columns[column].value
+
+
+def no_constants(text: str) -> object:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> None:
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    assert [row.name for row in found.rows] == [
+        "judge (expected)",
+        "judge (label)",
+        "profile average",
+        "random",
+        "user+item bias",
+    ]
+    assert (found.items, found.ok_items, found.reviewers) == (4, 3, 2)
+    assert value(found, "judge (expected)", "pearson") == pytest.approx(stats.pearsonr([2, 4, 6], [2, 5, 8]).statistic)
+    assert value(found, "judge (label)", "pearson") == pytest.approx(stats.pearsonr([2, 4, 6], [3, 4, 8]).statistic)
+    assert value(found, "judge (expected)", "mae") == pytest.approx((0 + 1 + 2) / 3)
+    assert all(row.columns["mae"].items == 3 for row in found.rows)
+    assert all(set(row.columns) == set(POINTWISE_COLUMNS) for row in found.rows)
+
+
+def test_failures_are_imputed_by_the_training_mean_beside_the_ok_items() -> None:
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    assert found.training_mean == 7
+    imputed = row(found, "judge (expected)").imputed
+    assert imputed is not None
+    # Predictions 2, 5, 8 and the mean 7 for the failed item, whose gold is 10.
+    assert imputed["mae"].value == pytest.approx((0 + 1 + 2 + 3) / 4)
+    # Gold 2 4 6 10, mean 5.5: -3.5 -1.5 .5 4.5; predictions mean 5.5: -3.5 -.5 2.5 1.5.
+    # Products 12.25 + .75 + 1.25 + 6.75 = 21; squares 12.25 + 2.25 + .25 + 20.25 = 35 and 12.25 + .25 + 6.25 + 2.25 = 21.
+    assert imputed["pearson"].value == pytest.approx(21 / (35 * 21) ** 0.5)
+    # Ranks 1 2 3 4 and 1 2 4 3: one of six pairs is discordant.
+    assert imputed["kendall"].value == pytest.approx(4 / 6)
+    # A baseline answers everything: over all items it is its own prediction, 5.
+    average = row(found, "profile average").imputed
+    assert average is not None and average["mae"].value == pytest.approx((3 + 1 + 1 + 5) / 4)
+
+
+def test_nothing_is_imputed_when_nothing_failed() -> None:
+    found = evaluate(EXAMPLES[:3], JUDGEMENTS[:3], train=TRAIN)
+    assert all(row.imputed is None for row in found.rows)
+
+
+def test_without_training_data_failures_are_not_imputed_and_baselines_say_why() -> None:
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=None)
+    assert all(row.imputed is None for row in found.rows)
+    assert "failures are not imputed: no training data at hand" in found.notes
+    assert row(found, "user+item bias").unavailable == "no training data at hand"
+    assert value(found, "profile average", "mae") == pytest.approx((3 + 1 + 1) / 3)
+
+
+def test_a_constant_prediction_has_no_correlation_and_is_none_in_json() -> None:
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    assert value(found, "profile average", "pearson") is None
+    assert value(found, "profile average", "within_pearson") is None
+    assert row(found, "profile average").columns["within_pearson"].skipped_reviewers == 2
+
+
+def test_the_label_stands_in_where_there_is_no_distribution_and_a_note_says_so() -> None:
+    judgements = [JUDGEMENTS[0], answered("1", "6"), *JUDGEMENTS[2:]]
+    found = evaluate(EXAMPLES, judgements, train=TRAIN)
+    # Expected 2, label 6 in place of the absent expectation, expected 8.
+    assert value(found, "judge (expected)", "mae") == pytest.approx((0 + 2 + 2) / 3)
+    assert "judge (expected): 1 of 3 answers have no distribution, their label stands for it" in found.notes
+
+
+def test_statuses_are_counted() -> None:
+    statuses = (Status.UNPARSED, Status.TOO_LONG, Status.REFUSED, Status.ENGINE_ERROR)
+    judgements = [failed(str(n), status) for n, status in enumerate(statuses)]
+    found = evaluate(EXAMPLES, judgements, train=TRAIN)
+    assert found.judges["judge"].statuses == {Status.OK: 0, **dict.fromkeys(statuses, 1)}
+    assert (found.judges["judge"].ok, found.judges["judge"].asked) == (0, 4)
+    assert row(found, "judge (label)").columns["mae"].value is None
+
+
+def test_examples_without_reference_are_counted_and_left_out() -> None:
+    found = evaluate([*EXAMPLES, scored("x", "u", None)], [*JUDGEMENTS, answered("x", "1")], train=TRAIN)
+    assert (found.examples, found.without_reference, found.items) == (5, 1, 4)
+    with pytest.raises(BadInput, match="none of the 1 examples has a reference"):
+        evaluate([scored("x", "u", None)], [answered("x", "1")], train=None)
+
+
+def test_an_unfinished_run_is_an_error_that_says_how_to_go_on() -> None:
+    with pytest.raises(BadInput, match="not finished: 3 of 4 examples judged; run `perse score` again with the same command"):
+        evaluate(EXAMPLES, JUDGEMENTS[:3], train=TRAIN)
+
+
+@pytest.mark.parametrize(
+    ("examples", "judgements", "message"),
+    [
+        (
+            EXAMPLES,
+            [*JUDGEMENTS, failed("stranger")],
+            "1 judgements of judge answer none of the 4 examples, the first 'stranger'",
+        ),
+        (EXAMPLES, [*JUDGEMENTS, failed("3")], "id '3' appears twice among the judgements of judge"),
+        ([*EXAMPLES, EXAMPLES[0]], JUDGEMENTS, "id '0' appears twice among the examples"),
+        ([*EXAMPLES, pair("p", "u", "A")], JUDGEMENTS, "pointwise and pairwise examples together"),
+        ([], [], "0 examples and 1 judges"),
+        (EXAMPLES, [answered("0", "A"), *JUDGEMENTS[1:]], "ok with label 'A', expected one of 1, 2"),
+        ([pair("p", "u", "A")], [answered("p", "7")], "ok with label '7', expected one of A, B"),
+    ],
+)
+def test_inputs_that_do_not_belong_together_are_refused(examples: list, judgements: list, message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        evaluate(examples, judgements, train=None)
+    assert message in str(error.value)
+
+
+def test_training_data_of_the_other_kind_is_refused() -> None:
+    with pytest.raises(BadInput, match="differ in kind"):
+        evaluate(EXAMPLES, JUDGEMENTS, train=[pair("p", "t", "A")])
+
+
+def test_readers_seen_in_training_are_named_in_a_note() -> None:
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=[*TRAIN, scored("t2", "u0", 5)])
+    assert "1 of 2 reviewers are also in the training data; this is no test on unseen readers" in found.notes
+
+
+def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
+    examples = [
+        pair("0", "u0", "A", aspect="Ending"),
+        pair("1", "u0", "B", aspect="Ending"),
+        pair("2", "u1", "A", aspect="Surprise"),
+        pair("3", "u1", "A", aspect="Surprise"),
+    ]
+    judgements = [
+        answered("0", "A", order_gap=0.1),
+        failed("1", Status.TOO_LONG),
+        answered("2", "A", order_gap=0.3),
+        answered("3", "B"),
+    ]
+    train = [pair("t0", "t", "A", aspect="Ending")]
+    found = evaluate(examples, judgements, train=train)
+    assert [row.name for row in found.rows] == ["judge", "copy the example", "random", "majority"]
+    judge = row(found, "judge")
+    assert set(judge.columns) == set(PAIRWISE_COLUMNS)
+    assert judge.columns["accuracy"].value == 2 / 4
+    assert {aspect: estimate.value for aspect, estimate in judge.aspects.items()} == {"Ending": 1 / 2, "Surprise": 1 / 2}
+    # Only two answers have an order gap.
+    assert judge.columns["order_gap"].value == pytest.approx(0.2)
+    assert judge.columns["order_gap"].items == 2
+    # The majority says A always: wrong once, in Ending.
+    assert row(found, "majority").columns["accuracy"].value == 3 / 4
+    assert row(found, "majority").aspects["Ending"].value == 1 / 2
+
+
+def test_several_judges_stand_on_the_items_common_to_all() -> None:
+    # Untrained has not judged item 0 and fails on item 1: every row is of items 2 and 3.
+    trained = [*JUDGEMENTS[:3], answered("3", "9")]
+    untrained = [failed("1"), answered("2", "5"), answered("3", "6")]
+    found = evaluate_many({"trained": trained, "untrained": untrained}, EXAMPLES, train=TRAIN)
+    assert (found.items, found.ok_items) == (3, 2)
+    assert "untrained has judged 3 of 4 examples; all rows are of the common ones" in found.notes
+    assert value(found, "trained (label)", "mae") == pytest.approx((2 + 1) / 2)  # items 2 and 3: 8 for 6, 9 for 10
+    assert value(found, "untrained (label)", "mae") == pytest.approx((1 + 4) / 2)
+    assert {row.asked for row in found.rows} == {3}
+    assert {name: summary.ok for name, summary in found.judges.items()} == {"trained": 3, "untrained": 2}
+    trained_imputed = row(found, "trained (label)").imputed
+    assert trained_imputed is not None and trained_imputed["mae"].value == pytest.approx((0 + 2 + 1) / 3)
+
+
+def test_judges_without_a_common_item_are_refused() -> None:
+    with pytest.raises(BadInput, match="judged by all of one, two"):
+        evaluate_many({"one": JUDGEMENTS[:2], "two": JUDGEMENTS[2:]}, EXAMPLES, train=None)
+
+
+def test_evaluate_is_evaluate_many_of_one() -> None:
+    assert evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN) == evaluate_many({"judge": JUDGEMENTS}, EXAMPLES, train=TRAIN)
+
+
+def test_the_same_seed_gives_the_same_evaluation_and_others_differ() -> None:
+    examples = world(12)
+    judgements = noisy_judge(examples, noise=2, seed=0)
+    runs = [evaluate(examples, judgements, train=None, seed=seed, resamples=200) for seed in (0, 0, 1, 2)]
+    assert runs[0] == runs[1]
+    intervals = [row(run, "judge (expected)").columns["kendall"].interval for run in runs[1:]]
+    assert len({(interval.low, interval.high) for interval in intervals}) == 3
+
+
+def test_the_order_of_examples_and_judgements_does_not_matter() -> None:
+    examples = world(12)
+    judgements = noisy_judge(examples, noise=2, seed=0, failures=0.1)
+    plain, shuffled = (
+        evaluate(examples, judgements, train=TRAIN, resamples=200),
+        evaluate(examples[::-1], sorted(judgements, key=lambda judgement: judgement.id), train=TRAIN, resamples=200),
+    )
+    for one, other in zip(plain.rows, shuffled.rows, strict=True):
+        for column, estimate in one.columns.items():
+            twin = other.columns[column]
+            assert estimate.value == pytest.approx(twin.value)
+            assert estimate.interval.low == pytest.approx(twin.interval.low)
+
+
+def test_intervals_hold_their_value_from_ten_reviewers_on_and_are_undefined_below() -> None:
+    train = world(20, seed=5)
+    for reviewers, defined in ((9, False), (10, True)):
+        examples = world(reviewers)
+        found = evaluate(examples, noisy_judge(examples, noise=2, seed=0, failures=0.05), train=train)
+        for column, estimate in row(found, "judge (expected)").columns.items():
+            interval = estimate.interval
+            assert (interval.low is not None) == defined, column
+            assert interval.reason == (None if defined else "undefined (few reviewers)")
+            if defined:
+                assert interval.low < estimate.value < interval.high
+
+
+def test_within_reviewer_follows_the_convention_asked_for() -> None:
+    found = {
+        convention: evaluate(EXAMPLES, JUDGEMENTS, train=None, convention=convention).rows[0].columns["within_pearson"]
+        for convention in Convention
+    }
+    # Reader u0 is ordered perfectly (1); reader u1 has one ok item left.
+    assert found[Convention.SKIP_CONSTANT].value == pytest.approx(1)
+    assert found[Convention.CONSTANT_AS_ZERO].value == pytest.approx(1 / 2)
+    assert [estimate.skipped_reviewers for estimate in found.values()] == [1, 1]
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 10), st.integers(0, 10)), min_size=1, max_size=30), st.booleans())
+def test_json_is_plain_and_round_trips_whatever_fails(rows: list[tuple[int, int, int]], trained: bool) -> None:
+    examples = [scored(str(n), f"u{reader}", gold) for n, (reader, gold, _) in enumerate(rows)]
+    judgements = [answered(str(n), str(label)) if label else failed(str(n)) for n, (_, _, label) in enumerate(rows)]
+    found = evaluate(examples, judgements, train=TRAIN if trained else None, resamples=20)
+    line = found.model_dump_json()
+    no_constants(line)
+    assert Evaluation.model_validate_json(line) == found
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from("AB"), st.sampled_from("AB-")), min_size=1, max_size=30))
+def test_accuracy_is_right_answers_over_all_asked(rows: list) -> None:
+    examples = [pair(str(n), f"u{reader}", gold) for n, (reader, gold, _) in enumerate(rows)]
+    judgements: list[Judgement] = [failed(str(n)) if a == "-" else answered(str(n), a) for n, (_, _, a) in enumerate(rows)]
+    found = evaluate(examples, judgements, train=None, resamples=20)
+    no_constants(found.model_dump_json())
+    accuracy = value(found, "judge", "accuracy")
+    assert accuracy is not None and isclose(accuracy, np.mean([gold == answer for _, gold, answer in rows]))

@@ -1,0 +1,109 @@
+import io
+
+import pytest
+from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
+from rich.console import Console
+
+from perse.evaluation.evaluate import Evaluation, evaluate, evaluate_many
+from perse.evaluation.table import evaluation_tables, markdown
+from perse.records import ASPECTS
+
+
+def rendered(evaluation: Evaluation, *, width: int = 120) -> str:
+    console = Console(width=width, file=io.StringIO())
+    for table in evaluation_tables(evaluation):
+        console.print(table)
+    return console.file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def two_judges() -> Evaluation:
+    examples = world(40)
+    judges = {
+        "trained": noisy_judge(examples, noise=1, seed=1, failures=0.02),
+        "untrained": noisy_judge(examples, noise=4, seed=2, failures=0.02),
+    }
+    return evaluate_many(judges, examples, train=world(30, seed=7))
+
+
+def pairs_of(reviewers: int, *, aspects: tuple[str, ...] = ASPECTS) -> Evaluation:
+    examples = [pair(f"{r}-{a}", f"u{r}", "A", aspect=a) for r in range(reviewers) for a in aspects]
+    judgements = [failed(e.id) if e.id.startswith("0-") else answered(e.id, "A", order_gap=0.1) for e in examples]
+    return evaluate(examples, judgements, train=[pair("t", "t", "A")])
+
+
+def test_a_value_stands_with_its_interval_in_one_cell_on_one_line(two_judges: Evaluation) -> None:
+    estimate = two_judges.rows[0].columns["pearson"]
+    cell = f"{estimate.value:.2f} [{estimate.interval.low:.2f}, {estimate.interval.high:.2f}]"
+    line = next(line for line in rendered(two_judges).splitlines() if line.strip().startswith("trained (expected)"))
+    assert cell in line
+    assert cell in markdown(two_judges)
+
+
+def test_every_row_fits_a_line_of_120_columns(two_judges: Evaluation) -> None:
+    for evaluation in (two_judges, pairs_of(12)):
+        lines = rendered(evaluation).splitlines()
+        assert max(len(line.rstrip()) for line in lines) < 120
+        for row in evaluation.rows:
+            assert any(row.name in line for line in lines), row.name
+
+
+def test_coverage_statuses_and_imputed_values_are_shown(two_judges: Evaluation) -> None:
+    text = rendered(two_judges)
+    ok = two_judges.judges["trained"].ok
+    assert f"{ok}/400" in text
+    assert f"{two_judges.ok_items} items answered by every judge" in text
+    assert f"all 400 items, failures = training mean {two_judges.training_mean:.2f}" in text
+    assert "unparsed" in text and "engine_error" in text
+
+
+def test_few_reviewers_are_said_to_leave_intervals_undefined() -> None:
+    few = pairs_of(9)
+    assert "undefined (few reviewers)" in rendered(few)
+    assert "0.89 [undefined (few reviewers)]" in markdown(few)
+    assert "undefined" not in rendered(pairs_of(12))
+
+
+def test_a_baseline_that_is_unavailable_is_listed_with_its_reason() -> None:
+    examples = [scored(str(n), f"u{n}", 1 + n % 10) for n in range(12)]
+    found = evaluate(examples, [answered(example.id, "5") for example in examples], train=None)
+    for text in (rendered(found), markdown(found)):
+        assert "user+item bias: unavailable: no training data at hand" in text
+
+
+def test_values_that_are_undefined_read_undefined_not_zero() -> None:
+    examples = [scored(str(n), f"u{n}", 1 + n % 10, profile=(("i", 5),)) for n in range(12)]
+    found = evaluate(examples, [answered(example.id, "5") for example in examples], train=None)
+    line = next(line for line in rendered(found).splitlines() if "judge (label)" in line)
+    assert line.count("undefined") == 3  # Pearson, Spearman and Kendall; the MAE is defined
+
+
+def test_resamples_in_which_a_value_is_undefined_are_marked() -> None:
+    # Eleven readers give 5 and get 5, two give and get others: many resamples are constant, but not most.
+    examples = [scored(str(n), f"u{n}", 5 if n < 11 else n - 8) for n in range(13)]
+    found = evaluate(examples, [answered(e.id, str(e.reference.score)) for e in examples], train=None)
+    undefined = found.rows[0].columns["pearson"].interval.undefined_resamples
+    assert 0 < undefined < 500
+    assert f"(at most {undefined})" in rendered(found)
+    assert "1.00 [1.00, 1.00]*" in rendered(found)
+
+
+def test_names_from_files_are_neither_markup_nor_table_nor_html() -> None:
+    nasty = "[bold]x[/bold] | <script> \x1b[31m"
+    found = pairs_of(12, aspects=(nasty,))
+    assert "[bold]x[/bold] | <script> [31m" in rendered(found, width=200)
+    assert "\x1b" not in rendered(found, width=200)
+    assert "[bold]x[/bold] \\| &lt;script&gt;  [31m" in markdown(found)
+
+
+def test_many_judges_are_spread_over_several_tables() -> None:
+    examples = [pair(f"{r}", f"u{r}", "A") for r in range(12)]
+    judges = {f"judge {n}": [answered(e.id, "A") for e in examples] for n in range(4)}
+    found = evaluate_many(judges, examples, train=[pair("t", "t", "A")])
+    assert rendered(found).count("Accuracy by aspect") == 2  # 4 judges and 3 baselines: 4 + 3
+
+
+def test_markdown_tables_have_as_many_cells_in_every_line(two_judges: Evaluation) -> None:
+    for block in markdown(two_judges).split("### ")[1:]:
+        counts = {line.count("|") for line in block.splitlines() if line.startswith("|")}
+        assert len(counts) == 1

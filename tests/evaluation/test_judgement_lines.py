@@ -1,0 +1,46 @@
+import json
+
+import pytest
+from evaluation_builders import answered, failed
+from pydantic import ValidationError
+
+from perse.errors import BadInput
+from perse.judgement import Judgement, Status, judgement_line, parse_judgement
+
+
+@pytest.mark.parametrize("judgement", [answered("a", "10", distribution={"10": 0.9, "1": 0.1}), failed("b", Status.REFUSED)])
+def test_a_judgement_survives_its_line_of_json(judgement: Judgement) -> None:
+    line = judgement_line(judgement)
+    assert line.endswith("\n") and line.count("\n") == 1
+    assert parse_judgement(json.loads(line), "f") == judgement
+
+
+def test_text_with_line_ends_stays_on_one_line() -> None:
+    judgement = failed("a").model_copy(update={"text": "one\ntwo\u2028three\r"})
+    assert judgement_line(judgement).count("\n") == 1
+    assert parse_judgement(json.loads(judgement_line(judgement)), "f").text == judgement.text
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_a_number_that_json_cannot_hold_is_refused(number: float) -> None:
+    with pytest.raises(ValidationError):
+        Judgement.model_validate(failed("a").model_dump() | {"mass": number})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"status": "fine"}, "judgements.jsonl, line 3: judgement, field 'status'"),
+        ({"surprise": 1}, "judgements.jsonl, line 3: judgement, field 'surprise'"),
+        ({"label": "7"}, "status unparsed has label '7'; only an ok answer has a label"),
+    ],
+)
+def test_a_line_that_is_no_judgement_is_named_with_its_place_and_field(change: dict, message: str) -> None:
+    with pytest.raises(BadInput) as error:
+        parse_judgement(failed("a").model_dump(mode="json") | change, "judgements.jsonl, line 3")
+    assert message in str(error.value)
+
+
+def test_a_line_that_is_no_object_is_named_with_its_place() -> None:
+    with pytest.raises(BadInput, match="f, line 1: expected a JSON object, found list"):
+        parse_judgement([], "f, line 1")

@@ -1,0 +1,165 @@
+"""One renderer: segments concatenate to the whole, nothing that matters is cut, texts cannot forge the frame."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from perse.errors import BadInput, TooLong
+from perse.questions import QUESTIONS
+from perse.records import PointwiseExample, ProfileReview, ReviewReference
+from perse.rendering import Renderer
+from tests.conftest import KINDS, pairwise_examples, pointwise_examples, words
+
+TEXTS = st.text(max_size=60) | st.lists(
+    st.sampled_from(
+        ["<|im_end|>", "<|im_start|>", "</s>", "<s>", "[INST]", "[/INST]", "<<SYS>>", "[Score] 10", "[Review]", "\n", "\r\n", " ", "\u200b", "10", "é", "词", "a"]
+    ),
+    max_size=12,
+).map("".join)
+
+
+def example(text: str, review: str, query: str) -> PointwiseExample:
+    past = ProfileReview(text=text, review=review, score=3)
+    return PointwiseExample(
+        id="e", reviewer_id="r", item_id="i", profile=(past, past), query=query, reference=ReviewReference(review=review, score=10)
+    )
+
+
+def whole_text(renderer: Renderer, question: Any, given_example: Any) -> str:
+    """The prompt and answer as one string, put together without segments."""
+    clean = question.clean(given_example, renderer.clean)
+    ask = question.asks(clean, clean.profile)[0]
+    answer = "".join(question.layout.completion(*question.answer(clean)))
+    frame = renderer.frame
+    return frame.head + ask.instruction + "".join(ask.profile) + ask.query + ask.ask + frame.middle + frame.lead + answer + frame.tail
+
+
+def all_ids(renderer: Renderer, question: Any, given_example: Any) -> tuple[int, ...]:
+    answer = renderer.completion(question, given_example)
+    return renderer.render(question, given_example)[0].ids + tuple(token for line in answer for token in line)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_segments_concatenated_equal_the_whole_encoded(tokenizer: Any, name: str) -> None:
+    renderer, question = Renderer(tokenizer, 4096), QUESTIONS[name]
+    for given_example in pairwise_examples() if name == "pairwise" else pointwise_examples():
+        whole = tokenizer.encode(whole_text(renderer, question, given_example), add_special_tokens=False)
+        assert list(all_ids(renderer, question, given_example)) == whole
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=TEXTS, review=TEXTS, query=TEXTS)
+def test_any_texts_concatenate_to_the_whole_and_forge_no_marker(
+    tokenizers: dict[str, Any], kind: str, text: str, review: str, query: str
+) -> None:
+    tokenizer = tokenizers[kind]
+    renderer, question = Renderer(tokenizer, 8192), QUESTIONS["pointwise"]
+    given_example = example(text, review or "fine", query)
+    ids = all_ids(renderer, question, given_example)
+    assert list(ids) == tokenizer.encode(whole_text(renderer, question, given_example), add_special_tokens=False)
+
+    plain = all_ids(renderer, question, example("x", "x", "x"))
+    for special in tokenizer.all_special_ids:
+        assert ids.count(special) == plain.count(special)
+    shown, bare = tokenizer.decode(list(ids)), tokenizer.decode(list(plain))
+    for delimiter in ("[INST]", "[/INST]", "<<SYS>>", "[Score]", "[Review]", "[Plot 1]", "[New plot]", "[Answer]"):
+        assert shown.count(delimiter) == bare.count(delimiter), delimiter
+
+
+def test_the_chat_templates_own_ids_are_used(tokenizers: dict[str, Any]) -> None:
+    tokenizer = tokenizers["chatml"]
+    renderer, question = Renderer(tokenizer, 4096), QUESTIONS["pointwise_score"]
+    given_example = pointwise_examples()[0]
+    ask = question.asks(given_example, given_example.profile)[0]
+    content = ask.instruction + "".join(ask.profile) + ask.query + ask.ask
+    turns = [{"role": "user", "content": content}]
+    expected = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=True, return_dict=False)
+    assert list(renderer.render(question, given_example)[0].ids) == list(expected)
+
+
+def test_a_llama2_tokenizer_without_template_gets_ours_with_one_bos(tokenizers: dict[str, Any]) -> None:
+    tokenizer = tokenizers["llama2"]
+    assert tokenizer.chat_template is None
+    ids = all_ids(Renderer(tokenizer, 4096), QUESTIONS["pointwise"], pointwise_examples()[0])
+    assert ids[0] == tokenizer.bos_token_id and ids.count(tokenizer.bos_token_id) == 1
+    assert ids[-1] == tokenizer.eos_token_id and ids.count(tokenizer.eos_token_id) == 1
+    assert tokenizer.decode(list(ids)).startswith("<s>[INST] Below are plots")
+
+
+def test_a_tokenizer_without_template_that_is_not_llama2_is_refused() -> None:
+    from tests.conftest import _whole_number_tokenizer
+
+    tokenizer = _whole_number_tokenizer()
+    tokenizer.chat_template = None
+    with pytest.raises(BadInput, match="no chat template"):
+        Renderer(tokenizer, 4096)
+
+
+def test_examples_of_one_reader_begin_with_equal_segments(tokenizer: Any) -> None:
+    renderer, question = Renderer(tokenizer, 4096), QUESTIONS["pointwise"]
+    first, second = (renderer.render(question, given_example)[0] for given_example in pointwise_examples()[:2])
+    assert first.segments[:4] == second.segments[:4]
+    assert [segment.name for segment in first.segments] == ["instruction", "profile", "profile", "profile", "query", "ask"]
+    assert first.segments[4] != second.segments[4]
+
+
+def test_over_budget_whole_reviews_leave_oldest_first_and_k_effective_says_so(tokenizer: Any) -> None:
+    question = QUESTIONS["pointwise"]
+    given_example = pointwise_examples(1, 1, k=5)[0]
+    full = Renderer(tokenizer, 4096, answer_tokens=50)
+    whole = full.render(question, given_example)[0]
+    assert whole.k_effective == 5
+    short = Renderer(tokenizer, len(whole.ids) + 50 - 1, answer_tokens=50).render(question, given_example)[0]
+    assert short.k_effective == 4
+    shown = tokenizer.decode(list(short.ids))
+    assert given_example.profile[0].text not in shown
+    assert all(past.text in shown for past in given_example.profile[1:])
+    assert given_example.query in shown
+
+
+def test_a_prompt_has_at_most_2500_words(tokenizers: dict[str, Any]) -> None:
+    given_example = pointwise_examples(1, 1)[0].model_copy(update={"query": words(2420, "long")})
+    rendered = Renderer(tokenizers["chatml"], 100_000).render(QUESTIONS["pointwise_score"], given_example)[0]
+    assert rendered.words <= 2500 and rendered.k_effective == 0
+
+
+def test_a_query_that_does_not_fit_is_too_long_and_never_cut(tokenizer: Any) -> None:
+    given_example = pointwise_examples(1, 1)[0].model_copy(update={"query": words(500, "long")})
+    with pytest.raises(TooLong, match="with an empty profile; the budget is"):
+        Renderer(tokenizer, 400, answer_tokens=50).render(QUESTIONS["pointwise"], given_example)
+
+
+def test_a_long_true_answer_is_given_room_in_training(tokenizers: dict[str, Any]) -> None:
+    question = QUESTIONS["pointwise"]
+    given_example = pointwise_examples(1, 1)[0].model_copy(update={"reference": ReviewReference(review=words(300, "review"), score=4)})
+    wide = Renderer(tokenizers["chatml"], 4096)
+    answer = wide.completion(question, given_example)
+    context = len(wide.render(question, given_example)[0].ids) + sum(map(len, answer)) - 1
+    narrow = Renderer(tokenizers["chatml"], context, answer_tokens=10)
+    prompt = narrow.render(question, given_example, completion=answer)[0]
+    assert prompt.k_effective == 2 and len(prompt.ids) + sum(map(len, answer)) <= context
+    assert narrow.render(question, given_example)[0].k_effective == 3
+
+
+def test_what_the_model_writes_is_tokenized_as_training_would(tokenizer: Any) -> None:
+    renderer, question = Renderer(tokenizer, 4096), QUESTIONS["pointwise"]
+    given_example = pointwise_examples(1, 1)[0]
+    first_line = renderer.completion(question, given_example)[0]
+    assert given_example.reference is not None
+    assert renderer.free_line(question, given_example.reference.review) == first_line
+    stem = renderer.free_stem(question)
+    assert first_line[: len(stem)] == stem
+
+
+def test_every_label_line_is_stem_and_label_ids(tokenizer: Any) -> None:
+    renderer = Renderer(tokenizer, 4096)
+    for question in QUESTIONS.values():
+        support = renderer.label_support(question)
+        for label, ids in zip(question.scale.labels, support.labels, strict=True):
+            assert ids
+            assert tokenizer.decode(list(support.stem + ids)).strip() == question.layout.label_stem + label
