@@ -64,7 +64,14 @@ def prompt_for_text(console: Console) -> str:
 def show_judgement(console: Console, judgement: Judgement) -> None:
     """The review, the score, and the distribution as bars. What the model wrote is shown as plain text."""
     if judgement.text:
-        console.print(Panel(Text(judgement.text), title="this reader's review, as predicted", title_align="left", width=min(100, console.width)))
+        console.print(
+            Panel(
+                Text(judgement.text),
+                title="this reader's review, as predicted",
+                title_align="left",
+                width=min(100, console.width),
+            )
+        )
     if judgement.status is not Status.OK:
         console.print(f"no score ({judgement.status}): {judgement.error}", markup=False)
         return

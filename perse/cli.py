@@ -14,7 +14,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from perse import __version__
 from perse.data.commands import app as data_app
@@ -87,7 +95,9 @@ def _score(
     out: Annotated[Path, typer.Option(help="The run folder to write, or to continue.")],
     split: Annotated[str, typer.Option(help="Of a data set folder: valid or train.")] = "valid",
     fold: Annotated[int | None, typer.Option(min=0, help="Of a cross-fitted data set: judge this fold.")] = None,
-    question: Annotated[str | None, typer.Option(help="pointwise, pointwise_score or pairwise; by default after the data.")] = None,
+    question: Annotated[
+        str | None, typer.Option(help="pointwise, pointwise_score or pairwise; by default after the data.")
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge a seeded sample of this many examples.")] = None,
     temperature: Temperature = 0.8,
     max_new_tokens: MaxNew = 600,
@@ -126,7 +136,9 @@ def _score(
 @app.command("evaluate")
 def _evaluate(
     runs: Annotated[list[Path], typer.Argument(help="One or more folders that `perse score` wrote, of the same examples.")],
-    train_data: Annotated[Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")] = None,
+    train_data: Annotated[
+        Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")
+    ] = None,
     resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the reviewers.")] = 1000,
     seed: Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
@@ -163,7 +175,9 @@ def _evaluate(
 
 @app.command("ask")
 def _ask(
-    judge: Annotated[str, typer.Option(help="A training run, a model folder, an embedded model or a hub name.")] = "smollm2-135m",
+    judge: Annotated[
+        str, typer.Option(help="A training run, a model folder, an embedded model or a hub name.")
+    ] = "smollm2-135m",
     reviews: Annotated[Path | None, typer.Option(help='JSON lines of past reviews: {"text", "review", "score"}.')] = None,
     text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
     question: Annotated[str, typer.Option(help="pointwise, or pointwise_score for the score alone.")] = "pointwise",
@@ -216,13 +230,21 @@ def _short(name: str, names: object) -> str:
 
 def _progress() -> Progress:
     return Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn(), console=err
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=err,
     )
 
 
 def run_app(typer_app: typer.Typer) -> None:
     """Run a command line: our errors become one line and exit code 2, Ctrl-C says that the work can be continued."""
-    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[RichHandler(console=err, show_path=False, show_time=False)])
+    logging.basicConfig(
+        level=logging.WARNING, format="%(message)s", handlers=[RichHandler(console=err, show_path=False, show_time=False)]
+    )
     logging.getLogger("perse").setLevel(logging.INFO)
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
@@ -233,7 +255,11 @@ def run_app(typer_app: typer.Typer) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in ("torch", "transformers", "peft", "accelerate", "gguf"):
             raise
-        err.print(f"perse: this needs {error.name}, which is not installed; run: pip install 'perse-judge\\[train]'", style="bold red", soft_wrap=True)
+        err.print(
+            f"perse: this needs {error.name}, which is not installed; run: pip install 'perse-judge\\[train]'",
+            style="bold red",
+            soft_wrap=True,
+        )
         sys.exit(2)
     except KeyboardInterrupt:
         err.print("stopped; the same command goes on from here")

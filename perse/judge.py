@@ -187,7 +187,9 @@ class Judge:
                 generated=len(one.written.ids) if one.written else 0,
             ),
             model=self.name,
-            error=None if parsed else f"the labels {scale.labels[0]}..{scale.labels[-1]} have {mass:.2g} of the probability, below {MIN_MASS}",
+            error=None
+            if parsed
+            else f"the labels {scale.labels[0]}..{scale.labels[-1]} have {mass:.2g} of the probability, below {MIN_MASS}",
         )
 
     def _failed(self, question: Question, example: Example, status: Status, error: str) -> Judgement:

@@ -72,8 +72,12 @@ def find(name: str) -> Path:
         if (path / "config.json").exists():
             return path
         if (path / "adapter_config.json").exists():
-            raise ModelNotFound(f"{path} is an adapter without its base model; give the training run's folder, whose merged model is judged with")
-        raise ModelNotFound(f"{path} holds no model: neither config.json nor merged/config.json; if it is a training run, let it finish first")
+            raise ModelNotFound(
+                f"{path} is an adapter without its base model; give the training run's folder, whose merged model is judged with"
+            )
+        raise ModelNotFound(
+            f"{path} holds no model: neither config.json nor merged/config.json; if it is a training run, let it finish first"
+        )
     if name in EMBEDDED:
         return pull(name)
     if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
@@ -110,7 +114,9 @@ def pull(name: str) -> Path:
             except (OSError, ValueError, subprocess.SubprocessError) as error:
                 tried.append(f"{source}: {_one_line(error)}")
                 continue
-            write_whole(made / "perse-source.json", json.dumps({"model": name, "source": source, "licence": model.licence}) + "\n")
+            write_whole(
+                made / "perse-source.json", json.dumps({"model": name, "source": source, "licence": model.licence}) + "\n"
+            )
             try:
                 made.rename(folder)
             except OSError:  # another process was quicker; its copy is as good
@@ -122,7 +128,9 @@ def pull(name: str) -> Path:
 
 def weights_digest(folder: Path) -> str:
     """One digest over the weights and the configuration of a model folder: what caches and manifests go by."""
-    parts = sorted(p for p in folder.iterdir() if p.suffix in {".safetensors", ".bin"} or p.name in {"config.json", "tokenizer.json"})
+    parts = sorted(
+        p for p in folder.iterdir() if p.suffix in {".safetensors", ".bin"} or p.name in {"config.json", "tokenizer.json"}
+    )
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.name.encode() + b"\0" + _digest_at(part, part.stat().st_size, part.stat().st_mtime_ns).encode())
@@ -153,7 +161,7 @@ def load(folder: Path, *, dtype: str) -> Any:
     from transformers import AutoModelForCausalLM
     from transformers.utils import logging as transformers_logging
 
-    transformers_logging.disable_progress_bar()
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
 
 

@@ -156,7 +156,9 @@ def read_examples(path: Path) -> list[Example]:
         except BadInput as error:
             raise BadInput(f"{path}, line {line}: {error}") from None
         if example.id in lines_of:
-            raise BadInput(f"{path}, line {line}: id '{example.id}' was already used on line {lines_of[example.id]}; ids must be unique")
+            raise BadInput(
+                f"{path}, line {line}: id '{example.id}' was already used on line {lines_of[example.id]}; ids must be unique"
+            )
         if examples and type(example) is not type(examples[0]):
             raise BadInput(f"{path}, line {line}: pointwise and pairwise examples in one file; put them in two")
         lines_of[example.id] = line

@@ -122,9 +122,7 @@ class Renderer:
         max_words: longest prompt in words.
     """
 
-    def __init__(
-        self, tokenizer: Any, context: int, *, answer_tokens: int = ANSWER_TOKENS, max_words: int = MAX_WORDS
-    ) -> None:
+    def __init__(self, tokenizer: Any, context: int, *, answer_tokens: int = ANSWER_TOKENS, max_words: int = MAX_WORDS) -> None:
         self.tokenizer = tokenizer
         self.context = context
         self.answer_tokens = answer_tokens
@@ -215,7 +213,9 @@ class Renderer:
         lines = [self.encode(lead + stem + label + self.frame.tail) for label in scale.labels]
         bare = [line[: len(line) - len(tail)] for line in lines]
         if any(line[len(line) - len(tail) :] != tail for line in lines):
-            raise BadInput(f"the tokenizer {self.tokenizer.name_or_path} joins a label with the end-of-turn token; such a tokenizer cannot be read exactly")
+            raise BadInput(
+                f"the tokenizer {self.tokenizer.name_or_path} joins a label with the end-of-turn token; such a tokenizer cannot be read exactly"
+            )
         shared = 0
         while len({line[shared : shared + 1] for line in bare}) == 1:
             shared += 1

@@ -151,7 +151,9 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         try:
             rows.append(json.loads(line))
         except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise BadInput(f"{path}, line {number}: not JSON ({error}); remove the line to have its example judged again") from None
+            raise BadInput(
+                f"{path}, line {number}: not JSON ({error}); remove the line to have its example judged again"
+            ) from None
     return rows
 
 

@@ -26,7 +26,9 @@ class Scale:
         if len(set(self.labels)) != len(self.labels):
             raise BadInput(f"scale {self.name} repeats a label: {', '.join(self.labels)}; labels must differ")
         if self.values is not None and len(self.values) != len(self.labels):
-            raise BadInput(f"scale {self.name} has {len(self.labels)} labels and {len(self.values)} values; give one value a label")
+            raise BadInput(
+                f"scale {self.name} has {len(self.labels)} labels and {len(self.values)} values; give one value a label"
+            )
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

@@ -6,15 +6,16 @@ from typing import Any
 
 import pytest
 import torch
+from builders import KINDS, pairwise_examples, pointwise_examples, tiny_llama
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.engines.base import Sampling, label_probabilities
-from perse.engines.transformers import TransformersEngine, plan
+from perse.engines.prefix_cache import PrefixCache
+from perse.engines.transformers import TransformersEngine
 from perse.questions import QUESTIONS
 from perse.rendering import LabelSupport, Renderer
 from perse.scale import SCORES
-from tests.conftest import KINDS, pairwise_examples, pointwise_examples, tiny_llama
 
 
 def next_probabilities(model: Any, ids: tuple[int, ...]) -> torch.Tensor:
@@ -70,7 +71,8 @@ def test_ten_is_not_one(tokenizers: dict[str, Any]) -> None:
         ten = support.labels[SCORES.labels.index("10")]
         model = Always((*ten, -1), 0)
         whole = [
-            float(torch.tensor([model.logprob(label[:n], token) for n, token in enumerate(label)]).sum().exp()) for label in support.labels
+            float(torch.tensor([model.logprob(label[:n], token) for n, token in enumerate(label)]).sum().exp())
+            for label in support.labels
         ]
         read = label_probabilities(whole, support)
         assert read.probabilities == (0.0,) * 9 + (1.0,)
@@ -104,10 +106,10 @@ def test_prefix_reuse_changes_no_distribution(tokenizers: dict[str, Any], kind: 
     model, renderer, question = tiny_llama(tokenizer), Renderer(tokenizer, 2048), QUESTIONS["pointwise_score"]
     prompts = [renderer.render(question, example)[0].ids for example in pointwise_examples(4, 5)]
     support = renderer.label_support(question)
-    reused = TransformersEngine(model, max_rows=8)
+    reused = TransformersEngine(model)
     fast = reused.label_distributions(prompts, support)
     again = reused.label_distributions(prompts[::-1], support)[::-1]
-    slow = TransformersEngine(model, reuse=False).label_distributions(prompts, support)
+    slow = TransformersEngine(model, cache_bytes=0).label_distributions(prompts, support)
     for one, two, three in zip(fast, again, slow, strict=True):
         assert one.probabilities == pytest.approx(three.probabilities, abs=1e-5)
         assert two.probabilities == pytest.approx(three.probabilities, abs=1e-5)
@@ -116,18 +118,21 @@ def test_prefix_reuse_changes_no_distribution(tokenizers: dict[str, Any], kind: 
     assert all(read.cached == 0 for read in slow)
 
 
-def test_a_batch_never_computes_more_than_its_prompts_alone() -> None:
-    """Shared tokens once, the rest padded to the longest: at most a tenth above what single prompts would cost."""
-    prompts = [(1,) * 50 + (reader,) * 30 + (n,) * (5 + n) for reader in range(2, 6) for n in range(10, 16)]
-    batches = plan(prompts, 8)
-    assert sorted(i for batch in batches for i in batch.members) == list(range(len(prompts)))
-    for batch in batches:
-        members = [prompts[i] for i in batch.members]
-        assert len({prompt[: batch.shared] for prompt in members}) == 1
-        assert all(len(prompt) > batch.shared for prompt in members)
-        cost = batch.shared + len(members) * (max(map(len, members)) - batch.shared)
-        assert cost <= 1.1 * sum(map(len, members))
-    assert max(len(batch.members) for batch in batches) >= 6
+def test_the_prefix_cache_keeps_to_its_budget_and_forgets_the_least_recently_used(tokenizers: dict[str, Any]) -> None:
+    model = tiny_llama(tokenizers["whole_numbers"])
+
+    def computed(ids: tuple[int, ...]) -> Any:
+        return model(input_ids=torch.tensor([ids]), use_cache=True).past_key_values
+
+    bytes_each = 2 * 2 * 2 * 8 * 4 * 50  # layers, keys and values, heads, width, float32, tokens
+    cache = PrefixCache(3 * bytes_each)
+    paths = [(n, *range(100, 149)) for n in range(4)]
+    for path in paths[:3]:
+        cache.keep(path, computed(path))
+    assert cache.longest((*paths[0], 7))[1] == 50  # now the most recently used
+    cache.keep(paths[3], computed(paths[3]))
+    assert [cache.longest((*path, 7))[1] for path in paths] == [50, 0, 50, 50]
+    assert cache.longest(paths[0])[1] == 49  # one token is left to predict from
 
 
 def test_generated_text_depends_on_seed_and_prompt_not_on_neighbours(tokenizers: dict[str, Any]) -> None:
@@ -149,7 +154,9 @@ def test_greedy_generation_equals_hugging_faces(tokenizers: dict[str, Any]) -> N
     ours = TransformersEngine(model).generate(prompts, Sampling(0, 10), seeds=[0] * 4)
     for prompt, generation in zip(prompts, ours, strict=True):
         ids = torch.tensor([prompt])
-        theirs = model.generate(input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=10, do_sample=False, eos_token_id=None)
+        theirs = model.generate(
+            input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=10, do_sample=False, eos_token_id=None
+        )
         assert list(generation.ids) == theirs[0, len(prompt) :].tolist()
         assert generation.finish_reason == "length"
 
@@ -159,5 +166,7 @@ def test_mean_logprob_is_that_of_the_written_tokens(tokenizers: dict[str, Any]) 
     model = tiny_llama(tokenizer)
     prompt = tuple(tokenizer.encode("the plot is"))
     [generation] = TransformersEngine(model).generate([prompt], Sampling(0.8, 6), seeds=[1])
-    logprobs = [float(next_probabilities(model, prompt + generation.ids[:n]).log()[token]) for n, token in enumerate(generation.ids)]
+    logprobs = [
+        float(next_probabilities(model, prompt + generation.ids[:n]).log()[token]) for n, token in enumerate(generation.ids)
+    ]
     assert generation.mean_logprob == pytest.approx(sum(logprobs) / len(logprobs), abs=1e-4)

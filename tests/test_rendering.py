@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from builders import KINDS, pairwise_examples, pointwise_examples, words
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -12,11 +13,28 @@ from perse.errors import BadInput, TooLong
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.rendering import Renderer
-from tests.conftest import KINDS, pairwise_examples, pointwise_examples, words
 
 TEXTS = st.text(max_size=60) | st.lists(
     st.sampled_from(
-        ["<|im_end|>", "<|im_start|>", "</s>", "<s>", "[INST]", "[/INST]", "<<SYS>>", "[Score] 10", "[Review]", "\n", "\r\n", " ", "\u200b", "10", "é", "词", "a"]
+        [
+            "<|im_end|>",
+            "<|im_start|>",
+            "</s>",
+            "<s>",
+            "[INST]",
+            "[/INST]",
+            "<<SYS>>",
+            "[Score] 10",
+            "[Review]",
+            "\n",
+            "\r\n",
+            " ",
+            "\u200b",
+            "10",
+            "é",
+            "词",
+            "a",
+        ]
     ),
     max_size=12,
 ).map("".join)
@@ -25,7 +43,12 @@ TEXTS = st.text(max_size=60) | st.lists(
 def example(text: str, review: str, query: str) -> PointwiseExample:
     past = ProfileReview(text=text, review=review, score=3)
     return PointwiseExample(
-        id="e", reviewer_id="r", item_id="i", profile=(past, past), query=query, reference=ReviewReference(review=review, score=10)
+        id="e",
+        reviewer_id="r",
+        item_id="i",
+        profile=(past, past),
+        query=query,
+        reference=ReviewReference(review=review, score=10),
     )
 
 
@@ -35,7 +58,17 @@ def whole_text(renderer: Renderer, question: Any, given_example: Any) -> str:
     ask = question.asks(clean, clean.profile)[0]
     answer = "".join(question.layout.completion(*question.answer(clean)))
     frame = renderer.frame
-    return frame.head + ask.instruction + "".join(ask.profile) + ask.query + ask.ask + frame.middle + frame.lead + answer + frame.tail
+    return (
+        frame.head
+        + ask.instruction
+        + "".join(ask.profile)
+        + ask.query
+        + ask.ask
+        + frame.middle
+        + frame.lead
+        + answer
+        + frame.tail
+    )
 
 
 def all_ids(renderer: Renderer, question: Any, given_example: Any) -> tuple[int, ...]:
@@ -92,9 +125,9 @@ def test_a_llama2_tokenizer_without_template_gets_ours_with_one_bos(tokenizers: 
 
 
 def test_a_tokenizer_without_template_that_is_not_llama2_is_refused() -> None:
-    from tests.conftest import _whole_number_tokenizer
+    from builders import whole_number_tokenizer
 
-    tokenizer = _whole_number_tokenizer()
+    tokenizer = whole_number_tokenizer()
     tokenizer.chat_template = None
     with pytest.raises(BadInput, match="no chat template"):
         Renderer(tokenizer, 4096)
@@ -136,7 +169,9 @@ def test_a_query_that_does_not_fit_is_too_long_and_never_cut(tokenizer: Any) -> 
 
 def test_a_long_true_answer_is_given_room_in_training(tokenizers: dict[str, Any]) -> None:
     question = QUESTIONS["pointwise"]
-    given_example = pointwise_examples(1, 1)[0].model_copy(update={"reference": ReviewReference(review=words(300, "review"), score=4)})
+    given_example = pointwise_examples(1, 1)[0].model_copy(
+        update={"reference": ReviewReference(review=words(300, "review"), score=4)}
+    )
     wide = Renderer(tokenizers["chatml"], 4096)
     answer = wide.completion(question, given_example)
     context = len(wide.render(question, given_example)[0].ids) + sum(map(len, answer)) - 1

@@ -104,7 +104,9 @@ def read_run(folder: Path) -> ScoredRun:
     """
     run = read_manifest(folder).get("run", {})
     if run.get("kind") != "score":
-        raise BadInput(f"{folder} is a run of `perse {run.get('kind', '?')}`, not of `perse score`; give a folder that `perse score` wrote")
+        raise BadInput(
+            f"{folder} is a run of `perse {run.get('kind', '?')}`, not of `perse score`; give a folder that `perse score` wrote"
+        )
     path = folder / JUDGEMENTS
     judgements = [parse_judgement(row, f"{path}, line {n}") for n, row in enumerate(read_lines(path), start=1)]
     data_folder = run.get("data_folder")

@@ -68,7 +68,7 @@ class Engine(Protocol):
         """Exact probability of each label after each prefix, `support.stem` put between them."""
 
 
-def label_probabilities(whole: Sequence[float], support: LabelSupport) -> LabelDistribution:
+def label_probabilities(whole: Sequence[float], support: LabelSupport, *, cached: int = 0) -> LabelDistribution:
     """Probabilities of labels from those of their token sequences (DESIGN.md, promise 4).
 
     P(label) = P(its ids) less the sum over the longer labels that extend it *directly*: "1" is not "10". (A label two
@@ -77,6 +77,7 @@ def label_probabilities(whole: Sequence[float], support: LabelSupport) -> LabelD
     Args:
         whole: P(all ids of label i | prefix, stem), for each label.
     """
+
     def extends(longer: Ids, shorter: Ids) -> bool:
         return len(longer) > len(shorter) and longer[: len(shorter)] == shorter
 
@@ -88,4 +89,4 @@ def label_probabilities(whole: Sequence[float], support: LabelSupport) -> LabelD
     mass = sum(own)
     # A mass of exactly 0 (underflow) leaves nothing to renormalise: uniform, and the mass says how little it is worth.
     probabilities = tuple(p / mass for p in own) if mass > 0 else (1 / len(own),) * len(own)
-    return LabelDistribution(probabilities, mass, 0)
+    return LabelDistribution(probabilities, mass, cached)

@@ -23,6 +23,10 @@ def source(name: str) -> str:
 def macros(name: str) -> Any:
     """The macros of the template `name`, callable as attributes."""
     environment = ImmutableSandboxedEnvironment(
-        loader=FunctionLoader(source), undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        loader=FunctionLoader(source),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     return environment.get_template(name).module

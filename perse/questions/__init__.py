@@ -27,8 +27,7 @@ def question_for(examples: Sequence[Example], name: str | None = None) -> Questi
     if name not in QUESTIONS:
         raise BadInput(f"there is no question '{name}'; choose from {', '.join(QUESTIONS)}")
     question = QUESTIONS[name]
-    kind = PairwiseExample if pairwise else None
     if examples and not isinstance(examples[0], question.example_type):
-        found = "pairs" if kind else "single texts"
+        found = "pairs" if pairwise else "single texts"
         raise BadInput(f"question '{name}' does not fit: the examples are {found}; leave the question out to get the usual one")
     return question

@@ -50,7 +50,9 @@ class Pairwise:
             return {"text_a": clean(pair.text_a, lines=True), "text_b": clean(pair.text_b, lines=True), "premise": premise}
 
         profile = tuple(
-            past.model_copy(update=texts(past) | {"preference": {clean(aspect): choice for aspect, choice in past.preference.items()}})
+            past.model_copy(
+                update=texts(past) | {"preference": {clean(aspect): choice for aspect, choice in past.preference.items()}}
+            )
             for past in example.profile
         )
         query = example.query.model_copy(update=texts(example.query))

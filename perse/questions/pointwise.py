@@ -37,10 +37,13 @@ class Pointwise:
 
     def clean(self, example: PointwiseExample, clean: Any) -> PointwiseExample:
         profile = tuple(
-            past.model_copy(update={"text": clean(past.text, lines=True), "review": clean(past.review)}) for past in example.profile
+            past.model_copy(update={"text": clean(past.text, lines=True), "review": clean(past.review)})
+            for past in example.profile
         )
         reference = example.reference and example.reference.model_copy(update={"review": clean(example.reference.review)})
-        return example.model_copy(update={"profile": profile, "query": clean(example.query, lines=True), "reference": reference})
+        return example.model_copy(
+            update={"profile": profile, "query": clean(example.query, lines=True), "reference": reference}
+        )
 
 
 class PointwiseScore(Pointwise):

@@ -32,7 +32,9 @@ The same command continues a run that was stopped.
 @app.command(epilog=EXAMPLES)
 def train(
     config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded_lora",
-    overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ from the file's.")] = None,
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ from the file's.")
+    ] = None,
     show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
 ) -> None:
     """Fine-tune a model on personalized examples; writes a run folder with the adapter and a merged model."""

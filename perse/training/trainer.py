@@ -26,7 +26,7 @@ from transformers import (
 
 from perse import models
 from perse.data.load import load_examples
-from perse.questions import Question, question_for
+from perse.questions import question_for
 from perse.rendering import Renderer
 from perse.runlog import RunLog
 from perse.training.config import Lora, TrainConfig
@@ -44,7 +44,12 @@ class RunLogCallback(TrainerCallback):
         self.runlog = runlog
 
     def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: dict[str, Any] | None = None, **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
     ) -> None:
         self.runlog.append([json.dumps({"step": state.global_step, **(logs or {})}) + "\n"])
 
@@ -151,7 +156,10 @@ def _with_adapter(model: Any, lora: Lora, checkpointing: bool) -> Any:
         model.enable_input_require_grads()
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     return get_peft_model(
-        model, LoraConfig(r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets, task_type="CAUSAL_LM")
+        model,
+        LoraConfig(
+            r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets, task_type="CAUSAL_LM"
+        ),
     )
 
 

@@ -1,0 +1,54 @@
+# Two commands matter: `make demo` and `make test`. Both set up .venv when it is missing or out of date.
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+DEMO := work/demo
+export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: setup demo test integration lint format types check clean
+
+setup: $(READY)
+
+# Everything a CPU machine needs, and the embedded model. constraints.txt holds the versions tested together.
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[dev]'
+	$(BIN)/perse models pull smollm2-135m
+	@touch $@
+
+# From a critic's reviews to a trained, evaluated personal judge: about 7 minutes on 2 cores. Run again, it continues.
+demo: $(READY)
+	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
+	    --k 3 --profiles per_reviewer --valid 0.34 --out $(DEMO)/data --overwrite
+	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --max-new-tokens 80 --out $(DEMO)/before
+	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
+	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data data.max_examples=100 output=$(DEMO)/judge
+	$(BIN)/perse score --examples $(DEMO)/data --judge $(DEMO)/judge --max-new-tokens 80 --out $(DEMO)/after
+	$(BIN)/perse evaluate $(DEMO)/before $(DEMO)/after
+	$(BIN)/perse ask --judge $(DEMO)/judge --reviews perse/samples/ask/reviews.jsonl --text @perse/samples/ask/plot.txt
+	@echo "written: $(DEMO)/data (data set), $(DEMO)/judge (adapter, merged model, log),"
+	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after)"
+
+test: $(READY)
+	$(BIN)/python -m pytest -n auto -m "not integration"
+
+# Slower: the embedded model, a wheel in an empty environment.
+integration: $(READY)
+	$(BIN)/python -m pytest -m integration --durations=5
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY)
+	$(BIN)/mypy
+
+check: lint types test integration
+
+clean:
+	rm -rf .venv work dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

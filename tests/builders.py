@@ -1,0 +1,131 @@
+"""What tests build: a tokenizer that knows whole numbers, tiny random models, examples."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from perse.records import (
+    ChoiceReference,
+    Pair,
+    PairwiseExample,
+    PointwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    ReviewReference,
+)
+
+KINDS = ("chatml", "llama2", "whole_numbers")
+
+CHATML = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+
+
+def whole_number_tokenizer() -> Any:
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=600,
+        special_tokens=["<|im_start|>", "<|im_end|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(
+        [f"[Score] {n}\n[Review] the plot is {n} of 10, Plot A, Plot B" for n in range(1, 11)] * 20, trainer
+    )
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>")
+    fast.chat_template = CHATML
+    return fast
+
+
+def tiny_llama(tokenizer: Any, *, seed: int = 0, context: int = 2048) -> Any:
+    """A random two-layer Llama for this tokenizer, float32, with logits spread enough to tell tokens apart."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=context,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        initializer_range=0.3,
+    )
+    return LlamaForCausalLM(config).eval()
+
+
+WORDS = [
+    "a",
+    "quiet",
+    "harbour",
+    "town",
+    "loses",
+    "its",
+    "ferry",
+    "and",
+    "gains",
+    "a",
+    "ghost",
+    "who",
+    "sells",
+    "tickets",
+    "for",
+    "10",
+    "coins",
+    "until",
+    "winter",
+    "ends",
+]
+
+
+def words(n: int, seed: object) -> str:
+    return " ".join(random.Random(str(seed)).choices(WORDS, k=n))
+
+
+def pointwise_examples(readers: int = 3, each: int = 4, *, k: int = 3) -> list[PointwiseExample]:
+    """Readers whose queries share a profile."""
+    examples = []
+    for reader in range(readers):
+        profile = tuple(
+            ProfileReview(text=words(20, (reader, n, "t")), review=words(8, (reader, n, "r")), score=1 + (reader * 3 + n) % 10)
+            for n in range(k)
+        )
+        for n in range(each):
+            examples.append(
+                PointwiseExample(
+                    id=f"r{reader}-{n}",
+                    reviewer_id=f"r{reader}",
+                    item_id=f"i{n}",
+                    profile=profile,
+                    query=words(15 + 3 * n, (reader, n, "q")),
+                    reference=ReviewReference(review=words(6, (reader, n, "a")), score=1 + (reader + 3 * n) % 10),
+                )
+            )
+    return examples
+
+
+def pairwise_examples(readers: int = 3) -> list[PairwiseExample]:
+    return [
+        PairwiseExample(
+            id=f"r{reader}-{aspect}",
+            reviewer_id=f"r{reader}",
+            aspect=aspect,
+            profile=(
+                ProfileComparison(
+                    text_a=words(9, (reader, 1)), text_b=words(9, (reader, 2)), preference={"Ending": "A", "Surprise": "B"}
+                ),
+            ),
+            query=Pair(text_a=words(9, (reader, 3)), text_b=words(11, (reader, 4)), premise="A ferry is lost."),
+            reference=ChoiceReference(preference="A" if reader % 2 else "B"),
+        )
+        for reader in range(readers)
+        for aspect in ("Ending", "Surprise")
+    ]

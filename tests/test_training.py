@@ -1,0 +1,224 @@
+"""Training: only answers are learned, the loss is what separate rows give, and a killed run ends where one never killed does."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from builders import pairwise_examples, pointwise_examples, tiny_llama
+
+from perse.errors import BadInput, RunMismatch
+from perse.questions import QUESTIONS
+from perse.records import example_lines
+from perse.rendering import Renderer
+from perse.training.config import load_config
+from perse.training.examples import IGNORED, Row, answer_loss, collate, training_rows
+from perse.training.trainer import last_checkpoint, train
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(example_lines(pointwise_examples(4, 6))), encoding="utf-8")
+    return path
+
+
+def settings(model: Path, data: Path, out: Path, *more: str) -> list[str]:
+    return [
+        f"model.path={model}",
+        "model.dtype=float32",
+        "model.context=2048",
+        f"data.path={data}",
+        "lora.rank=4",
+        "train.epochs=2",
+        "train.batch_size=2",
+        "train.accumulation=2",
+        "train.learning_rate=0.01",
+        "train.save_every=2",
+        "train.log_every=1",
+        f"output={out}",
+        *more,
+    ]
+
+
+def losses(run: Path) -> dict[int, float]:
+    lines = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    steps = [line["step"] for line in lines if "loss" in line]
+    assert len(steps) == len(set(steps)), "a step is logged twice"
+    return {line["step"]: line["loss"] for line in lines if "loss" in line}
+
+
+def test_rows_are_prompt_then_answer_and_only_the_answer_is_learned(tokenizer: Any) -> None:
+    renderer, question = Renderer(tokenizer, 2048), QUESTIONS["pointwise"]
+    examples = pointwise_examples(2, 2)
+    rows = training_rows(renderer, question, examples).rows
+    batch = collate(rows, pad_id=0)
+    for at, (row, example) in enumerate(zip(rows, examples, strict=True)):
+        learned = [token for token in batch["labels"][at].tolist() if token != IGNORED]
+        assert example.reference is not None
+        text = tokenizer.decode(learned).strip()
+        assert text.startswith(f"[Review] {example.reference.review}\n[Score] {example.reference.score}")
+        assert learned[-1] in renderer.end_ids
+        own = batch["input_ids"][at][batch["attention_mask"][at] == 1].tolist()
+        assert tuple(own) == row.prompt + row.answer
+    assert batch["logits_to_keep"] == max(len(row.answer) for row in rows) + 1
+
+
+def test_pairs_are_learned_as_plot_a_or_plot_b(tokenizer: Any) -> None:
+    rows = training_rows(Renderer(tokenizer, 2048), QUESTIONS["pairwise"], pairwise_examples()).rows
+    texts = {tokenizer.decode(list(row.answer), skip_special_tokens=True).strip() for row in rows}
+    assert texts == {"Plot A", "Plot B"}
+
+
+def test_batch_loss_equals_that_of_separate_unpadded_rows(tokenizers: dict[str, Any]) -> None:
+    tokenizer = tokenizers["chatml"]
+    model = tiny_llama(tokenizer)
+    rows = training_rows(Renderer(tokenizer, 2048), QUESTIONS["pointwise"], pointwise_examples(2, 3)).rows
+    batch = collate(rows, pad_id=tokenizer.pad_token_id)
+    labels = batch.pop("labels")
+    answer_loss(model(**batch), labels).backward()
+    together = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    loss = float(answer_loss(model(**batch), labels))
+
+    model.zero_grad()
+    total = torch.zeros(())
+    for row in rows:
+        ids = torch.tensor([row.prompt + row.answer])
+        logprobs = torch.log_softmax(model(input_ids=ids).logits[0, :-1], dim=-1)
+        targets = ids[0, 1:]
+        total = total - logprobs[range(len(targets)), targets][-len(row.answer) :].sum()
+    total = total / sum(len(row.answer) for row in rows)
+    total.backward()
+    assert loss == pytest.approx(float(total), abs=1e-6)
+    for name, parameter in model.named_parameters():
+        assert (together[name] - parameter.grad).norm() <= 1e-4 * parameter.grad.norm() + 1e-9, name
+
+
+def test_two_accumulated_batches_equal_one_large_batch() -> None:
+    """Rows with different numbers of learned tokens: normalising by the step's total makes the split irrelevant."""
+    generator = random.Random(0)
+    rows = [
+        Row(str(n), tuple(generator.choices(range(9), k=5 + n)), tuple(generator.choices(range(9), k=1 + n)), 0, 0, 0)
+        for n in range(4)
+    ]
+    logits = {
+        row.example_id: torch.randn(len(row.answer), 9, generator=torch.Generator().manual_seed(len(row.answer)))
+        for row in rows
+    }
+
+    def loss(some: list[Row], count: int) -> torch.Tensor:
+        batch = collate(some, pad_id=0)
+        keep = batch["logits_to_keep"]
+        filled = torch.zeros(len(some), keep, 9)
+        for at, row in enumerate(some):
+            filled[at, keep - 1 - len(row.answer) : keep - 1] = logits[row.example_id]
+        return answer_loss(SimpleNamespace(logits=filled), batch["labels"], count)
+
+    count = sum(len(row.answer) for row in rows)
+    assert float(loss(rows[:1], count) + loss(rows[1:], count)) == pytest.approx(float(loss(rows, count)), abs=1e-6)
+
+
+def test_too_long_examples_are_counted_and_not_trained_on(tokenizers: dict[str, Any]) -> None:
+    examples = pointwise_examples(1, 2)
+    examples[1] = examples[1].model_copy(update={"query": "word " * 900})
+    rows = training_rows(Renderer(tokenizers["chatml"], 800, answer_tokens=64), QUESTIONS["pointwise"], examples)
+    assert [row.example_id for row in rows.rows] == ["r0-0"] and rows.too_long == ("r0-1",)
+    with pytest.raises(BadInput, match="none of the 1 examples fits"):
+        training_rows(Renderer(tokenizers["chatml"], 300, answer_tokens=64), QUESTIONS["pointwise"], examples[1:])
+
+
+def test_an_example_without_reference_is_refused(tokenizers: dict[str, Any]) -> None:
+    example = pointwise_examples(1, 1)[0].model_copy(update={"reference": None})
+    with pytest.raises(BadInput, match="has no 'reference'"):
+        training_rows(Renderer(tokenizers["chatml"], 2048), QUESTIONS["pointwise"], [example])
+
+
+def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
+    tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    from peft import PeftModel
+    from transformers import AutoModelForCausalLM
+
+    run = train(load_config("embedded_lora", settings(tiny_model_folder, data, tmp_path / "run")))
+    found = losses(run)
+    assert sorted(found) == list(range(1, 13))
+    assert found[12] < found[1]
+    base = AutoModelForCausalLM.from_pretrained(tiny_model_folder)
+    adapted = PeftModel.from_pretrained(base, run / "adapter").eval()
+    merged = AutoModelForCausalLM.from_pretrained(run / "merged").eval()
+    plain = AutoModelForCausalLM.from_pretrained(tiny_model_folder).eval()
+    ids = torch.arange(20)[None] + 5
+    with torch.inference_mode():
+        assert torch.allclose(adapted(ids).logits, merged(ids).logits, atol=1e-4)
+        assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
+
+
+def test_full_training_writes_a_whole_model(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
+    recipe = tmp_path / "full.yaml"
+    recipe.write_text("model: {path: x, dtype: float32}\ndata: {path: x}\ntrain: {learning_rate: 0.001, steps: 2}\noutput: x\n")
+    overrides = [f"model.path={tiny_model_folder}", f"data.path={data}", f"output={tmp_path / 'run'}"]
+    run = train(load_config(recipe, overrides))
+    assert (run / "merged" / "config.json").exists() and not (run / "adapter").exists()
+
+
+def test_killed_and_resumed_gives_the_same_losses_as_never_killed(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
+    whole = train(load_config("embedded_lora", settings(tiny_model_folder, data, tmp_path / "whole")))
+
+    killed = tmp_path / "killed"
+    command = [sys.executable, str(ROOT / "train.py"), "--config", "embedded_lora", *settings(tiny_model_folder, data, killed)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    wait_for(lambda: last_checkpoint(killed / "checkpoints") is not None, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (killed / "merged").exists(), "killed too late to test anything"
+    before = (killed / "log.jsonl").read_text()
+    assert before
+
+    resumed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert resumed.returncode == 0, resumed.stderr[-2000:]
+    assert "going on from" in resumed.stderr
+    assert losses(killed) == pytest.approx(losses(whole), abs=1e-6)
+    merged = [(run / "merged" / "model.safetensors").read_bytes() for run in (whole, killed)]
+    assert merged[0] == merged[1]
+
+
+def wait_for(condition: Any, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, f"ended before it could be killed: {process.stderr.read()[-2000:]!r}"  # type: ignore[union-attr]
+        assert time.monotonic() < end, "nothing to kill after two minutes"
+        time.sleep(0.02)
+
+
+def test_a_finished_run_is_left_as_it_is_and_another_config_is_refused(
+    tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    given = settings(tiny_model_folder, data, tmp_path / "run", "train.steps=2")
+    run = train(load_config("embedded_lora", given))
+    stamp = (run / "merged" / "model.safetensors").stat().st_mtime_ns
+    train(load_config("embedded_lora", given))
+    assert (run / "merged" / "model.safetensors").stat().st_mtime_ns == stamp
+    with pytest.raises(RunMismatch, match="holds a run with other settings"):
+        train(load_config("embedded_lora", [*given, "train.seed=7"]))
+
+
+def test_a_checkpoint_torn_by_a_kill_is_not_resumed_from(tmp_path: Path) -> None:
+    for step, state in ((2, "{}"), (10, '{"half'), (12, None)):
+        folder = tmp_path / f"checkpoint-{step}"
+        folder.mkdir()
+        if state is not None:
+            (folder / "trainer_state.json").write_text(state)
+    found = last_checkpoint(tmp_path)
+    assert found is not None and found.name == "checkpoint-2"

@@ -1,0 +1,75 @@
+"""Settings are refused in plain words, with the nearest right name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perse.errors import BadInput
+from perse.training.config import load_config, recipes
+
+OK = ["data.path=somewhere"]
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_every_packaged_recipe_is_valid(name: str) -> None:
+    config = load_config(name, OK)
+    assert config.train.learning_rate > 0
+
+
+def test_the_reference_recipes_have_the_papers_constants() -> None:
+    """PerSE, appendix B: full fine-tuning at 1e-5, batch 4 (7B) and 2 (13B) on 8 devices; 2k and 6k steps on Per-MPST."""
+    for name, batch, steps in (("llama2_7b_full", 4, 2000), ("llama2_13b_full", 2, 6000)):
+        config = load_config(name, OK)
+        assert (config.lora, config.train.learning_rate, config.train.batch_size, config.train.steps) == (
+            None,
+            1e-5,
+            batch,
+            steps,
+        )
+
+
+def test_overrides_change_the_file_and_numbers_are_read_as_numbers() -> None:
+    config = load_config("embedded_lora", [*OK, "train.learning_rate=3e-4", "train.steps=7", "lora.targets=[q_proj, v_proj]"])
+    assert config.train.learning_rate == 3e-4 and config.train.steps == 7
+    assert config.lora is not None and config.lora.targets == ("q_proj", "v_proj")
+
+
+def test_lora_can_be_switched_off() -> None:
+    assert load_config("embedded_lora", [*OK, "lora=null", "model.dtype=float32"]).lora is None
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("train.learning_rat=1", "there is no setting 'train.learning_rat'; did you mean 'train.learning_rate'?"),
+        ("learning_rate=1", "there is no setting 'learning_rate'; did you mean 'train.learning_rate'?"),
+        ("train.steps=many", "train.steps: input should be a valid integer"),
+        ("train.batch_size=0", "train.batch_size: input should be greater than or equal to 1, found 0"),
+        ("model.dtype=int8", "model.dtype: input should be 'float32', 'bfloat16' or 'float16', found 'int8'"),
+        ("train.steps", "'train.steps' is no setting; write key=value"),
+        ("lora=null", "full fine-tuning of bfloat16 weights loses small updates"),
+    ],
+)
+def test_wrong_settings_say_what_is_wrong(override: str, message: str) -> None:
+    with pytest.raises(BadInput) as raised:
+        load_config("embedded_lora", [*OK, override])
+    assert message in str(raised.value)
+
+
+def test_all_problems_of_a_file_are_listed_together(tmp_path: Path) -> None:
+    file = tmp_path / "x.yaml"
+    file.write_text("model: {path: m}\ndata: {pth: d}\ntrain: {learning_rate: 1, stepz: 3}\noutput: o\n")
+    with pytest.raises(BadInput, match=r"'data.pth'; did you mean 'data.path'\?; .*'train.stepz'; did you mean 'train.steps'"):
+        load_config(file)
+
+
+def test_missing_data_is_named() -> None:
+    with pytest.raises(BadInput, match="setting 'data.path' is missing; give data.path="):
+        load_config("embedded_lora")
+
+
+def test_an_absent_file_lists_the_packaged_recipes() -> None:
+    with pytest.raises(BadInput, match="there is no config file nowhere.yaml; packaged recipes are .*embedded_lora"):
+        load_config("nowhere.yaml")
