@@ -47,18 +47,20 @@ def read_text(given: str) -> str:
 
 def prompt_for_reviews(console: Console) -> list[ProfileReview]:
     """Ask for reviews until an empty text."""
-    console.print("A few texts that this reader has reviewed, one at a time; an empty text ends the list.")
+    console.print(
+        "A few texts that this reader has reviewed, one at a time; @FILE reads one from a file; an empty text ends the list."
+    )
     reviews: list[ProfileReview] = []
     while text := Prompt.ask(f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False).strip():
         review = Prompt.ask("  their review", console=console).strip()
         score = IntPrompt.ask("  their score", console=console, choices=[str(n) for n in range(1, 11)], show_choices=False)
-        reviews.append(ProfileReview(text=text, review=review, score=score))
+        reviews.append(ProfileReview(text=read_text(text), review=review, score=score))
     return reviews
 
 
 def prompt_for_text(console: Console) -> str:
     """Ask for the text to judge."""
-    return Prompt.ask("[bold]the new text[/bold]", console=console)
+    return read_text(Prompt.ask("[bold]the new text[/bold]", console=console).strip())
 
 
 def show_judgement(console: Console, judgement: Judgement) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -109,8 +110,7 @@ def _score(
 
     Example:  perse score --examples work/data --judge runs/first --out runs/first-valid
     """
-    from perse.batch.local import Progress as Standing
-    from perse.batch.local import sample, score
+    from perse.batch.local import check_unseen, read_run, sample, score
     from perse.data.load import load_examples
     from perse.errors import BadInput
     from perse.judge import Judge
@@ -121,16 +121,16 @@ def _score(
     loaded = sample(load_examples(examples, split=split, fold=fold), limit, seed=seed)  # type: ignore[arg-type]
     asked = question_for(loaded.examples, question)
     settings = _settings(temperature, max_new_tokens, seed)
+    if split == "valid":
+        check_unseen(judge, loaded)
     with err.status(f"loading {judge}"):
         loaded_judge = Judge.load(judge, dtype=_dtype(dtype), context=context)
     with _progress() as progress:
         task = progress.add_task("judging", total=len(loaded.examples))
-
-        def tick(standing: Standing) -> None:
-            progress.update(task, completed=standing.done)
-
-        score(loaded_judge, asked, loaded, out, settings=settings, tick=tick)
-    err.print(f"judged: [bold]{out}[/bold]  (perse evaluate {out})")
+        score(loaded_judge, asked, loaded, out, settings=settings, tick=lambda done: progress.update(task, completed=done))
+    statuses = Counter(str(judgement.status) for judgement in read_run(out).judgements)
+    counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    err.print(f"judged: [bold]{out}[/bold]  ({counts})  next: perse evaluate {out}")
 
 
 @app.command("evaluate")
@@ -141,28 +141,30 @@ def _evaluate(
     ] = None,
     resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the reviewers.")] = 1000,
     seed: Seed = 0,
+    constant_as_zero: Annotated[
+        bool,
+        typer.Option("--constant-as-zero", help="Within reviewer: count constant reviewers as 0 instead of skipping them."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
 ) -> None:
     """How well the judge agrees with the readers, with 95% intervals, beside baselines.
 
     Example:  perse evaluate runs/before runs/after
+
+    Folds:    perse evaluate runs/f0 runs/f1 runs/f2
     """
-    from perse.batch.local import read_run
-    from perse.data.load import load_examples
-    from perse.errors import BadInput
+    from perse.batch.comparing import judges_and_parts
+    from perse.evaluation.correlation import Convention
     from perse.evaluation.evaluate import evaluate_many
     from perse.evaluation.table import evaluation_tables
     from perse.evaluation.table import markdown as as_markdown
 
-    read = {str(run): read_run(run) for run in runs}
-    first = next(iter(read.values()))
-    for name, run in read.items():
-        if run.examples != first.examples:
-            raise BadInput(f"{name} was asked other examples than {runs[0]}; evaluate runs of the same examples together")
-    train = load_examples(train_data, split="train", fold=first.fold).examples if train_data else first.training_examples()
-    judges = {_short(name, read): run.judgements for name, run in read.items()}
-    result = evaluate_many(judges, first.examples, train=train, seed=seed, resamples=resamples)
+    judges, parts, missing = judges_and_parts(runs, train_data)
+    for reason in missing:
+        err.print(f"baselines that need training data are unavailable: {reason}", soft_wrap=True)
+    convention = Convention.CONSTANT_AS_ZERO if constant_as_zero else Convention.SKIP_CONSTANT
+    result = evaluate_many(judges, parts, seed=seed, resamples=resamples, convention=convention)
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
     elif markdown:
@@ -221,13 +223,6 @@ def _dtype(name: str) -> str:
     return name
 
 
-def _short(name: str, names: object) -> str:
-    """A run's folder name, or its whole path where two runs have the same name."""
-    assert isinstance(names, dict)
-    last = Path(name).name
-    return last if sum(Path(other).name == last for other in names) == 1 else name
-
-
 def _progress() -> Progress:
     return Progress(
         SpinnerColumn(),
@@ -238,6 +233,19 @@ def _progress() -> Progress:
         TimeRemainingColumn(),
         console=err,
     )
+
+
+_OPTIONAL = (
+    "torch",
+    "transformers",
+    "peft",
+    "accelerate",
+    "gguf",
+    "huggingface_hub",
+    "sentencepiece",
+    "safetensors",
+    "tokenizers",
+)
 
 
 def run_app(typer_app: typer.Typer) -> None:
@@ -253,7 +261,7 @@ def run_app(typer_app: typer.Typer) -> None:
         err.print(f"perse: {error}", style="bold red", markup=False, highlight=False, soft_wrap=True)
         sys.exit(2)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in ("torch", "transformers", "peft", "accelerate", "gguf"):
+        if error.name is None or error.name.partition(".")[0] not in _OPTIONAL:
             raise
         err.print(
             f"perse: this needs {error.name}, which is not installed; run: pip install 'perse-judge\\[train]'",

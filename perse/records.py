@@ -140,6 +140,17 @@ def parse_example(fields: object) -> Example:
         raise BadInput(f"{model.__name__.removesuffix('Example').lower()} example, {explain(error)}") from None
 
 
+def shown_query(example: Example) -> bool:
+    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds the same text, or the same pair."""
+    from perse.data.identity import normalised, pair_key
+
+    if isinstance(example, PointwiseExample):
+        query = normalised(example.query)
+        return any(past.item_id == example.item_id or normalised(past.text) == query for past in example.profile)
+    asked = pair_key(example.query.text_a, example.query.text_b)
+    return any(pair_key(past.text_a, past.text_b) == asked for past in example.profile)
+
+
 def read_examples(path: Path) -> list[Example]:
     """Examples from JSON lines. All of one kind, ids unique.
 
@@ -155,6 +166,10 @@ def read_examples(path: Path) -> list[Example]:
             example = parse_example(fields)
         except BadInput as error:
             raise BadInput(f"{path}, line {line}: {error}") from None
+        if shown_query(example):
+            raise BadInput(
+                f"{path}, line {line}: the query stands in its own profile; the judge would only have to copy the answer"
+            )
         if example.id in lines_of:
             raise BadInput(
                 f"{path}, line {line}: id '{example.id}' was already used on line {lines_of[example.id]}; ids must be unique"

@@ -28,12 +28,16 @@ MAX_WORDS = 2500
 ANSWER_TOKENS = 600
 """Room kept for the answer (PerSE, section 4.2: maximum generation length)."""
 
+LABEL_TOKENS = 16
+"""Room kept for the line of the label and the end-of-turn."""
+
 Ids = tuple[int, ...]
 
 _DELIMITERS = re.compile(
-    r"\[(?=/?(?:new plot|new pair|plot|pair|review|score|answer|premise|aspect|inst|interestingness|adaptability"
+    # A line that begins with a bracket could pass for any of ours, aspects included; ours pass for themselves anywhere.
+    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|answer|premise|aspect|inst|interestingness|adaptability"
     r"|surprise|character development|ending)\b)",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028\u2029\ufeff]")
 
@@ -118,14 +122,12 @@ class Renderer:
     Args:
         tokenizer: a Hugging Face tokenizer; its chat template decides the frame.
         context: tokens that the model can attend to.
-        answer_tokens: room kept for the answer.
         max_words: longest prompt in words.
     """
 
-    def __init__(self, tokenizer: Any, context: int, *, answer_tokens: int = ANSWER_TOKENS, max_words: int = MAX_WORDS) -> None:
+    def __init__(self, tokenizer: Any, context: int, *, max_words: int = MAX_WORDS) -> None:
         self.tokenizer = tokenizer
         self.context = context
-        self.answer_tokens = answer_tokens
         self.max_words = max_words
         self.frame = chat_frame(tokenizer)
         self._markers = _marker_pattern(tokenizer, self.frame)
@@ -148,16 +150,20 @@ class Renderer:
         text = ("\n" if lines else " ").join(line for line in kept if line)
         return _DELIMITERS.sub("[ ", self._markers.sub(lambda found: found[0][0] + " " + found[0][1:], text))
 
-    def render(self, question: Question, example: Example, *, completion: Sequence[Ids] = ()) -> tuple[Rendered, ...]:
+    def render(
+        self, question: Question, example: Example, *, answer_tokens: int = ANSWER_TOKENS, completion: Sequence[Ids] = ()
+    ) -> tuple[Rendered, ...]:
         """The prompts of `question.asks`, all with the same number of profile entries.
 
         Args:
+            answer_tokens: room for the free line of the answer, where the question has one.
             completion: ids that will follow, where they are known (training).
         Raises:
             TooLong: not even an empty profile fits; the numbers are in the message.
         """
         example = question.clean(example, self.clean)
-        room = self.context - max(self.answer_tokens, sum(map(len, completion)))
+        reserved = LABEL_TOKENS + (answer_tokens if question.layout.free_stem is not None else 0)
+        room = self.context - max(reserved, sum(map(len, completion)))
         profile = list(example.profile)
         while True:
             asks = question.asks(example, profile)

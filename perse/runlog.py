@@ -29,7 +29,10 @@ MANIFEST = "manifest.json"
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is either the old one or the whole new one, never half."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     temporary.replace(path)
 
 
@@ -59,21 +62,27 @@ class RunLog:
         folder: created if absent.
         identity: what makes two commands the same run; JSON-able.
         lines: name of the file of lines.
+        context: what is worth knowing and may differ when a run is continued, such as where its data lay.
     Raises:
+        BadInput: the folder cannot be made.
         RunMismatch: the folder holds a run with another identity, or another process has it open.
     """
 
-    def __init__(self, folder: Path, identity: dict[str, Any], *, lines: str) -> None:
+    def __init__(self, folder: Path, identity: dict[str, Any], *, lines: str, context: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.path = folder / lines
-        folder.mkdir(parents=True, exist_ok=True)
-        self._check_identity(json.loads(json.dumps(identity)))
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise BadInput(f"cannot make the run folder {folder}: {error.strerror}; choose another") from None
+        self._refuse_strangers()
         self._file: TextIO = self.path.open("a+", encoding="utf-8")
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+            self._lock()
+            self._check_identity(json.loads(json.dumps(identity)), context or {})
+        except RunMismatch:
             self._file.close()
-            raise RunMismatch(f"{folder} is being written by another process; wait for it, or choose another folder") from None
+            raise
         _cut_torn_line(self.path)
 
     def __enter__(self) -> Self:
@@ -86,13 +95,14 @@ class RunLog:
         """The lines so far."""
         return read_lines(self.path)
 
-    def keep(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Drop the lines that are not wanted: what a run wrote after the state that it goes on from."""
-        rows = self.read()
-        kept = [row for row in rows if wanted(row)]
-        if len(kept) < len(rows):
-            self._file.truncate(0)
-            self.append(json.dumps(row) + "\n" for row in kept)
+    def cut(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Drop the first line that is not wanted and all after it: what was written after the state to go on from."""
+        end = 0
+        for line in self.path.read_bytes().splitlines(keepends=True):
+            if not wanted(json.loads(line)):
+                os.truncate(self.path, end)
+                return
+            end += len(line)
 
     def append(self, lines: Iterable[str]) -> None:
         """Add lines (each ending in a newline), on disk when this returns."""
@@ -100,20 +110,36 @@ class RunLog:
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def _check_identity(self, identity: dict[str, Any]) -> None:
+    def _refuse_strangers(self) -> None:
+        """A folder without a manifest may hold what a start that was killed left behind, and nothing else."""
+        left = (self.path.name,)
+        others = [entry.name for entry in self.folder.iterdir() if entry.name not in left and not entry.name.startswith(".")]
+        written = self.path.exists() and self.path.stat().st_size > 0
+        if not (self.folder / MANIFEST).exists() and (others or written):
+            raise RunMismatch(f"{self.folder} is not empty and holds no run; choose another folder")
+
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise RunMismatch(
+                f"{self.folder} is being written by another process; wait for it, or choose another folder"
+            ) from None
+
+    def _check_identity(self, identity: dict[str, Any], context: dict[str, Any]) -> None:
         path = self.folder / MANIFEST
         if not path.exists():
-            if any(self.folder.iterdir()):
-                raise RunMismatch(f"{self.folder} is not empty and holds no run; choose another folder")
-            write_whole(path, json.dumps({"run": identity, "environment": environment()}, indent=2) + "\n")
+            manifest = {"run": identity, "context": context, "environment": environment()}
+            write_whole(path, json.dumps(manifest, indent=2) + "\n")
             return
         begun = read_manifest(self.folder).get("run", {})
         differing = sorted(key for key in {*begun, *identity} if begun.get(key) != identity.get(key))
         if differing:
             key = differing[0]
             raise RunMismatch(
-                f"{self.folder} holds a run with other settings ({', '.join(differing)}; {key} was {json.dumps(begun.get(key))}, "
-                f"is {json.dumps(identity.get(key))}); give the same command to continue it, or choose another folder"
+                f"{self.folder} holds a run with other settings ({', '.join(differing)}; {key} was "
+                f"{json.dumps(begun.get(key))}, is {json.dumps(identity.get(key))}); give the same command to continue it, "
+                "or choose another folder"
             )
 
 
@@ -126,8 +152,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise BadInput(f"{folder} is not a run folder: it has no {MANIFEST}") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadInput(
+            f"{folder} is not a run folder: it has no {MANIFEST}; give the folder that a perse command wrote"
+        ) from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path} is not readable as JSON ({error}); the run must be made again") from None
     if not isinstance(manifest, dict):

@@ -7,9 +7,7 @@ exact label distribution and the parser cannot drift apart.
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
-from functools import cached_property
 
 from perse.errors import BadInput
 
@@ -29,16 +27,6 @@ class Scale:
             raise BadInput(
                 f"scale {self.name} has {len(self.labels)} labels and {len(self.values)} values; give one value a label"
             )
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        longest_first = sorted(self.labels, key=len, reverse=True)
-        return re.compile(rf"\s*({'|'.join(map(re.escape, longest_first))})(?![\w.,]*\d)\b")
-
-    def read(self, text: str) -> str | None:
-        """The label that `text` begins with, or None. "10" is not "1"; "7.5", "75" and "7,5" are no label."""
-        found = self._pattern.match(text)
-        return found.group(1) if found else None
 
     def expected(self, probabilities: tuple[float, ...]) -> float | None:
         """Sum of value times probability over `labels`; None for labels without values."""

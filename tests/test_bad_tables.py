@@ -24,17 +24,17 @@ def table(*changed: str, at: int = 2) -> bytes:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (table('{"reviewer_id": "r0", "item_id": "i2", "score": 3, "text": "t"}'), "line 3"),
+        (table('{"reviewer_id": "r0", "item_id": "i2", "score": 3, "text": "t"}'), "line 3: no column for field 'review'"),
         (table('{"reviewer_id": "r0", "item_id": "i2", "review": "x", "score": 11, "text": "t"}'), "line 3: field 'score': found 11"),
         (table('{"reviewer_id": "r0", "item_id": "i2", "review": "x", "score": "good", "text": "t"}'), "line 3: field 'score': found"),
-        (table('{"reviewer_id": "r0", "item_id": "i0", "review": "x", "score": 3, "text": "plot number 0"}'), "line 3"),
+        (table('{"reviewer_id": "r0", "item_id": "i0", "review": "x", "score": 3, "text": "plot number 0"}'), "line 3: field 'item_id': 'r0' already reviewed 'i0' on line 1"),
         (table('{"reviewer_id": "r0", "item_id": "i2", "review": " ", "score": 3, "text": "t"}'), "line 3: field 'review'"),
-        (table('{"reviewer_id": "r0", '), "line 3"),
-        (table("x").replace(b"\nx\n", b"\n\xff\xfe\n"), "line 3"),
+        (table('{"reviewer_id": "r0", '), "line 3: not JSON"),
+        (table("x").replace(b"\nx\n", b"\n\xff\xfe\n"), "line 3: byte 0xff at position 1 is not UTF-8"),
         (b"", "empty"),
         (None, "nowhere"),
         (("\n".join(GOOD[:5]) + "\n").encode(), "no reviewer"),
-        (b"reviewer_id,item_id,review,rating_out_of,text\nr,i,x,3,t\n", "score"),
+        (b"reviewer_id,item_id,review,rating_out_of,text\nr,i,x,3,t\n", "line 2: no column for field 'score'"),
     ],
     ids=[
         "missing column", "off the scale", "not a number", "duplicate", "empty review", "invalid JSON", "invalid UTF-8",

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from perse.errors import BadInput
 from perse.records import ASPECTS, example_lines, read_examples
-from perse.scale import CHOICES, SCORES, Scale, rescale
+from perse.scale import CHOICES, Scale, rescale
 
 SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
 
@@ -41,18 +41,8 @@ def test_the_core_needs_no_torch() -> None:
     assert "Judge every example" in done.stdout
 
 
-@pytest.mark.parametrize("text", ["10", "10.", " 10\n", "10, I think"])
-def test_ten_is_read_as_ten(text: str) -> None:
-    assert SCORES.read(text) == "10"
-
-
-@pytest.mark.parametrize("text", ["11", "7.5", "7,5", "100", "ten", "", "-3", "1000.5"])
-def test_what_is_no_label_is_not_read(text: str) -> None:
-    assert SCORES.read(text) is None
-
-
 def test_choices_have_labels_and_no_values() -> None:
-    assert CHOICES.read("A") == "A" and CHOICES.read("Both") is None and CHOICES.expected((0.5, 0.5)) is None
+    assert CHOICES.labels == ("A", "B") and CHOICES.expected((0.5, 0.5)) is None
     with pytest.raises(BadInput, match="repeats a label"):
         Scale("x", ("A", "A"))
 
@@ -87,6 +77,10 @@ def test_examples_survive_a_file(tmp_path: Path) -> None:
         ('{"id": "a"}', "line 2: pointwise example, field 'reviewer_id': field required"),
         ('{"prompt": "x"}', "line 2: verbatim examples"),
         ("[]", "line 2: expected a JSON object, found list"),
+        (
+            '{"id": "x", "reviewer_id": "r", "item_id": "i", "profile": [{"text": "A  q", "review": "x", "score": 1}], "query": "a Q"}',
+            "line 2: the query stands in its own profile",
+        ),
         (
             '{"id": "r0-0", "reviewer_id": "r", "item_id": "i", "profile": [], "query": "q"}',
             "line 2: id 'r0-0' was already used on line 1",

@@ -23,7 +23,7 @@ GREEDY = JudgeSettings(temperature=0, max_new_tokens=12)
 @pytest.fixture
 def judge(tokenizers: dict[str, Any]) -> Judge:
     tokenizer = tokenizers["chatml"]
-    return Judge(TransformersEngine(tiny_llama(tokenizer)), Renderer(tokenizer, 2048, answer_tokens=64), name="tiny")
+    return Judge(TransformersEngine(tiny_llama(tokenizer)), Renderer(tokenizer, 2048), name="tiny")
 
 
 @pytest.fixture
@@ -129,6 +129,20 @@ def test_one_text_is_judged_for_one_reader_without_a_data_set(tiny_model_folder:
     assert judgement.k_effective == 2 and judgement.distribution is not None
     with pytest.raises(BadInput, match="the text to judge is empty"):
         judge.ask_one(reviews=[], text=" ")
+
+
+def test_two_examples_with_one_id_are_refused(willing: Judge) -> None:
+    with pytest.raises(BadInput, match="two examples have the same id"):
+        willing.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1) * 2, GREEDY)
+
+
+def test_cached_tokens_are_those_of_the_prompt_found_in_the_cache(willing: Judge) -> None:
+    examples = pointwise_examples(1, 2)
+    first, second = willing.ask(QUESTIONS["pointwise_score"], examples, GREEDY)
+    assert first.tokens.cached == 0
+    prompts = [willing.renderer.render(QUESTIONS["pointwise_score"], example)[0] for example in examples]
+    shared = sum(len(segment.ids) for segment in prompts[0].segments[:4])
+    assert shared <= second.tokens.cached < second.tokens.prompt
 
 
 def test_a_question_that_does_not_fit_the_examples_is_refused() -> None:

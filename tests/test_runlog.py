@@ -49,6 +49,29 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_a_start_that_was_killed_does_not_block_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").touch()
+    (tmp_path / ".manifest.json.123.tmp").write_text('{"half')
+    with RunLog(tmp_path, {"seed": 0}, lines="x.jsonl") as log:
+        assert log.read() == []
+
+
+def test_what_was_written_after_a_checkpoint_is_cut_off(tmp_path: Path) -> None:
+    with RunLog(tmp_path / "run", {}, lines="x.jsonl") as log:
+        log.append([f'{{"step": {step}}}\n' for step in (1, 2, 3, 4)])
+        log.cut(lambda row: row["step"] <= 2)
+        log.append(['{"step": 3, "again": true}\n'])
+        assert log.read() == [{"step": 1}, {"step": 2}, {"step": 3, "again": True}]
+
+
+def test_a_file_in_the_way_of_a_run_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / "run").touch()
+    with pytest.raises(BadInput, match="cannot make the run folder"):
+        RunLog(tmp_path / "run", {}, lines="x.jsonl")
+    with pytest.raises(BadInput, match="is not a run folder"):
+        read_manifest(tmp_path / "run")
+
+
 def test_two_writers_are_refused(tmp_path: Path) -> None:
     with (
         RunLog(tmp_path / "run", {}, lines="x.jsonl"),

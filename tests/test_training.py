@@ -133,10 +133,10 @@ def test_two_accumulated_batches_equal_one_large_batch() -> None:
 def test_too_long_examples_are_counted_and_not_trained_on(tokenizers: dict[str, Any]) -> None:
     examples = pointwise_examples(1, 2)
     examples[1] = examples[1].model_copy(update={"query": "word " * 900})
-    rows = training_rows(Renderer(tokenizers["chatml"], 800, answer_tokens=64), QUESTIONS["pointwise"], examples)
+    rows = training_rows(Renderer(tokenizers["chatml"], 800), QUESTIONS["pointwise"], examples, answer_tokens=64)
     assert [row.example_id for row in rows.rows] == ["r0-0"] and rows.too_long == ("r0-1",)
     with pytest.raises(BadInput, match="none of the 1 examples fits"):
-        training_rows(Renderer(tokenizers["chatml"], 300, answer_tokens=64), QUESTIONS["pointwise"], examples[1:])
+        training_rows(Renderer(tokenizers["chatml"], 300), QUESTIONS["pointwise"], examples[1:], answer_tokens=64)
 
 
 def test_an_example_without_reference_is_refused(tokenizers: dict[str, Any]) -> None:

@@ -49,6 +49,7 @@ def test_lora_can_be_switched_off() -> None:
         ("train.batch_size=0", "train.batch_size: input should be greater than or equal to 1, found 0"),
         ("model.dtype=int8", "model.dtype: input should be 'float32', 'bfloat16' or 'float16', found 'int8'"),
         ("train.steps", "'train.steps' is no setting; write key=value"),
+        ("train=5", "train: input should be a valid dictionary"),
         ("lora=null", "full fine-tuning of bfloat16 weights loses small updates"),
     ],
 )

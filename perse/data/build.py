@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any, TypeVar
 
 import perse
+from perse.data.card import shared_texts_notes
 from perse.data.folder import Kind, check_target, folder_digest, write_folder
 from perse.data.identity import shuffled, works
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
@@ -21,9 +21,10 @@ from perse.data.profiles import ExampleRow, pairwise_rows, pointwise_rows, sorta
 from perse.data.pseudonyms import hide_annotators, hide_reviewers, salt_from_seed
 from perse.data.sources.table import read_comparisons, read_reviews
 from perse.data.splits import review_pools, reviewer_folds, sides, touched, valid_share
-from perse.data.summary import Part, Summary, describe, dropped_lines, summary_table
+from perse.data.summary import Part, Summary, describe, dropped_lines, shared_texts, summary_table
 from perse.errors import BadInput
 from perse.records import Comparison, Review
+from perse.runlog import file_digest
 
 __all__ = [
     "PairwiseOptions",
@@ -176,13 +177,18 @@ def _finish(
             crossing = len(rows) - part.examples - part.train_examples
             dropped["examples"][f"crossing the split when {part.name.lower()} validates"] = crossing
     left_out = {unit: dict(sorted((+counts).items())) for unit, counts in dropped.items() if counts.total()}
+    counts: dict[str, Any] = {
+        "reviewers": len(asked),
+        "records": len(records),
+        "parts": [part.model_dump(mode="json") for part in parts],
+    }
     manifest = {
         "perse": perse.__version__,
         "options": options.for_manifest(),
         "sources": {
-            role: {"name": path.name, "sha256": _file_digest(path)} for role, path in kind_sources.items() if path is not None
+            role: {"name": path.name, "sha256": file_digest(path)} for role, path in kind_sources.items() if path is not None
         },
-        "counts": {"reviewers": len(asked), "records": len(records), "parts": [part.model_dump(mode="json") for part in parts]},
+        "counts": counts,
         "dropped": left_out,
     }
     write_folder(options.out, records, kind=kind, rows=rows, manifest=manifest, overwrite=options.overwrite)
@@ -195,7 +201,7 @@ def _finish(
         records=len(records),
         parts=parts,
         dropped=left_out,
-        notes=notes,
+        notes=shared_texts_notes(counts["parts"], split=options.split) + notes,
     )
 
 
@@ -218,16 +224,13 @@ def _parts(
                 raise BadInput(f"no example is left for {name}{where}; add reviewers, raise --{least}{looser}")
         if fold is None:
             parts.append(describe("Train", train, reviews=reviews, comparisons=comparisons))
-            parts.append(describe("Valid", valid, reviews=reviews, comparisons=comparisons))
-        else:
-            name = f"Fold {fold}"
-            parts.append(describe(name, valid, reviews=reviews, comparisons=comparisons, train_examples=len(train)))
+        validation = describe("Valid" if fold is None else f"Fold {fold}", valid, reviews=reviews, comparisons=comparisons)
+        seen = {
+            "train_examples": None if fold is None else len(train),
+            "texts_in_training": shared_texts(train, valid, comparisons) if comparisons else None,
+        }
+        parts.append(validation.model_copy(update=seen))
     return tuple(parts)
-
-
-def _file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def _time_notes(records: Sequence[Review] | Sequence[Comparison], k: int) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _KINDS = {
@@ -45,6 +45,11 @@ def data_card(manifest: Mapping[str, Any]) -> str:
         "|---|---|---|---|---|",
         *sides,
         "",
+        *[
+            line
+            for note in shared_texts_notes(counts["parts"], split=options["split"])
+            for line in (f"{note[0].upper()}{note[1:]}.", "")
+        ],
         f"`{records}.parquet` holds {counts['records']} {records} of {counts['reviewers']} reviewers, `examples.parquet` the",
         "queries and profiles by id, `manifest.json` every option. `perse data export` writes self-contained JSON lines.",
         "",
@@ -72,6 +77,23 @@ def data_card(manifest: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def shared_texts_notes(parts: Sequence[Mapping[str, Any]], *, split: str) -> tuple[str, ...]:
+    """How many validation texts also stand in training, from the manifest's `parts`; nothing for reviews.
+
+    `reviewer_item` keeps pairs apart, not the single texts in them (PerSE, section 4.1), so whoever reads an accuracy must
+    know how many texts were not new.
+    """
+    counted = [part for part in parts if part.get("texts_in_training") is not None]
+    if not counted:
+        return ()
+    shares = [f"{part['texts_in_training']} of {part['texts']}" for part in counted]
+    other = ", in other pairs" if split == "reviewer_item" and any(part["texts_in_training"] for part in counted) else ""
+    if len(counted) == 1:
+        return (f"{shares[0]} validation texts also stand in training{other}",)
+    by_fold = "; ".join(f"{part['name']}: {share}" for part, share in zip(counted, shares, strict=True))
+    return (f"validation texts that also stand in training{other}: {by_fold}",)
 
 
 def _shown(value: object) -> str:

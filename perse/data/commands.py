@@ -6,6 +6,7 @@ import re
 import secrets
 import sys
 from collections.abc import Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -179,6 +180,15 @@ def pairwise(
         overwrite=overwrite,
     )
     _show(build_pairwise(options), as_json=as_json)
+
+
+@app.command()
+def samples() -> None:
+    """Print the folder of the sample corpus that perse ships.
+
+    Example:  perse data pointwise --reviews $(perse data samples)/reviews.jsonl --items $(perse data samples)/items.jsonl --out work/data
+    """
+    typer.echo(files("perse") / "samples")
 
 
 @app.command()

@@ -61,7 +61,7 @@ class DataSet:
     comparisons: Mapping[str, Comparison]
     rows: tuple[ExampleRow, ...]
     digest: str
-    """sha256 over the Parquet files and the manifest: equal for equal data sets, wherever they lie."""
+    """Of `folder_digest`: equal for equal data sets, wherever they lie and whichever perse built them."""
 
     @property
     def kind(self) -> Kind:
@@ -223,10 +223,13 @@ def load_folder(path: Path) -> DataSet:
 
 
 def folder_digest(path: Path, *, kind: Kind) -> str:
-    """sha256 over the names and bytes of the Parquet files and the manifest."""
+    """sha256 over the names and bytes of the Parquet files and what the manifest says, the perse version left out."""
+    manifest = json.loads((path / "manifest.json").read_text("utf-8"))
+    said = {name: value for name, value in manifest.items() if name != "perse"}
+    contents = {name: (path / name).read_bytes() for name in (_records_file(kind), "examples.parquet")}
+    contents["manifest.json"] = json.dumps(said, sort_keys=True).encode()
     digest = sha256()
-    for name in (_records_file(kind), "examples.parquet", "manifest.json"):
-        content = (path / name).read_bytes()
+    for name, content in contents.items():
         digest.update(f"{name} {len(content)}\n".encode())
         digest.update(content)
     return digest.hexdigest()

@@ -6,7 +6,7 @@ same text (`identity.normalised`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from perse.data.identity import pair_key, text_key
 from perse.data.profiles import ExampleRow
@@ -28,7 +28,8 @@ def check_leaks(
 ) -> None:
     """That no query is in its own profile, no reviewer on two sides, and, if promised, no item or pair on two sides.
 
-    The same item is the same id or the same normalised text; the same pair the same id or the same two texts in any order.
+    The same item is the same id or the same normalised text; the same pair the same id or the same two texts in any order. In
+    the profile of a pair not even one of its two texts may stand; on the two sides of a split a text may, in other pairs.
 
     Args:
         reviews, comparisons: the records by id; those of the other kind are empty.
@@ -39,7 +40,8 @@ def check_leaks(
     records: Mapping[str, Record] = {**reviews, **comparisons}
     _check_references(rows, records)
     marks = _Marks(records)
-    _refuse("the query is in its own profile", _own_query(rows, marks), rows="examples")
+    _refuse("the query is in its own profile", _own_query(rows, marks.of), rows="examples")
+    _refuse("a text of the query is in its own profile", _own_query(rows, marks.texts), rows="examples")
     _refuse("a reviewer is on two sides of the split", _reviewers_on_two_sides(rows), rows="reviewers")
     if disjoint_items:
         folds: list[int | None] = [*sorted({row.fold for row in rows if row.fold is not None})]
@@ -49,23 +51,34 @@ def check_leaks(
 
 
 class _Marks:
-    """By which marks two records are known to be about the same: an id and a text, hashed once for each record."""
+    """By which marks two records are known to be about the same: an id and a text, hashed once for each text."""
 
     def __init__(self, records: Mapping[str, Record]) -> None:
         self._records = records
         self._keys: dict[str, str] = {}
-        self._marks: dict[str, tuple[str, str]] = {}
+        self._marks: dict[str, tuple[str, ...]] = {}
 
-    def of(self, record_id: str) -> tuple[str, str]:
+    def of(self, record_id: str) -> tuple[str, ...]:
         if record_id not in self._marks:
             record = self._records[record_id]
             if isinstance(record, Review):
-                if record.text not in self._keys:
-                    self._keys[record.text] = text_key(record.text)
-                self._marks[record_id] = ("item " + record.item_id, "text " + self._keys[record.text])
+                self._marks[record_id] = ("item " + record.item_id, *self.texts(record_id))
             else:
                 self._marks[record_id] = ("pair " + record.pair_id, "texts " + pair_key(record.text_a, record.text_b))
         return self._marks[record_id]
+
+    def texts(self, record_id: str) -> tuple[str, ...]:
+        """A mark for each text that the record is about: one of a review, two of a comparison."""
+        record = self._records[record_id]
+        return tuple(
+            "text " + self._key(text)
+            for text in ((record.text,) if isinstance(record, Review) else (record.text_a, record.text_b))
+        )
+
+    def _key(self, text: str) -> str:
+        if text not in self._keys:
+            self._keys[text] = text_key(text)
+        return self._keys[text]
 
 
 def _check_references(rows: Sequence[ExampleRow], records: Mapping[str, Record]) -> None:
@@ -81,11 +94,11 @@ def _check_references(rows: Sequence[ExampleRow], records: Mapping[str, Record])
     _refuse("the query or a profile entry is another reviewer's", foreign, rows="examples")
 
 
-def _own_query(rows: Iterable[ExampleRow], marks: _Marks) -> Iterator[str]:
+def _own_query(rows: Iterable[ExampleRow], marks_of: Callable[[str], tuple[str, ...]]) -> Iterator[str]:
     for row in rows:
-        query = set(marks.of(row.query_id))
+        query = set(marks_of(row.query_id))
         for one in row.profile_ids:
-            if one == row.query_id or not query.isdisjoint(marks.of(one)):
+            if one == row.query_id or not query.isdisjoint(marks_of(one)):
                 yield f"{row.example_id} (query '{row.query_id}', profile '{one}')"
                 break
 

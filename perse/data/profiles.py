@@ -2,8 +2,8 @@
 
 `per_example` is the paper's way: each query gets k reviews drawn anew from the reviewer's others. `per_reviewer` draws k
 reviews once and asks about the rest, so that all questions about one reader share the work on their profile (DESIGN.md,
-section 5). Either way a profile never holds the query's own work, and it stands oldest first if all its times are ISO dates;
-otherwise in the order drawn.
+section 5). Either way a profile never holds the query's own work (pairs: no comparison that shares a text with the query), and
+it stands oldest first if all its times are ISO dates; otherwise in the order drawn.
 
 `max_queries` defaults to 10 in the builds: Table 1 counts 920 examples of 92 reviewers at k = 3. For pairs it is counted per
 reviewer *and aspect*, since Table 1 has a data set for each aspect (13 examples per annotator in the one of Interestingness).
@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal, TypeVar
 
-from perse.data.identity import draw
+from perse.data.identity import draw, text_key
 from perse.records import Comparison, Review, Split
 
 Profiles = Literal["per_example", "per_reviewer"]
@@ -82,7 +82,10 @@ def pointwise_rows(
 def pairwise_rows(
     comparisons: Mapping[str, Sequence[Comparison]], *, k: int, profiles: Profiles, max_queries: int | None, seed: int
 ) -> list[ExampleRow]:
-    """As `pointwise_rows`, a query being a comparison and one of its aspects, and the work a pair.
+    """As `pointwise_rows`, a query being a comparison and one of its aspects, and the works its two texts.
+
+    A comparison that shares one text with the query is kept out of its profile as the query's own pair is: its preference
+    says how this reader liked a text that is being asked about.
 
     A profile is drawn from comparisons that judge the query's aspect while there are any, then from the others
     (`per_reviewer`, whose profile serves all aspects: from those that judge most aspects). All aspects of one comparison draw
@@ -93,14 +96,16 @@ def pairwise_rows(
         queries = _shuffled(comparisons[reviewer], seed=seed, who=reviewer, purpose="queries")
         shared = _shuffled(comparisons[reviewer], seed=seed, who=reviewer, purpose="profile")
         shared.sort(key=lambda one: -len(one.preference))
+        texts = {one.comparison_id: {text_key(one.text_a), text_key(one.text_b)} for one in comparisons[reviewer]}
         asked: Counter[str] = Counter()
         for query in queries:
+            own = texts[query.comparison_id]
             if profiles == "per_reviewer":
-                if query.pair_id in {one.pair_id for one in shared[:k]}:
+                if any(own & texts[one.comparison_id] for one in shared[:k]):
                     continue
                 candidates = shared
             else:
-                others = [one for one in comparisons[reviewer] if one.pair_id != query.pair_id]
+                others = [one for one in comparisons[reviewer] if not own & texts[one.comparison_id]]
                 candidates = _shuffled(others, seed=seed, who=reviewer, purpose=f"profile for {query.comparison_id}")
             if len(candidates) < k:
                 continue

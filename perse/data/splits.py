@@ -10,7 +10,8 @@
   6,394 of 7,361 examples (394 of 741 for validation); at 0.1 validation keeps 159, at 0.5 training loses 1,600.
 - Pairs: few annotators judge the same pair, so splitting the pairs at random as well would lose most of the small side for
   nothing. The validation annotators are chosen and their examples drawn first; then training does without the pairs that
-  these examples touch: 2 to 7 of some 230 examples of story_endings.
+  these examples touch: 2 to 10 of some 230 examples of story_endings. What is kept apart is the pair (plot pairs of the
+  validation set unseen, section 4.1): one of its texts may stand in training in another pair, and a build counts how many do.
 
 Folds (cross-fitting) put every reviewer in exactly one fold. With `reviewer_item` the training side of a fold leaves out
 those examples that touch a pair of its validation side; this is decided when a fold is asked for, by `sides`.

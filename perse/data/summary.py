@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 
 from perse.data.folder import Kind
+from perse.data.identity import text_key
 from perse.data.profiles import ExampleRow
 from perse.records import Comparison, Review
 
@@ -34,6 +35,8 @@ class Part(BaseModel):
     """Pointwise: {"score": {"1": n, ...}}; pairwise: {aspect: {"A": n, "B": n}}. Of the queries."""
     train_examples: int | None = None
     """Folds: how many examples are for training when this fold validates."""
+    texts_in_training: int | None = None
+    """Validation sides of pairs: how many of `texts` also stand in examples for training."""
 
 
 class Summary(BaseModel):
@@ -60,7 +63,6 @@ def describe(
     *,
     reviews: Mapping[str, Review],
     comparisons: Mapping[str, Comparison],
-    train_examples: int | None = None,
 ) -> Part:
     """The numbers of the examples `rows`; one of `reviews` and `comparisons` holds their records."""
     lengths: dict[str, int] = {}
@@ -83,8 +85,18 @@ def describe(
         texts=len(texts),
         words=total / len(rows) if rows else 0.0,
         answers={of: _ordered(counts) for of, counts in sorted(answers.items())},
-        train_examples=train_examples,
     )
+
+
+def shared_texts(train: Iterable[ExampleRow], valid: Iterable[ExampleRow], comparisons: Mapping[str, Comparison]) -> int:
+    """How many distinct texts of the `valid` examples also stand, when normalised, in the `train` examples."""
+
+    def texts(rows: Iterable[ExampleRow]) -> set[str]:
+        shown = {one for row in rows for one in (row.query_id, *row.profile_ids)}
+        return {text for one in shown for text in (comparisons[one].text_a, comparisons[one].text_b)}
+
+    seen = {text_key(text) for text in texts(train)}
+    return sum(text_key(text) in seen for text in texts(valid))
 
 
 def summary_table(summary: Summary) -> Table:

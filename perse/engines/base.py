@@ -62,7 +62,8 @@ class Engine(Protocol):
         """What the numbers depend on besides the weights: engine, dtype, device."""
 
     def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation]:
-        """Free text after each prompt. The same prompt and seed give the same text whatever else is in the list."""
+        """Free text after each prompt. The same prompt and seed give the same text whatever else is in the list, up to the
+        rounding of the dtype: in bfloat16 a near tie can fall the other way."""
 
     def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution]:
         """Exact probability of each label after each prefix, `support.stem` put between them."""

@@ -72,16 +72,14 @@ class TransformersEngine:
 
     def _read(self, prefix: Ids, chains: Sequence[Ids], support: LabelSupport) -> LabelDistribution:
         after: dict[Ids, Tensor] = {}  # node -> next-token log-probabilities (V,)
-        cached = 0
+        cached = None
         for chain in chains:
             logprobs, _, known = self._prefill(prefix + chain, last=len(chain) + 1)
-            cached = cached or known
+            cached = known if cached is None else cached  # later chains find what the first one computed
             for n in range(len(chain) + 1):
                 after[chain[:n]] = logprobs[n]
         whole = [sum(float(after[label[:n]][token]) for n, token in enumerate(label)) for label in support.labels]
-        return label_probabilities(
-            torch.tensor(whole, dtype=torch.float64).exp().tolist(), support, cached=min(cached, len(prefix))
-        )
+        return label_probabilities(torch.tensor(whole, dtype=torch.float64).exp().tolist(), support, cached=cached or 0)
 
     def _prefill(self, ids: Ids, *, last: int) -> tuple[Tensor, DynamicCache, int]:
         """Next-token log-probabilities (last, V) after the last positions of `ids`, keys and values, and how many tokens

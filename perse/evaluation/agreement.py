@@ -1,4 +1,7 @@
-"""Accuracy of choices between two texts. An item that was not answered is wrong, not absent (DESIGN.md, promise 3)."""
+"""Right choices between two texts. An item that was not answered is wrong, not absent (DESIGN.md, promise 3).
+
+At a temperature above 0 a judge's label is one random draw; its distribution is exact. So both are counted, apart.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from perse.evaluation.correlation import FloatArray
+from perse.judgement import Judgement, Status
 
 
 def correct(gold: Sequence[str], answers: Sequence[str | None]) -> FloatArray:
@@ -14,16 +18,19 @@ def correct(gold: Sequence[str], answers: Sequence[str | None]) -> FloatArray:
     return np.array([float(answer == truth) for truth, answer in zip(gold, answers, strict=True)], dtype=np.float64)
 
 
-def accuracy(gold: Sequence[str], answers: Sequence[str | None]) -> float | None:
-    """Right answers / items asked; None without items."""
-    hits = correct(gold, answers)
-    return float(hits.mean()) if len(hits) else None
+def likeliest_correct(gold: Sequence[str], judgements: Sequence[Judgement]) -> FloatArray:
+    """1 where the gold label is the likelier one, 1/2 where another is exactly as likely, 0 where not or not ok.
+
+    A judgement without distribution is counted by its label.
+    """
+    return np.array([_likeliest(truth, given) for truth, given in zip(gold, judgements, strict=True)], dtype=np.float64)
 
 
-def accuracy_by_aspect(gold: Sequence[str], answers: Sequence[str | None], *, aspects: Sequence[str]) -> dict[str, float]:
-    """`accuracy` of the items of each aspect, aspects in order of first appearance."""
-    hits = correct(gold, answers)
-    asked = np.array(aspects, dtype=object)
-    if len(asked) != len(hits):
-        raise ValueError(f"{len(hits)} answers and {len(asked)} aspects: must be as many")
-    return {aspect: float(hits[asked == aspect].mean()) for aspect in dict.fromkeys(aspects)}
+def _likeliest(gold: str, judgement: Judgement) -> float:
+    if judgement.status is not Status.OK:
+        return 0.0
+    if not judgement.distribution:
+        return float(judgement.label == gold)
+    ours = judgement.distribution.get(gold, 0.0)
+    other = max((probability for label, probability in judgement.distribution.items() if label != gold), default=0.0)
+    return 0.5 if ours == other else float(ours > other)

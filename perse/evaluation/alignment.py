@@ -1,9 +1,13 @@
-"""Which items a table stands on: examples with a reference that every judge has judged, in the order of the examples."""
+"""Which items a table stands on: examples with a reference that every judge has judged, in the order of the examples.
+
+Examples come in parts, each with its own training side: one part is the plain case, several are folds (cross-fitting).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 
@@ -11,25 +15,33 @@ from perse.errors import BadInput
 from perse.evaluation.correlation import IntArray
 from perse.evaluation.results import JudgeSummary
 from perse.judgement import Judgement, Status
-from perse.records import Example, PairwiseExample, PointwiseExample
+from perse.records import Example
+
+
+@dataclass(frozen=True)
+class Part:
+    """Examples that share a training side: a whole data set, or one fold of it."""
+
+    examples: Sequence[Example]
+    """What was judged."""
+    train: Sequence[Example] | None
+    """What baselines and the training mean of these examples are fitted on; None if it is not at hand."""
 
 
 @dataclass(frozen=True)
 class Items:
     """Judged examples: `judgements[name][n]` is the answer of judge `name` to `examples[n]`."""
 
-    examples: tuple[Example, ...]
+    parts: tuple[Part, ...]
+    """The parts that hold an item, reduced to their items."""
     judgements: Mapping[str, tuple[Judgement, ...]]
     without_reference: int
     notes: tuple[str, ...]
 
-    def pointwise(self) -> list[PointwiseExample]:
-        """The examples, if they are scores."""
-        return [example for example in self.examples if isinstance(example, PointwiseExample)]
-
-    def pairwise(self) -> list[PairwiseExample]:
-        """The examples, if they are pairs."""
-        return [example for example in self.examples if isinstance(example, PairwiseExample)]
+    @property
+    def examples(self) -> tuple[Example, ...]:
+        """The items of all parts, one part behind the other."""
+        return tuple(chain.from_iterable(part.examples for part in self.parts))
 
     def reviewer(self) -> IntArray:
         """Each item's reviewer, 0 to C - 1 in the order of their ids: independent of the order of the examples."""
@@ -41,35 +53,45 @@ class Items:
         return {name: _summary(answers) for name, answers in self.judgements.items()}
 
 
-def align(examples: Sequence[Example], judges: Mapping[str, Sequence[Judgement]]) -> Items:
+def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> Items:
     """The items common to all judges.
 
     Raises:
-        BadInput: no example or judge; examples of two kinds; an id twice; a judgement of no example; no reference at all; no
-            common item; or a single judge that has not judged every example (several are compared on what they share).
+        BadInput: no example or judge; examples of two kinds; an id twice, be it in two parts; a judgement of no example; no
+            reference at all; no common item; or a single judge that has not judged every example (several are compared on
+            what they share).
     """
+    examples = [example for part in parts for example in part.examples]
     if not examples or not judges:
         raise BadInput(f"{len(examples)} examples and {len(judges)} judges to evaluate; give at least one of each")
     if len({type(example) for example in examples}) > 1:
         raise BadInput("pointwise and pairwise examples together; evaluate them apart")
-    _by_id([example.id for example in examples], "examples")
+    _refuse_twice([example.id for example in examples], "examples" if len(parts) == 1 else f"examples of {len(parts)} folds")
     answers = {name: _answers(name, judgements, examples=examples) for name, judgements in judges.items()}
     notes = _unfinished(answers, examples=len(examples))
 
     with_reference = [example for example in examples if example.reference]
     if not with_reference:
         raise BadInput(f"none of the {len(examples)} examples has a reference; evaluation needs the reviewers' true answers")
-    common = tuple(example for example in with_reference if all(example.id in given for given in answers.values()))
+    common = {example.id for example in with_reference if all(example.id in given for given in answers.values())}
     if not common:
         raise BadInput(
             f"no example with a reference was judged by all of {', '.join(judges)}; score the same examples with each"
         )
-    aligned = {name: tuple(given[example.id] for example in common) for name, given in answers.items()}
-    return Items(common, aligned, without_reference=len(examples) - len(with_reference), notes=notes)
+    kept = (Part(tuple(example for example in part.examples if example.id in common), part.train) for part in parts)
+    aligned = {
+        name: tuple(given[example.id] for example in examples if example.id in common) for name, given in answers.items()
+    }
+    return Items(
+        tuple(part for part in kept if part.examples),
+        aligned,
+        without_reference=len(examples) - len(with_reference),
+        notes=notes,
+    )
 
 
 def _answers(name: str, judgements: Sequence[Judgement], *, examples: Sequence[Example]) -> dict[str, Judgement]:
-    _by_id([judgement.id for judgement in judgements], f"judgements of {name}")
+    _refuse_twice([judgement.id for judgement in judgements], f"judgements of {name}")
     known = {example.id for example in examples}
     strangers = [judgement.id for judgement in judgements if judgement.id not in known]
     if strangers:
@@ -78,7 +100,7 @@ def _answers(name: str, judgements: Sequence[Judgement], *, examples: Sequence[E
     return {judgement.id: judgement for judgement in judgements}
 
 
-def _by_id(ids: Sequence[str], what: str) -> None:
+def _refuse_twice(ids: Sequence[str], what: str) -> None:
     seen: set[str] = set()
     for one in ids:
         if one in seen:

@@ -11,14 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Generic, TypeVar
+from typing import Generic, TypeVar, cast
 
 from perse.evaluation.bias import fit_bias_model, training_reviews
 from perse.records import Choice, PairwiseExample, PointwiseExample
-from perse.scale import SCORES
+from perse.scale import CHOICES, SCORES
 
 NO_TRAINING_DATA = "no training data at hand"
-CHOICES: tuple[Choice, Choice] = ("A", "B")
 
 Prediction = TypeVar("Prediction", float, Choice)
 
@@ -73,6 +72,23 @@ def pairwise_baselines(
     return Baseline[Choice]("copy the example", copied), Baseline[Choice]("random", drawn), majority
 
 
+def joined(of_parts: Sequence[Sequence[Baseline[Prediction]]]) -> list[Baseline[Prediction]]:
+    """The same baselines of several parts, predictions one part behind the other.
+
+    One that is unavailable in a part is unavailable: all rows of a table stand on the same items.
+    """
+    return [_join(same) for same in zip(*of_parts, strict=True)]
+
+
+def _join(same: Sequence[Baseline[Prediction]]) -> Baseline[Prediction]:
+    name = same[0].name
+    reasons = [baseline.unavailable or "" for baseline in same if baseline.predictions is None]
+    if reasons:
+        where = f"in {len(reasons)} of {len(same)} folds: " if len(same) > 1 else ""
+        return Baseline(name, unavailable=where + "; ".join(dict.fromkeys(reasons)))
+    return Baseline(name, tuple(prediction for baseline in same for prediction in baseline.predictions or ()))
+
+
 def _profile_average(example: PointwiseExample, *, otherwise: float | None) -> float:
     if example.profile:
         return fsum(past.score for past in example.profile) / len(example.profile)
@@ -107,7 +123,8 @@ def _most(answers: Iterable[Choice]) -> Choice | None:
 
 
 def _coin(example_id: str, seed: int) -> Choice:
-    return CHOICES[_draw(example_id, seed, sides=2)]
+    labels = CHOICES.labels
+    return cast(Choice, labels[_draw(example_id, seed, sides=len(labels))])
 
 
 def _draw(example_id: str, seed: int, *, sides: int) -> int:

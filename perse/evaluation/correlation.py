@@ -59,11 +59,6 @@ def kendall(gold: FloatArray, predicted: FloatArray) -> float | None:
 COEFFICIENTS: Mapping[str, Coefficient] = MappingProxyType({"pearson": pearson, "spearman": spearman, "kendall": kendall})
 
 
-def mean_absolute_error(gold: FloatArray, predicted: FloatArray) -> float | None:
-    """Mean of |gold - predicted|; None without items."""
-    return float(np.abs(gold - predicted).mean()) if len(gold) else None
-
-
 @dataclass(frozen=True)
 class WithinReviewer:
     """One coefficient per reviewer, in the order of `reviewers`; NaN where it is undefined."""

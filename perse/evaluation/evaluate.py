@@ -2,19 +2,24 @@
 
 Failures never vanish: pairs that were not answered are wrong; correlations are of the items that every judge answered, and
 beside them stand those of all items, failures imputed by the training mean (DESIGN.md, promise 3).
+
+A judge has two rows: what its exact distribution says (expected score, likeliest choice), and the label that it gave, at a
+temperature above 0 one random draw. The folds of a small data set are evaluated together, so that there are reviewers enough
+for an interval; baselines and training means are each fold's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
+from typing import TypeVar
 
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.agreement import correct
-from perse.evaluation.alignment import Items, align
-from perse.evaluation.baselines import NO_TRAINING_DATA, pairwise_baselines, pointwise_baselines, training_mean
+from perse.evaluation.agreement import correct, likeliest_correct
+from perse.evaluation.alignment import Items, Part, align
+from perse.evaluation.baselines import NO_TRAINING_DATA, joined, pairwise_baselines, pointwise_baselines, training_mean
 from perse.evaluation.correlation import BoolArray, Convention, FloatArray
 from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.intervals import Interval
@@ -23,7 +28,9 @@ from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample
 from perse.scale import CHOICES, SCORES, Scale
 
-__all__ = ["Estimate", "Evaluation", "Interval", "JudgeSummary", "Row", "evaluate", "evaluate_many"]
+__all__ = ["Estimate", "Evaluation", "Interval", "JudgeSummary", "Part", "Row", "evaluate", "evaluate_many"]
+
+Kind = TypeVar("Kind", PointwiseExample, PairwiseExample)
 
 
 def evaluate(
@@ -35,16 +42,15 @@ def evaluate(
     resamples: int = 1000,
     convention: Convention = Convention.SKIP_CONSTANT,
 ) -> Evaluation:
-    """`evaluate_many` of one judge, which must have judged every example."""
-    judges = {"judge": judgements}
-    return evaluate_many(judges, examples, train=train, seed=seed, resamples=resamples, convention=convention)
+    """`evaluate_many` of one judge on one part; the judge must have judged every example."""
+    judges, parts = {"judge": judgements}, [Part(examples, train)]
+    return evaluate_many(judges, parts, seed=seed, resamples=resamples, convention=convention)
 
 
 def evaluate_many(
     judges: Mapping[str, Sequence[Judgement]],
-    examples: Sequence[Example],
+    parts: Sequence[Part],
     *,
-    train: Sequence[Example] | None,
     seed: int = 0,
     resamples: int = 1000,
     convention: Convention = Convention.SKIP_CONSTANT,
@@ -52,9 +58,9 @@ def evaluate_many(
     """Judges by name, side by side with the baselines, on the items common to all.
 
     Args:
-        judges: the judgements of each.
-        examples: what was judged, all of one kind.
-        train: what the baselines and the training mean are fitted on; None if it is not at hand.
+        judges: the judgements of each, over all parts.
+        parts: what was judged, all of one kind, with the training side; one part, or the folds of a data set. Baselines are
+            fitted and failures imputed part by part, everything else is of all items together.
         seed: of the resamples and of the random baseline.
         resamples: bootstrap resamples of the reviewers.
         convention: what reviewers without a coefficient do to the within-reviewer means.
@@ -63,9 +69,9 @@ def evaluate_many(
     """
     if resamples < 1:
         raise BadInput(f"{resamples} resamples; give at least 1")
-    items = align(examples, judges)
+    items = align(parts, judges)
     kind = type(items.examples[0])
-    if any(type(example) is not kind for example in train or ()):
+    if any(type(example) is not kind for part in items.parts for example in part.train or ()):
         raise BadInput(
             "training and evaluated examples differ in kind (pointwise, pairwise); give the training split of the same data"
         )
@@ -78,28 +84,28 @@ def evaluate_many(
         all(judgement.status is Status.OK for judgement in same) for same in zip(*items.judgements.values(), strict=True)
     )
     ok = np.array(list(answered), dtype=bool)
-    notes = [*items.notes, *_seen_in_training(items, train)]
-    mean: float | None = None
+    notes = [*items.notes, *_cross_fitted(items), *_seen_in_training(items)]
+    means: tuple[float | None, ...] = ()
     if kind is PointwiseExample:
-        known = [example for example in train or () if isinstance(example, PointwiseExample)]
-        mean = training_mean(known)
-        if not ok.all() and mean is None:
+        means = tuple(training_mean(_only(PointwiseExample, part.train)) for part in items.parts)
+        mean = _of_items(items, means)
+        if np.isnan(mean[~ok]).any():
             notes.append(f"failures are not imputed: {NO_TRAINING_DATA}")
-        rows = _pointwise_rows(items, known, ok=ok, mean=mean, bootstrap=bootstrap, convention=convention, seed=seed)
-        notes += _without_distribution(items)
+        rows = _pointwise_rows(items, ok=ok, mean=mean, bootstrap=bootstrap, convention=convention, seed=seed)
+        notes += _without_distribution(items, "expected")
     else:
-        pairs = [example for example in train or () if isinstance(example, PairwiseExample)]
-        rows = _pairwise_rows(items, pairs, bootstrap=bootstrap, seed=seed)
+        rows = _pairwise_rows(items, bootstrap=bootstrap, seed=seed)
+        notes += _without_distribution(items, "likeliest")
     return Evaluation(
         kind="pointwise" if kind is PointwiseExample else "pairwise",
-        examples=len(examples),
+        examples=sum(len(part.examples) for part in parts),
         without_reference=items.without_reference,
         items=len(items.examples),
         ok_items=int(ok.sum()),
         reviewers=bootstrap.counts.shape[1],
         judges=items.summaries(),
         rows=tuple(rows),
-        training_mean=mean,
+        training_means=means,
         convention=convention,
         resamples=resamples,
         seed=seed,
@@ -109,21 +115,22 @@ def evaluate_many(
 
 def _pointwise_rows(
     items: Items,
-    train: Sequence[PointwiseExample],
     *,
     ok: BoolArray,
-    mean: float | None,
+    mean: FloatArray,
     bootstrap: Bootstrap,
     convention: Convention,
     seed: int,
 ) -> list[Row]:
-    examples = items.pointwise()
+    """`mean` (n,): the training mean of each item's part, NaN where there is none."""
+    examples = _only(PointwiseExample, items.examples)
     gold = np.array([example.reference.score for example in examples if example.reference], dtype=np.float64)
+    imputable = not ok.all() and not np.isnan(mean[~ok]).any()
     summaries = items.summaries()
 
     def row(name: str, predicted: FloatArray, judge: str | None) -> Row:
         imputed = None
-        if not ok.all() and mean is not None:
+        if imputable:
             filled = np.where(np.isnan(predicted), mean, predicted)
             imputed = bootstrap.correlations(gold, filled, convention=convention)
         return Row(
@@ -139,7 +146,11 @@ def _pointwise_rows(
     for judge, judgements in items.judgements.items():
         rows.append(row(f"{judge} (expected)", np.array([_expected(judgement) for judgement in judgements]), judge))
         rows.append(row(f"{judge} (label)", np.array([_label(judgement) for judgement in judgements]), judge))
-    for baseline in pointwise_baselines(examples, train, seed=seed):
+    of_parts = [
+        pointwise_baselines(_only(PointwiseExample, part.examples), _only(PointwiseExample, part.train), seed=seed)
+        for part in items.parts
+    ]
+    for baseline in joined(of_parts):
         if baseline.predictions is None:
             rows.append(Row(name=baseline.name, judge=None, unavailable=baseline.unavailable, asked=len(gold), ok=0))
         else:
@@ -147,31 +158,48 @@ def _pointwise_rows(
     return rows
 
 
-def _pairwise_rows(items: Items, train: Sequence[PairwiseExample], *, bootstrap: Bootstrap, seed: int) -> list[Row]:
-    examples = items.pairwise()
+def _pairwise_rows(items: Items, *, bootstrap: Bootstrap, seed: int) -> list[Row]:
+    examples = _only(PairwiseExample, items.examples)
     gold = [example.reference.preference for example in examples if example.reference]
     everything = np.ones(len(gold), dtype=bool)
     asked_aspect = np.array([example.aspect for example in examples], dtype=object)
     aspects = list(dict.fromkeys(example.aspect for example in examples))
     summaries = items.summaries()
 
-    def row(name: str, answers: Sequence[str | None], judge: str | None) -> Row:
-        hits = correct(gold, answers)
+    def row(name: str, hits: FloatArray, judge: str | None, *, gaps: FloatArray | None = None) -> Row:
         columns = {"accuracy": bootstrap.mean(hits, everything)}
-        if judge:
-            gaps = np.array([_order_gap(judgement) for judgement in items.judgements[judge]])
+        if gaps is not None:
             columns["order_gap"] = bootstrap.mean(gaps, ~np.isnan(gaps))
         of_aspects = {aspect: bootstrap.mean(hits, asked_aspect == aspect) for aspect in aspects}
         ok = summaries[judge].ok if judge else len(gold)
         return Row(name=name, judge=judge, asked=len(gold), ok=ok, columns=columns, aspects=of_aspects)
 
-    rows = [row(name, [judgement.label for judgement in judgements], name) for name, judgements in items.judgements.items()]
-    for baseline in pairwise_baselines(examples, train, seed=seed):
+    rows = []
+    for judge, judgements in items.judgements.items():
+        gaps = np.array([_order_gap(judgement) for judgement in judgements])
+        rows.append(row(f"{judge} (likeliest)", likeliest_correct(gold, judgements), judge, gaps=gaps))
+        rows.append(row(f"{judge} (label)", correct(gold, [judgement.label for judgement in judgements]), judge))
+    of_parts = [
+        pairwise_baselines(_only(PairwiseExample, part.examples), _only(PairwiseExample, part.train), seed=seed)
+        for part in items.parts
+    ]
+    for baseline in joined(of_parts):
         if baseline.predictions is None:
             rows.append(Row(name=baseline.name, judge=None, unavailable=baseline.unavailable, asked=len(gold), ok=0))
         else:
-            rows.append(row(baseline.name, baseline.predictions, None))
+            rows.append(row(baseline.name, correct(gold, baseline.predictions), None))
     return rows
+
+
+def _only(kind: type[Kind], examples: Iterable[Example] | None) -> list[Kind]:
+    """`examples` as the one kind that they all are."""
+    return [example for example in examples or () if isinstance(example, kind)]
+
+
+def _of_items(items: Items, of_parts: Sequence[float | None]) -> FloatArray:
+    """Each item's value of its part, (n,); NaN for None."""
+    values = np.array([np.nan if value is None else value for value in of_parts], dtype=np.float64)
+    return np.repeat(values, [len(part.examples) for part in items.parts])
 
 
 def _label(judgement: Judgement) -> float:
@@ -181,7 +209,7 @@ def _label(judgement: Judgement) -> float:
 
 def _expected(judgement: Judgement) -> float:
     """Sum of label times probability, or the label where there is no distribution; NaN if the judgement is not ok."""
-    if judgement.status is not Status.OK or judgement.distribution is None:
+    if judgement.status is not Status.OK or not judgement.distribution:
         return _label(judgement)
     if judgement.expected is not None:
         return judgement.expected
@@ -195,30 +223,40 @@ def _order_gap(judgement: Judgement) -> float:
 
 def _check_labels(name: str, judgements: Sequence[Judgement], *, scale: Scale) -> None:
     for judgement in judgements:
-        if judgement.status is Status.OK and judgement.label not in scale.labels:
+        strangers = [label for label in (judgement.label, *(judgement.distribution or ())) if label not in scale.labels]
+        if judgement.status is Status.OK and strangers:
             raise BadInput(
-                f"judgement '{judgement.id}' of {name} is ok with label {judgement.label!r}, expected one of "
+                f"judgement '{judgement.id}' of {name} is ok with label {strangers[0]!r}, expected one of "
                 f"{', '.join(scale.labels)}; was another question asked ('{judgement.question}')?"
             )
 
 
-def _seen_in_training(items: Items, train: Sequence[Example] | None) -> list[str]:
-    trained = {example.reviewer_id for example in train or ()}
-    asked = {example.reviewer_id for example in items.examples}
-    if not trained & asked:
+def _cross_fitted(items: Items) -> list[str]:
+    if len(items.parts) == 1:
         return []
-    return [
-        f"{len(trained & asked)} of {len(asked)} reviewers are also in the training data; this is no test on unseen readers"
-    ]
+    return [f"cross-fitted over {len(items.parts)} folds: baselines and training means are those of each fold's training side"]
 
 
-def _without_distribution(items: Items) -> list[str]:
+def _seen_in_training(items: Items) -> list[str]:
+    """A reviewer may be in the training side of another fold, not in that of their own."""
+    asked = {example.reviewer_id for example in items.examples}
+    seen: set[str] = set()
+    for part in items.parts:
+        trained = {example.reviewer_id for example in part.train or ()}
+        seen |= trained & {example.reviewer_id for example in part.examples}
+    if not seen:
+        return []
+    return [f"{len(seen)} of {len(asked)} reviewers are also in the training data; this is no test on unseen readers"]
+
+
+def _without_distribution(items: Items, row: str) -> list[str]:
+    """`row` is what the name of the judge's row says that stands on distributions."""
     notes = []
     for name, judgements in items.judgements.items():
         answered = [judgement for judgement in judgements if judgement.status is Status.OK]
-        without = sum(judgement.distribution is None for judgement in answered)
+        without = sum(not judgement.distribution for judgement in answered)
         if without:
             notes.append(
-                f"{name} (expected): {without} of {len(answered)} answers have no distribution, their label stands for it"
+                f"{name} ({row}): {without} of {len(answered)} answers have no distribution, their label stands for it"
             )
     return notes

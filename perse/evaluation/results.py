@@ -37,9 +37,9 @@ class Row(_Result):
     asked: int
     ok: int
     columns: dict[str, Estimate] = {}
-    """By `POINTWISE_COLUMNS` or `PAIRWISE_COLUMNS`."""
+    """By `POINTWISE_COLUMNS` or `PAIRWISE_COLUMNS`; the order gap only in the likeliest row, whose distribution it is of."""
     imputed: dict[str, Estimate] | None = None
-    """The same over all items, failures replaced by the training mean; None if nothing failed or there is no such mean."""
+    """The same over all items, failures replaced by their fold's training mean; None if nothing failed or there is no mean."""
     aspects: dict[str, Estimate] = {}
     """Pairs: accuracy of each aspect."""
 
@@ -77,7 +77,8 @@ class Evaluation(_Result):
     reviewers: int
     judges: dict[str, JudgeSummary]
     rows: tuple[Row, ...]
-    training_mean: float | None = None
+    training_means: tuple[float | None, ...] = ()
+    """Scores: the mean that a fold's failures are imputed by, one a fold; one if there are no folds. None: no training data."""
     convention: Convention
     resamples: int
     seed: int

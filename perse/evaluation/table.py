@@ -76,13 +76,21 @@ def _sheets(evaluation: Evaluation) -> list[_Sheet]:
         if imputed and not any(row.imputed for row in evaluation.rows):
             continue
         if imputed:
-            where = f"all {evaluation.items} items, failures = training mean {evaluation.training_mean or 0:.2f}"
+            where = f"all {evaluation.items} items, {_imputed_by(evaluation)}"
         else:
             where = f"{evaluation.ok_items} items answered" + (" by every judge" if len(evaluation.judges) > 1 else "")
         sheets.append(_values(evaluation, f"Pooled: {where}", POOLED, imputed=imputed))
         constant = "count 0" if evaluation.convention is Convention.CONSTANT_AS_ZERO else "skipped"
         sheets.append(_values(evaluation, f"Within reviewer (constant {constant}): {where}", WITHIN, imputed=imputed))
     return sheets
+
+
+def _imputed_by(evaluation: Evaluation) -> str:
+    """A fold without a mean has no failure here, or nothing would be imputed."""
+    means = [mean for mean in evaluation.training_means if mean is not None]
+    if len(means) == 1:
+        return f"failures = training mean {means[0]:.2f}"
+    return f"failures = their fold's training mean ({min(means):.2f} to {max(means):.2f})"
 
 
 def _statuses(evaluation: Evaluation) -> _Sheet:
@@ -134,7 +142,8 @@ def _aspects(evaluation: Evaluation) -> list[_Sheet]:
         lines = tuple(
             (aspect, str(part[0].aspects[aspect].items), *(row.aspects.get(aspect) for row in part)) for aspect in aspects
         )
-        sheets.append(_Sheet("Accuracy by aspect", ("", "pairs", *(row.name for row in part)), lines))
+        names = ("\n(".join(row.name.rsplit(" (", 1)) for row in part)  # two lines: "NAME (likeliest)" is wider than a value
+        sheets.append(_Sheet("Accuracy by aspect", ("", "pairs", *names), lines))
     return sheets
 
 

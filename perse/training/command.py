@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -33,7 +31,7 @@ The same command continues a run that was stopped.
 def train(
     config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded_lora",
     overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="Settings that differ from the file's.")
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
     ] = None,
     show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
 ) -> None:
@@ -90,5 +88,4 @@ def _bar(count: int, total: int) -> str:
 
 def main() -> None:
     """Entry point of train.py."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     run_app(app)

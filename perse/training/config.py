@@ -119,6 +119,8 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> TrainConfig:
     problems = [_unknown(key) for key in _dotted(settings) if key not in known_keys()]
     if problems:
         raise BadInput("; ".join(problems))
+    for section in ("model", "data", "train"):  # so that what is missing is named to the end
+        settings.setdefault(section, {})
     try:
         return TrainConfig.model_validate(settings)
     except ValidationError as error:
@@ -168,10 +170,8 @@ def _override(settings: dict[str, Any], override: str) -> None:
     if not name:
         settings[section] = parsed
         return
-    inner = settings.setdefault(section, {})
-    if inner is None:
-        inner = settings[section] = {}
-    inner[name] = parsed
+    inner = settings.get(section)
+    settings[section] = {**(inner if isinstance(inner, dict) else {}), name: parsed}
 
 
 def _dotted(settings: dict[str, Any]) -> Iterator[str]:

@@ -7,7 +7,7 @@ for the last K + 1 positions only, K being the longest answer of the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from torch.utils.data import Dataset
 from perse.errors import BadInput, TooLong
 from perse.questions import Question
 from perse.records import Example
-from perse.rendering import Ids, Renderer
+from perse.rendering import ANSWER_TOKENS, Ids, Renderer
 
 IGNORED = -100
 """Label of a position that is not learned, as torch's cross entropy has it."""
@@ -33,7 +33,6 @@ class Row:
     answer: Ids
     k: int
     k_effective: int
-    words: int
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Rows:
 
 
 def training_rows(
-    renderer: Renderer, question: Question, examples: Sequence[Example], *, tick: Callable[[], None] = lambda: None
+    renderer: Renderer, question: Question, examples: Iterable[Example], *, answer_tokens: int = ANSWER_TOKENS
 ) -> Rows:
     """Every example's prompt with its true answer. Pairs are learned in the order given.
 
@@ -59,16 +58,15 @@ def training_rows(
             raise BadInput(f"example {example.id} has no 'reference'; training needs the reviewer's true answer")
         answer = renderer.completion(question, example)
         try:
-            prompt = renderer.render(question, example, completion=answer)[0]
+            prompt = renderer.render(question, example, answer_tokens=answer_tokens, completion=answer)[0]
         except TooLong:
             too_long.append(example.id)
         else:
             ids = tuple(token for line in answer for token in line)
-            rows.append(Row(example.id, prompt.ids, ids, len(example.profile), prompt.k_effective, prompt.words))
-        tick()
+            rows.append(Row(example.id, prompt.ids, ids, len(example.profile), prompt.k_effective))
     if not rows:
         raise BadInput(
-            f"none of the {len(examples)} examples fits {renderer.context} tokens with {renderer.answer_tokens} kept for the answer; "
+            f"none of the {len(too_long)} examples fits {renderer.context} tokens with {answer_tokens} kept for the answer; "
             "raise model.context or shorten the texts"
         )
     return Rows(tuple(rows), tuple(too_long))

@@ -6,21 +6,25 @@ folder holds manifest.json, log.jsonl, checkpoints/, adapter/ (LoRA) and merged/
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import random
+import shutil
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+from rich.console import Console
+from rich.progress import track
 from transformers import (
     AutoTokenizer,
+    PrinterCallback,
     Trainer,
     TrainerCallback,
-    TrainerControl,
-    TrainerState,
     TrainingArguments,
 )
 
@@ -29,29 +33,15 @@ from perse.data.load import load_examples
 from perse.questions import question_for
 from perse.rendering import Renderer
 from perse.runlog import RunLog
+from perse.training.callbacks import ProgressCallback, RunLogCallback
 from perse.training.config import Lora, TrainConfig
 from perse.training.examples import RowDataset, Rows, answer_loss, collate, training_rows
 
 log = logging.getLogger(__name__)
 
 LOG = "log.jsonl"
-
-
-class RunLogCallback(TrainerCallback):
-    """Writes what the Trainer logs as lines of the run log: step, loss, gradient norm, learning rate."""
-
-    def __init__(self, runlog: RunLog) -> None:
-        self.runlog = runlog
-
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: dict[str, Any] | None = None,
-        **_: Any,
-    ) -> None:
-        self.runlog.append([json.dumps({"step": state.global_step, **(logs or {})}) + "\n"])
+ADAPTER = "adapter"
+MERGED = "merged"
 
 
 def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None) -> Path:
@@ -74,50 +64,53 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
     tokenizer = AutoTokenizer.from_pretrained(base)
     out = Path(config.output)
     arguments = _arguments(config, out)
-    rows = training_rows(_renderer(config, base, tokenizer), question, examples)
-    if not arguments.should_save:
-        _fit(config, base, tokenizer, rows, arguments, [])
-        return out
-    identity = {
-        "kind": "train",
-        "config": config.model_dump(mode="json", exclude={"output"}),
-        "question": question.name,
-        "data_digest": loaded.digest,
-        "model_digest": models.weights_digest(base),
-        "world_size": arguments.world_size,
-    }
-    with RunLog(out, identity, lines=LOG) as runlog:
-        show(rows)
-        if (out / "merged" / "config.json").exists():
+    seen = track(examples, "rendering", console=Console(stderr=True), disable=not arguments.should_save)
+    rows = training_rows(_renderer(config, base, tokenizer), question, seen, answer_tokens=config.data.answer_tokens)
+    # Every rank looks before any writes, so that all of them go on from the same place.
+    finished = (out / MERGED / "config.json").exists()
+    checkpoint = last_checkpoint(out / "checkpoints")
+    with ExitStack() as open_files:
+        callbacks: list[TrainerCallback] = []
+        if arguments.should_save:
+            identity = {
+                "kind": "train",
+                "config": config.model_dump(mode="json", exclude={"output"}),
+                "question": question.name,
+                "data_digest": loaded.digest,
+                "model_digest": models.weights_digest(base),
+                "rows_sha256": hashlib.sha256(repr(rows.rows).encode()).hexdigest(),
+                "world_size": arguments.world_size,
+            }
+            runlog = open_files.enter_context(RunLog(out, identity, lines=LOG))
+            show(rows)
+            if not finished:
+                step = _step(checkpoint) if checkpoint else 0
+                runlog.cut(lambda line: line["step"] <= step)
+                callbacks += [RunLogCallback(runlog), ProgressCallback()]
+        if finished:
             log.info("%s is already trained", out)
             return out
-        checkpoint = last_checkpoint(out / "checkpoints")
-        step = int(checkpoint.name.rpartition("-")[2]) if checkpoint else 0
         if checkpoint:
             log.info("going on from %s", checkpoint)
-        runlog.keep(lambda line: line["step"] <= step)
-        model = _fit(config, base, tokenizer, rows, arguments, [RunLogCallback(runlog)], checkpoint)
-        if config.lora is None:
-            models.save_model(model, base, out / "merged")
-        else:
-            model.save_pretrained(out / "adapter")
-            models.merge(base, out / "adapter", out / "merged", dtype=config.model.dtype)
+        trained = _fit(config, base, tokenizer, rows, arguments, callbacks, checkpoint)
+        if arguments.should_save:
+            _finish(config, base, trained, out)
     return out
 
 
 def last_checkpoint(folder: Path) -> Path | None:
     """The newest whole checkpoint. The Trainer writes its state file last, so one without it was torn by a kill."""
-
-    def step(path: Path) -> int:
-        return int(path.name.rpartition("-")[2])
-
-    for path in sorted(folder.glob("checkpoint-*"), key=step, reverse=True):
+    for path in sorted(folder.glob("checkpoint-*"), key=_step, reverse=True):
         try:
             json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
         except (OSError, json.JSONDecodeError):
             continue
         return path
     return None
+
+
+def _step(checkpoint: Path) -> int:
+    return int(checkpoint.name.rpartition("-")[2])
 
 
 def _fit(
@@ -127,8 +120,9 @@ def _fit(
     rows: Rows,
     arguments: TrainingArguments,
     callbacks: Sequence[TrainerCallback],
-    checkpoint: Path | None = None,
-) -> Any:
+    checkpoint: Path | None,
+) -> Path:
+    """Train and write the trained weights (the adapter's, or all), which takes every rank where they are sharded."""
     pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
     trainer = Trainer(
         model=_model(config, base),
@@ -138,8 +132,23 @@ def _fit(
         compute_loss_func=answer_loss,
         callbacks=list(callbacks),
     )
+    trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    return trainer.accelerator.unwrap_model(trainer.model)
+    trained = Path(config.output) / "checkpoints" / "trained"
+    trainer.save_model(str(trained))
+    return trained
+
+
+def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
+    """Put adapter and merged model in their places, each whole or not at all; merged/ comes last and marks the end."""
+    (trained / "training_args.bin").unlink(missing_ok=True)  # a pickle that nobody should load
+    if config.lora is None:
+        models.save_tokenizer(base, trained)
+        trained.rename(out / MERGED)
+        return
+    shutil.rmtree(out / ADAPTER, ignore_errors=True)
+    trained.rename(out / ADAPTER)
+    models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype)
 
 
 def _model(config: TrainConfig, base: Path) -> Any:
@@ -166,7 +175,7 @@ def _with_adapter(model: Any, lora: Lora, checkpointing: bool) -> Any:
 def _renderer(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:
     longest = models.context_length(base)
     context = min(config.model.context or longest, longest)
-    return Renderer(tokenizer, context, answer_tokens=config.data.answer_tokens, max_words=config.data.max_words)
+    return Renderer(tokenizer, context, max_words=config.data.max_words)
 
 
 def _arguments(config: TrainConfig, out: Path) -> TrainingArguments:
@@ -193,6 +202,7 @@ def _arguments(config: TrainConfig, out: Path) -> TrainingArguments:
         logging_first_step=True,
         logging_nan_inf_filter=False,
         report_to="none",
+        disable_tqdm=True,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
         use_cpu=not torch.cuda.is_available(),

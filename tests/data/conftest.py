@@ -37,3 +37,22 @@ def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name, rows in (("items", items), ("reviews", reviews), ("pairs", pairs)):
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     return folder
+
+
+@pytest.fixture(scope="session")
+def chained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table of 12 annotators and 30 pairs in which every text stands in two pairs, once as A and once as B."""
+    path = tmp_path_factory.mktemp("chained") / "pairs.jsonl"
+    rows = [
+        {
+            "annotator": f"Annotator {who}",
+            "aspect": "Ending",
+            "text_a": f"Story {(who * 5 + n) % 30}.",
+            "text_b": f"STORY  {(who * 5 + n + 1) % 30}.",
+            "preference": "AB"[(who + n) % 2],
+        }
+        for who in range(12)
+        for n in range(8)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path

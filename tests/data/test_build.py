@@ -1,5 +1,6 @@
 """Whole builds: same bytes for the same input, nothing half-written, what was dropped is counted."""
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+import perse
 from perse.data.build import (
     PairwiseOptions,
     PointwiseOptions,
@@ -18,9 +20,10 @@ from perse.data.build import (
     dropped_lines,
     summary_table,
 )
-from perse.data.folder import export_lines, folder_digest, is_data_folder, load_folder
+from perse.data.folder import DataSet, export_lines, folder_digest, is_data_folder, load_folder
+from perse.data.identity import pair_key
 from perse.errors import BadInput
-from perse.records import PairwiseExample, PointwiseExample, read_examples
+from perse.records import PairwiseExample, PointwiseExample, Split, read_examples
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
@@ -94,18 +97,54 @@ def test_the_stricter_split_shares_no_item_and_counts_what_it_lost(raw: Path, tm
 
 
 @pytest.mark.parametrize("folds", [None, 3])
-def test_pairs_share_neither_annotators_nor_texts(raw: Path, tmp_path: Path, folds: int | None) -> None:
-    pairwise(raw, tmp_path / "set", folds=folds)
+def test_pairs_share_neither_annotators_nor_pairs(chained: Path, tmp_path: Path, folds: int | None) -> None:
+    pairwise(chained.parent, tmp_path / "set", folds=folds)
     data = load_folder(tmp_path / "set")
     for fold in [None] if folds is None else range(folds):
-        texts: dict[str, set[str]] = {}
+        seen: dict[str, set[str]] = {}
         for split in ("train", "valid"):
             examples = data.examples(split, fold)  # type: ignore[arg-type]
             assert examples
             for one in examples:
                 assert isinstance(one, PairwiseExample) and one.reference is not None and len(one.profile) == 1
-                texts.setdefault(split, set()).update((one.query.text_a, one.profile[0].text_a, one.reviewer_id))
-        assert not texts["train"] & texts["valid"]
+                pairs = {pair_key(shown.text_a, shown.text_b) for shown in (one.query, one.profile[0])}
+                seen.setdefault(split, set()).update({one.reviewer_id, *pairs})
+        assert not seen["train"] & seen["valid"]
+
+
+def texts_of(data: DataSet, split: Split, fold: int | None = None) -> set[str]:
+    """The numbers of the stories of `chained` that one side shows: all that tells its texts apart when normalised."""
+    shown = [pair for one in data.examples(split, fold) for pair in (one.query, *one.profile)]
+    return {text.split()[1] for pair in shown for text in (pair.text_a, pair.text_b)}  # type: ignore[union-attr]
+
+
+def test_validation_texts_that_training_shows_in_other_pairs_are_counted_and_told(chained: Path, tmp_path: Path) -> None:
+    summary = pairwise(chained.parent, tmp_path / "set")
+    data = load_folder(tmp_path / "set")
+    train, valid = summary.parts
+    assert train.texts_in_training is None
+    spelled = {text for row in data.rows if row.split == "valid" for one in (row.query_id, *row.profile_ids)
+               for text in (data.comparisons[one].text_a, data.comparisons[one].text_b)}  # fmt: skip
+    known = texts_of(data, "train")
+    assert texts_of(data, "valid") - known and texts_of(data, "valid") & known
+    assert valid.texts_in_training == sum(text.split()[1] in known for text in spelled) < valid.texts == len(spelled)
+    note = f"{valid.texts_in_training} of {valid.texts} validation texts also stand in training, in other pairs"
+    assert summary.notes == (note,)
+    assert data.manifest["counts"]["parts"][1]["texts_in_training"] == valid.texts_in_training
+    assert f"\n{note}.\n" in (tmp_path / "set" / "README.md").read_text("utf-8")
+
+
+def test_the_count_of_shared_texts_says_what_the_split_keeps_apart(raw: Path, chained: Path, tmp_path: Path) -> None:
+    (loose,) = pairwise(chained.parent, tmp_path / "loose", split="reviewer").notes
+    assert loose.endswith("validation texts also stand in training")
+    folded = pairwise(chained.parent, tmp_path / "folded", folds=3)
+    for fold, part in enumerate(folded.parts):
+        assert f"Fold {fold}: {part.texts_in_training} of {part.texts}" in folded.notes[0]
+    assert folded.notes[0].startswith("validation texts that also stand in training, in other pairs: Fold 0: ")
+    # In this table every text stands in one pair only.
+    apart = pairwise(raw, tmp_path / "apart")
+    assert apart.notes == (f"0 of {apart.parts[1].texts} validation texts also stand in training",)
+    assert pointwise(raw, tmp_path / "critics").notes == ()
 
 
 def test_every_reviewer_validates_in_exactly_one_fold(raw: Path, tmp_path: Path) -> None:
@@ -260,6 +299,20 @@ def test_the_digest_tells_data_sets_apart_and_not_where_they_lie(raw: Path, tmp_
     (tmp_path / "one").rename(tmp_path / "moved")
     assert load_folder(tmp_path / "moved").digest == before
     assert pointwise(raw, tmp_path / "other", k=2).digest != before
+
+
+def test_the_digest_of_equal_data_is_the_same_in_every_version_of_perse(
+    raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = pointwise(raw, tmp_path / "one").digest
+    monkeypatch.setattr(perse, "__version__", "99.0")
+    assert pointwise(raw, tmp_path / "two").digest == before
+    manifest = load_folder(tmp_path / "two").manifest
+    assert manifest["perse"] == "99.0"
+    reviews = (raw / "reviews.jsonl").read_bytes()
+    assert manifest["sources"]["reviews"]["sha256"] == hashlib.sha256(reviews).hexdigest()
+    (tmp_path / "two" / "manifest.json").write_text(json.dumps(dict(manifest) | {"dropped": {"rows": {"torn": 1}}}), "utf-8")
+    assert load_folder(tmp_path / "two").digest != before
 
 
 @pytest.mark.skipif(not (SHARED / "movie_critics").is_dir(), reason=f"{SHARED}/movie_critics is not here")

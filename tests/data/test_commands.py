@@ -22,11 +22,21 @@ def test_json_is_alone_on_stdout_and_export_writes_what_the_folder_holds(raw: Pa
     summary = json.loads(built.stdout)
     assert built.exit_code == 0 and summary["digest"] == load_folder(out).digest
     assert "left out" in built.stderr and "written:" in built.stderr
+    assert "validation texts also stand in training" in summary["notes"][0] and summary["notes"][0] in built.stderr
+    assert summary["parts"][1]["texts_in_training"] == 0
     assert load_folder(out).manifest["options"]["max_queries"] is None
     assert run("export", out, "--split", "train", "--out", tmp_path / "train.jsonl").stdout == ""
     assert read_examples(tmp_path / "train.jsonl") == load_folder(out).examples("train")
     assert run("export", out, "--split", "train").stdout == (tmp_path / "train.jsonl").read_text("utf-8")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["set", "train.jsonl"]
+
+
+def test_an_export_that_cannot_be_written_leaves_nothing(raw: Path, tmp_path: Path) -> None:
+    run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", tmp_path / "set")
+    (tmp_path / "taken" / "full").mkdir(parents=True)
+    result = run("export", tmp_path / "set", "--out", tmp_path / "taken")
+    assert isinstance(result.exception, BadInput) and "give another --out" in str(result.exception)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["set", "taken"]
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,24 @@ def test_the_same_pair_in_its_profile_in_swapped_order(endings: DataSet) -> None
         check_leaks(endings.rows, {}, dict(endings.comparisons) | {shown.comparison_id: swapped}, disjoint_items=False)
 
 
+@pytest.mark.parametrize("place", ["text_a", "text_b"])
+def test_one_text_of_a_pair_in_its_profile(endings: DataSet, place: str) -> None:
+    row = endings.rows[0]
+    query, shown = endings.comparisons[row.query_id], endings.comparisons[row.profile_ids[0]]
+    planted = shown.model_copy(update={place: f" {query.text_a.upper()}\n"})
+    with pytest.raises(BadInput) as caught:
+        check_leaks(endings.rows, {}, dict(endings.comparisons) | {shown.comparison_id: planted}, disjoint_items=False)
+    for part in ("leak: a text of the query is in its own profile", row.example_id, row.query_id, shown.comparison_id):
+        assert part in str(caught.value)
+
+
+def test_a_text_may_stand_on_both_sides_in_other_pairs(endings: DataSet) -> None:
+    train, valid = (next(row for row in endings.rows if row.split == split) for split in ("train", "valid"))
+    text = endings.comparisons[train.query_id].text_a
+    shared = endings.comparisons[valid.query_id].model_copy(update={"text_a": text})
+    check_leaks(endings.rows, {}, dict(endings.comparisons) | {shared.comparison_id: shared}, disjoint_items=True)
+
+
 def test_a_reviewer_on_both_sides(critics: DataSet, tmp_path: Path) -> None:
     rows, name = edited(critics, lambda row: replace(row, split="valid"))
     refuses(critics, rows, tmp_path, "a reviewer is on two sides", name.split("-")[0], "train and valid")

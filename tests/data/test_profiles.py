@@ -127,6 +127,26 @@ def test_pairs_are_capped_for_each_aspect_and_never_shown_to_themselves(profiles
     assert len({(row.query_id, row.profile_ids) for row in rows}) == 5
 
 
+@pytest.mark.parametrize("profiles", ["per_example", "per_reviewer"])
+def test_no_text_of_a_query_stands_in_its_profile_in_another_pair(profiles: str) -> None:
+    # Pair n is (text n, text n + 1): pairs 3 and 4 share a text, once as B and once as A, in another case and spacing.
+    mine = [
+        comparison("p", n).model_copy(
+            update={"text_a": f"text {n}", "text_b": f"TEXT  {n + 1}", "pair_id": pair_key(f"text {n}", f"text {n + 1}")}
+        )
+        for n in range(9)
+    ]
+    rows = pairwise_rows({"p": mine}, k=2, profiles=profiles, max_queries=None, seed=0)  # type: ignore[arg-type]
+    number = {one.comparison_id: n for n, one in enumerate(mine)}
+    apart = [abs(number[row.query_id] - number[one]) for row in rows for one in row.profile_ids]
+    assert apart and min(apart) > 1
+    # With one neighbour on each side at most, 6 of the 9 others are left for every query.
+    assert profiles == "per_reviewer" or len(rows) == 9
+    if profiles == "per_example":
+        assert pairwise_rows({"p": mine[:3]}, k=1, profiles=profiles, max_queries=None, seed=0)[0].query_id in ("p-c0", "p-c2")
+        assert pairwise_rows({"p": mine[:2]}, k=1, profiles=profiles, max_queries=None, seed=0) == []
+
+
 @settings(max_examples=50, deadline=None)
 @given(count=st.integers(2, 60), share=st.floats(0.01, 0.99), seed=st.integers(0, 99))
 def test_both_sides_always_get_someone(count: int, share: float, seed: int) -> None:

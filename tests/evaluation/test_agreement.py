@@ -1,25 +1,39 @@
 import pytest
+from evaluation_builders import answered, failed
+from hypothesis import given
+from hypothesis import strategies as st
 
-from perse.evaluation.agreement import accuracy, accuracy_by_aspect, correct
+from perse.evaluation.agreement import correct, likeliest_correct
 
 
 def test_an_item_not_answered_is_wrong_not_absent() -> None:
-    # 2 right of 4 asked; of the 3 answered it would be 2/3.
-    assert accuracy(["A", "B", "A", "B"], ["A", "B", "B", None]) == 0.5
-    assert list(correct(["A"], [None])) == [0.0]
+    assert list(correct(["A", "B", "A", "B"], ["A", "B", "B", None])) == [1, 1, 0, 0]
+    assert list(likeliest_correct(["A"], [failed("0")])) == [0]
 
 
-def test_accuracy_of_nothing_is_undefined() -> None:
-    assert accuracy([], []) is None
+def test_the_likeliest_answer_is_the_distributions_whatever_label_was_drawn() -> None:
+    drawn_against_the_odds = answered("0", "B", distribution={"A": 0.6, "B": 0.4})
+    assert list(likeliest_correct(["A", "B"], [drawn_against_the_odds] * 2)) == [1, 0]
 
 
-def test_accuracy_stands_per_aspect_in_order_of_appearance() -> None:
-    found = accuracy_by_aspect(["A", "A", "B"], ["A", "B", "B"], aspects=["Surprise", "Ending", "Surprise"])
-    assert list(found.items()) == [("Surprise", 1.0), ("Ending", 0.0)]
+def test_an_exact_tie_counts_half_whichever_is_right() -> None:
+    tie = answered("0", "A", distribution={"A": 0.5, "B": 0.5})
+    near = answered("0", "A", distribution={"A": 0.5 + 1e-12, "B": 0.5 - 1e-12})
+    assert list(likeliest_correct(["A", "B"], [tie, tie])) == [0.5, 0.5]
+    assert list(likeliest_correct(["A", "B"], [near, near])) == [1, 0]
 
 
-def test_lengths_that_differ_are_refused() -> None:
+def test_without_a_distribution_the_label_counts() -> None:
+    assert list(likeliest_correct(["A", "B"], [answered("0", "A"), answered("1", "A")])) == [1, 0]
+
+
+@given(st.floats(0, 1))
+def test_the_two_answers_share_one_point(p: float) -> None:
+    judgement = answered("0", "A", distribution={"A": p, "B": 1 - p})
+    assert likeliest_correct(["A", "B"], [judgement] * 2).sum() == 1
+
+
+@pytest.mark.parametrize("of", [lambda gold: correct(gold, ["A", "B"]), lambda gold: likeliest_correct(gold, [])])
+def test_lengths_that_differ_are_refused(of) -> None:
     with pytest.raises(ValueError):
-        accuracy(["A"], ["A", "B"])
-    with pytest.raises(ValueError, match="1 answers and 2 aspects"):
-        accuracy_by_aspect(["A"], ["A"], aspects=["Ending", "Ending"])
+        of(["A"])

@@ -4,7 +4,14 @@ import pytest
 from evaluation_builders import pair, scored, world
 
 from perse.errors import BadInput
-from perse.evaluation.baselines import NO_TRAINING_DATA, pairwise_baselines, pointwise_baselines, training_mean
+from perse.evaluation.baselines import (
+    NO_TRAINING_DATA,
+    Baseline,
+    joined,
+    pairwise_baselines,
+    pointwise_baselines,
+    training_mean,
+)
 from perse.evaluation.bias import fit_bias_model, training_reviews
 from perse.records import PointwiseExample
 
@@ -119,3 +126,15 @@ def test_a_baseline_that_cannot_be_fitted_is_listed_with_its_reason(train: list 
     assert (bias.predictions, bias.unavailable) == (None, NO_TRAINING_DATA)
     majority = of_pairs([pair("x", "u", "A")], "majority", train)
     assert (majority.predictions, majority.unavailable) == (None, NO_TRAINING_DATA)
+
+
+def test_baselines_of_several_parts_stand_one_behind_the_other() -> None:
+    parts = [[Baseline("x", (1.0, 2.0)), Baseline("y", (5.0, 6.0))], [Baseline("x", (3.0,)), Baseline("y", (7.0,))]]
+    assert joined(parts) == [Baseline("x", (1.0, 2.0, 3.0)), Baseline("y", (5.0, 6.0, 7.0))]
+    assert joined(parts[:1]) == parts[0]
+
+
+def test_a_baseline_unavailable_in_one_part_is_unavailable_and_says_in_how_many() -> None:
+    missing = Baseline("x", unavailable="no data")
+    assert joined([[Baseline("x", (1.0,))], [missing], [missing]]) == [Baseline("x", unavailable="in 2 of 3 folds: no data")]
+    assert joined([[missing]]) == [missing]

@@ -10,7 +10,6 @@ from perse.evaluation.correlation import (
     COEFFICIENTS,
     Convention,
     kendall,
-    mean_absolute_error,
     pearson,
     spearman,
     within_reviewers,
@@ -45,7 +44,6 @@ def test_coefficients_equal_hand_derived_values() -> None:
     assert kendall(floats(1, 2, 3, 4), floats(1, 3, 2, 4)) == pytest.approx(4 / 6)
     # x = 1 1 2, y = 1 2 3: the pair tied in x counts nowhere; 2 concordant / sqrt(2 untied in x * 3 untied in y).
     assert kendall(floats(1, 1, 2), floats(1, 2, 3)) == pytest.approx(2 / math.sqrt(6))
-    assert mean_absolute_error(floats(1, 5), floats(2, 2)) == pytest.approx((1 + 3) / 2)
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS.values())
@@ -54,7 +52,6 @@ def test_constant_and_too_short_inputs_are_undefined_not_zero(coefficient) -> No
     assert coefficient(floats(1, 2, 3), floats(5, 5, 5)) is None
     assert coefficient(floats(1), floats(1)) is None
     assert coefficient(floats(), floats()) is None
-    assert mean_absolute_error(floats(), floats()) is None
 
 
 @pytest.mark.parametrize("coefficient", COEFFICIENTS.values())

@@ -10,7 +10,7 @@ from scipy import stats
 
 from perse.errors import BadInput
 from perse.evaluation.correlation import Convention
-from perse.evaluation.evaluate import Evaluation, Row, evaluate, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Part, Row, evaluate, evaluate_many
 from perse.evaluation.results import PAIRWISE_COLUMNS, POINTWISE_COLUMNS
 from perse.judgement import Judgement, Status
 
@@ -60,7 +60,7 @@ def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> No
 
 def test_failures_are_imputed_by_the_training_mean_beside_the_ok_items() -> None:
     found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
-    assert found.training_mean == 7
+    assert found.training_means == (7,)
     imputed = row(found, "judge (expected)").imputed
     assert imputed is not None
     # Predictions 2, 5, 8 and the mean 7 for the failed item, whose gold is 10.
@@ -138,6 +138,7 @@ def test_an_unfinished_run_is_an_error_that_says_how_to_go_on() -> None:
         ([], [], "0 examples and 1 judges"),
         (EXAMPLES, [answered("0", "A"), *JUDGEMENTS[1:]], "ok with label 'A', expected one of 1, 2"),
         ([pair("p", "u", "A")], [answered("p", "7")], "ok with label '7', expected one of A, B"),
+        ([pair("p", "u", "A")], [answered("p", "A", distribution={"neither": 1.0})], "label 'neither', expected one of A, B"),
     ],
 )
 def test_inputs_that_do_not_belong_together_are_refused(examples: list, judgements: list, message: str) -> None:
@@ -164,21 +165,27 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
         pair("3", "u1", "A", aspect="Surprise"),
     ]
     judgements = [
-        answered("0", "A", order_gap=0.1),
+        answered("0", "A", distribution={"A": 0.4, "B": 0.6}, order_gap=0.1),
         failed("1", Status.TOO_LONG),
-        answered("2", "A", order_gap=0.3),
+        answered("2", "A", distribution={"A": 0.5, "B": 0.5}, order_gap=0.3),
         answered("3", "B"),
     ]
     train = [pair("t0", "t", "A", aspect="Ending")]
     found = evaluate(examples, judgements, train=train)
-    assert [row.name for row in found.rows] == ["judge", "copy the example", "random", "majority"]
-    judge = row(found, "judge")
-    assert set(judge.columns) == set(PAIRWISE_COLUMNS)
-    assert judge.columns["accuracy"].value == 2 / 4
-    assert {aspect: estimate.value for aspect, estimate in judge.aspects.items()} == {"Ending": 1 / 2, "Surprise": 1 / 2}
-    # Only two answers have an order gap.
-    assert judge.columns["order_gap"].value == pytest.approx(0.2)
-    assert judge.columns["order_gap"].items == 2
+    names = ["judge (likeliest)", "judge (label)", "copy the example", "random", "majority"]
+    assert [row.name for row in found.rows] == names
+    label, likeliest = row(found, "judge (label)"), row(found, "judge (likeliest)")
+    assert label.columns["accuracy"].value == 2 / 4
+    assert {aspect: estimate.value for aspect, estimate in label.aspects.items()} == {"Ending": 1 / 2, "Surprise": 1 / 2}
+    # Item 0 is likelier B, 2 is an exact tie, 3 has no distribution and the wrong label.
+    assert likeliest.columns["accuracy"].value == (0 + 0 + 1 / 2 + 0) / 4
+    assert {aspect: estimate.value for aspect, estimate in likeliest.aspects.items()} == {"Ending": 0, "Surprise": 1 / 4}
+    assert "judge (likeliest): 1 of 3 answers have no distribution, their label stands for it" in found.notes
+    # Only two answers have an order gap, which is of distributions: it stands in their row.
+    assert set(likeliest.columns) == set(PAIRWISE_COLUMNS) and set(label.columns) == {"accuracy"}
+    assert likeliest.columns["order_gap"].value == pytest.approx(0.2)
+    assert likeliest.columns["order_gap"].items == 2
+    assert {(row.asked, row.ok) for row in (likeliest, label)} == {(4, 3)}
     # The majority says A always: wrong once, in Ending.
     assert row(found, "majority").columns["accuracy"].value == 3 / 4
     assert row(found, "majority").aspects["Ending"].value == 1 / 2
@@ -188,7 +195,7 @@ def test_several_judges_stand_on_the_items_common_to_all() -> None:
     # Untrained has not judged item 0 and fails on item 1: every row is of items 2 and 3.
     trained = [*JUDGEMENTS[:3], answered("3", "9")]
     untrained = [failed("1"), answered("2", "5"), answered("3", "6")]
-    found = evaluate_many({"trained": trained, "untrained": untrained}, EXAMPLES, train=TRAIN)
+    found = evaluate_many({"trained": trained, "untrained": untrained}, [Part(EXAMPLES, TRAIN)])
     assert (found.items, found.ok_items) == (3, 2)
     assert "untrained has judged 3 of 4 examples; all rows are of the common ones" in found.notes
     assert value(found, "trained (label)", "mae") == pytest.approx((2 + 1) / 2)  # items 2 and 3: 8 for 6, 9 for 10
@@ -201,11 +208,99 @@ def test_several_judges_stand_on_the_items_common_to_all() -> None:
 
 def test_judges_without_a_common_item_are_refused() -> None:
     with pytest.raises(BadInput, match="judged by all of one, two"):
-        evaluate_many({"one": JUDGEMENTS[:2], "two": JUDGEMENTS[2:]}, EXAMPLES, train=None)
+        evaluate_many({"one": JUDGEMENTS[:2], "two": JUDGEMENTS[2:]}, [Part(EXAMPLES, None)])
 
 
-def test_evaluate_is_evaluate_many_of_one() -> None:
-    assert evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN) == evaluate_many({"judge": JUDGEMENTS}, EXAMPLES, train=TRAIN)
+def test_evaluate_is_evaluate_many_of_one_judge_and_one_part() -> None:
+    assert evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN) == evaluate_many({"judge": JUDGEMENTS}, [Part(EXAMPLES, TRAIN)])
+
+
+# Two folds of EXAMPLES: readers u0 (items 0 and 1) and u1 (items 2 and 3), each fold trained on a reader of its own.
+FOLDS = [
+    Part(EXAMPLES[:2], [scored("f0", "t0", 1, item="i")]),
+    Part(EXAMPLES[2:], [scored("f1", "t1", 9, item="i")]),
+]
+
+
+def test_folds_are_evaluated_together_with_the_baselines_of_each_ones_training_side() -> None:
+    found = evaluate_many({"judge": JUDGEMENTS}, FOLDS)
+    assert (found.examples, found.items, found.reviewers, found.training_means) == (4, 4, 2, (1, 9))
+    assert any(note.startswith("cross-fitted over 2 folds") for note in found.notes)
+    apart = [evaluate(part.examples, JUDGEMENTS[2 * n : 2 * n + 2], train=part.train) for n, part in enumerate(FOLDS)]
+    for name in ("random", "user+item bias", "judge (expected)"):
+        # Two ok items in the first fold, one in the second.
+        first, second = (value(one, name, "mae") for one in apart)
+        assert first is not None and second is not None
+        assert value(found, name, "mae") == pytest.approx((2 * first + second) / 3)
+    # The judge itself does not depend on how the examples are divided.
+    assert row(found, "judge (label)").columns == row(evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN), "judge (label)").columns
+
+
+def test_each_failure_is_imputed_by_its_own_folds_training_mean() -> None:
+    judgements = [failed("0"), *JUDGEMENTS[1:3], failed("3")]
+    imputed = row(evaluate_many({"judge": judgements}, FOLDS), "judge (label)").imputed
+    # Gold 2 4 6 10; item 0 gets 1, labels 4 and 8, item 3 gets 9.
+    assert imputed is not None and imputed["mae"].value == pytest.approx((1 + 0 + 2 + 1) / 4)
+
+
+def test_a_fold_without_training_data_has_no_baseline_and_imputes_nothing_that_failed_there() -> None:
+    found = evaluate_many({"judge": JUDGEMENTS}, [FOLDS[0], Part(EXAMPLES[2:], None)])
+    assert row(found, "user+item bias").unavailable == "in 1 of 2 folds: no training data at hand"
+    assert value(found, "profile average", "mae") is not None
+    assert found.training_means == (1, None)
+    assert all(row.imputed is None for row in found.rows)
+    assert "failures are not imputed: no training data at hand" in found.notes
+    # Item 3 is the only failure: where its own fold has a mean, it is imputed.
+    other = evaluate_many({"judge": JUDGEMENTS}, [Part(EXAMPLES[:2], None), FOLDS[1]])
+    assert row(other, "judge (label)").imputed is not None
+
+
+def test_folds_of_pairs_have_each_ones_majority() -> None:
+    parts = [
+        Part([pair("0", "u0", "A")], [pair("t0", "t0", "A")]),
+        Part([pair("1", "u1", "B")], [pair("t1", "t1", "B")]),
+    ]
+    found = evaluate_many({"judge": [answered("0", "A"), answered("1", "A")]}, parts)
+    assert value(found, "majority", "accuracy") == 1
+    assert value(found, "judge (label)", "accuracy") == 1 / 2
+
+
+def test_small_folds_have_intervals_together() -> None:
+    examples = world(12)
+    judgements = noisy_judge(examples, noise=2, seed=0)
+    halves = [
+        Part([example for example in examples if (int(example.reviewer_id[3:]) < 6) is first], None) for first in (True, False)
+    ]
+    for part in halves:
+        ids = {example.id for example in part.examples}
+        alone = evaluate(part.examples, [judgement for judgement in judgements if judgement.id in ids], train=None)
+        assert row(alone, "judge (expected)").columns["pearson"].interval.reason == "undefined (few reviewers)"
+    together = row(evaluate_many({"judge": judgements}, halves), "judge (expected)").columns
+    whole = row(evaluate(examples, judgements, train=None), "judge (expected)").columns
+    assert together["pearson"].interval.low == pytest.approx(whole["pearson"].interval.low)
+
+
+def test_a_reader_of_another_folds_training_side_is_not_seen_but_one_of_the_own_is() -> None:
+    trains = [[scored("a", "u1", 5)], [scored("b", "u0", 5)]]
+    unseen = [Part(EXAMPLES[:2], trains[0]), Part(EXAMPLES[2:], trains[1])]
+    seen = [Part(EXAMPLES[:2], trains[0]), Part(EXAMPLES[2:], trains[0])]
+    assert not any("also in the training data" in note for note in evaluate_many({"judge": JUDGEMENTS}, unseen).notes)
+    notes = evaluate_many({"judge": JUDGEMENTS}, seen).notes
+    assert "1 of 2 reviewers are also in the training data; this is no test on unseen readers" in notes
+
+
+def test_folds_that_share_an_example_or_are_unfinished_are_refused() -> None:
+    with pytest.raises(BadInput, match="id '1' appears twice among the examples of 2 folds"):
+        evaluate_many({"judge": JUDGEMENTS}, [FOLDS[0], Part(EXAMPLES[1:], None)])
+    with pytest.raises(BadInput, match="not finished: 2 of 4 examples judged"):
+        evaluate_many({"judge": JUDGEMENTS[:2]}, FOLDS)
+
+
+def test_a_fold_that_a_judge_has_not_judged_leaves_the_table() -> None:
+    found = evaluate_many({"one": JUDGEMENTS, "two": JUDGEMENTS[:2]}, FOLDS)
+    assert (found.examples, found.items, found.training_means) == (4, 2, (1,))
+    assert "two has judged 2 of 4 examples; all rows are of the common ones" in found.notes
+    assert not any("cross-fitted" in note for note in found.notes)
 
 
 def test_the_same_seed_gives_the_same_evaluation_and_others_differ() -> None:
@@ -273,5 +368,6 @@ def test_accuracy_is_right_answers_over_all_asked(rows: list) -> None:
     judgements: list[Judgement] = [failed(str(n)) if a == "-" else answered(str(n), a) for n, (_, _, a) in enumerate(rows)]
     found = evaluate(examples, judgements, train=None, resamples=20)
     no_constants(found.model_dump_json())
-    accuracy = value(found, "judge", "accuracy")
-    assert accuracy is not None and isclose(accuracy, np.mean([gold == answer for _, gold, answer in rows]))
+    for name in ("judge (label)", "judge (likeliest)"):  # no distributions: the label stands for the likeliest
+        accuracy = value(found, name, "accuracy")
+        assert accuracy is not None and isclose(accuracy, np.mean([gold == answer for _, gold, answer in rows]))

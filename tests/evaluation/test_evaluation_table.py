@@ -4,7 +4,7 @@ import pytest
 from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
 from rich.console import Console
 
-from perse.evaluation.evaluate import Evaluation, evaluate, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
 from perse.evaluation.table import evaluation_tables, markdown
 from perse.records import ASPECTS
 
@@ -23,7 +23,7 @@ def two_judges() -> Evaluation:
         "trained": noisy_judge(examples, noise=1, seed=1, failures=0.02),
         "untrained": noisy_judge(examples, noise=4, seed=2, failures=0.02),
     }
-    return evaluate_many(judges, examples, train=world(30, seed=7))
+    return evaluate_many(judges, [Part(examples, world(30, seed=7))])
 
 
 def pairs_of(reviewers: int, *, aspects: tuple[str, ...] = ASPECTS) -> Evaluation:
@@ -53,7 +53,7 @@ def test_coverage_statuses_and_imputed_values_are_shown(two_judges: Evaluation) 
     ok = two_judges.judges["trained"].ok
     assert f"{ok}/400" in text
     assert f"{two_judges.ok_items} items answered by every judge" in text
-    assert f"all 400 items, failures = training mean {two_judges.training_mean:.2f}" in text
+    assert f"all 400 items, failures = training mean {two_judges.training_means[0]:.2f}" in text
     assert "unparsed" in text and "engine_error" in text
 
 
@@ -99,8 +99,26 @@ def test_names_from_files_are_neither_markup_nor_table_nor_html() -> None:
 def test_many_judges_are_spread_over_several_tables() -> None:
     examples = [pair(f"{r}", f"u{r}", "A") for r in range(12)]
     judges = {f"judge {n}": [answered(e.id, "A") for e in examples] for n in range(4)}
-    found = evaluate_many(judges, examples, train=[pair("t", "t", "A")])
-    assert rendered(found).count("Accuracy by aspect") == 2  # 4 judges and 3 baselines: 4 + 3
+    found = evaluate_many(judges, [Part(examples, [pair("t", "t", "A")])])
+    text = rendered(found)
+    assert text.count("Accuracy by aspect") == 3  # two rows of 4 judges and 3 baselines: 4 + 4 + 3
+    assert max(len(line.rstrip()) for line in text.splitlines()) < 120
+
+
+def test_the_order_gap_stands_once_for_each_judge() -> None:
+    lines = rendered(pairs_of(12)).splitlines()
+    likeliest = next(line for line in lines if line.strip().startswith("judge (likeliest) "))
+    label = next(line for line in lines if line.strip().startswith("judge (label) "))
+    assert likeliest.count("[") == 2 and label.count("[") == 1
+
+
+def test_folds_and_their_training_means_are_told() -> None:
+    parts = [Part(world(6, seed=seed), [scored(f"t{seed}", "t", 4 + seed)]) for seed in (1, 2, 3)]
+    examples = [example for part in parts for example in part.examples]
+    found = evaluate_many({"judge": noisy_judge(examples, noise=1, seed=0, failures=0.1)}, parts, resamples=20)
+    for text in (rendered(found), markdown(found)):
+        assert "cross-fitted over 3 folds" in text
+        assert "failures = their fold's training mean (5.00 to 7.00)" in text
 
 
 def test_markdown_tables_have_as_many_cells_in_every_line(two_judges: Evaluation) -> None:

@@ -1,0 +1,73 @@
+"""What a training run writes while it runs: lines of the run log, and progress for a person."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from perse.runlog import RunLog
+
+log = logging.getLogger(__name__)
+
+
+class RunLogCallback(TrainerCallback):
+    """Writes what the Trainer logs as lines of the run log: step, loss, gradient norm, learning rate."""
+
+    def __init__(self, runlog: RunLog) -> None:
+        self.runlog = runlog
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        self.runlog.append([json.dumps({"step": state.global_step, **(logs or {})}) + "\n"])
+
+
+class ProgressCallback(TrainerCallback):
+    """A bar with time left and the latest loss on a terminal; elsewhere a line a logged step."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[loss]}"),
+            console=self.console,
+        )
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.task = self.progress.add_task("training", total=state.max_steps, completed=state.global_step, loss="")
+        if self.console.is_terminal:
+            self.progress.start()
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.progress.update(self.task, completed=state.global_step)
+
+    def on_log(
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: dict[str, Any] | None = None,
+        **_: Any,
+    ) -> None:
+        if logs is None or "loss" not in logs:
+            return
+        self.progress.update(self.task, loss=f"loss {logs['loss']:.3f}")
+        if not self.console.is_terminal:
+            log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, logs["loss"])
+
+    def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        self.progress.stop()
