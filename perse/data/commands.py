@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 import sys
 from collections.abc import Sequence
 from importlib.resources import files
@@ -27,6 +26,7 @@ from perse.data.profiles import Profiles
 from perse.data.splits import SplitBy
 from perse.errors import BadInput
 from perse.records import Split
+from perse.runlog import write_whole
 
 app = typer.Typer(no_args_is_help=True, help="Build data sets from raw tables, and export them.", rich_markup_mode="rich")
 
@@ -207,15 +207,10 @@ def export(
         for line in lines:
             sys.stdout.write(line)
         return
-    fresh = out.with_name(f".{out.name}.new-{secrets.token_hex(4)}")
     try:
-        with fresh.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines)
-        fresh.replace(out)
+        write_whole(out, "".join(lines))
     except OSError as error:
         raise BadInput(f"{out}: cannot be written ({error.strerror or error}); give another --out") from None
-    finally:
-        fresh.unlink(missing_ok=True)
 
 
 def _columns(options: Sequence[str] | None) -> dict[str, str]:
