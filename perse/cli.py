@@ -170,7 +170,7 @@ def _evaluate(
     elif markdown:
         typer.echo(as_markdown(result))
     else:
-        out = Console()
+        out = Console(width=max(120, Console().width))  # the tables are made for 120 columns; fewer would break every cell
         for table in evaluation_tables(result):
             out.print(table)
 
