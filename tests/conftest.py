@@ -9,11 +9,16 @@ from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-# Tests run side by side; more threads than one each only get in each other's way.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+if "PYTEST_XDIST_WORKER" in os.environ:  # side by side, more threads than one each only get in each other's way
+    os.environ["OMP_NUM_THREADS"] = "1"
 
+import hypothesis
 import pytest
 from builders import KINDS, tiny_llama, whole_number_tokenizer
+
+# The same examples each time, and no deadline: a busy machine must not fail a test.
+hypothesis.settings.register_profile("perse", deadline=None, derandomize=True)
+hypothesis.settings.load_profile("perse")
 
 
 @pytest.fixture(scope="session")
