@@ -269,9 +269,10 @@ def run_app(typer_app: typer.Typer) -> None:
             soft_wrap=True,
         )
         sys.exit(2)
-    except KeyboardInterrupt:
-        err.print("stopped; the same command goes on from here")
-        sys.exit(130)
+    except SystemExit as left:
+        if left.code == 130:  # Ctrl-C, as typer reports it
+            err.print("\nstopped; what was finished is kept, and the same command goes on from here")
+        raise
 
 
 def main() -> None:

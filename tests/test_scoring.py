@@ -224,3 +224,22 @@ def test_a_judge_is_not_scored_on_readers_it_was_trained_on(tiny_model_folder: P
     assert trained.returncode == 0, trained.stderr
     refused = perse("score", "--examples", data, "--fold", 1, "--judge", judge, "--out", tmp_path / "run")
     assert refused.returncode == 2 and "has seen the readers of fold 1; score --fold 0" in refused.stderr
+
+
+def test_ctrl_c_says_that_the_same_command_goes_on(examples: Path, tiny_model_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    command = [*PERSE, *map(str, arguments(examples, tiny_model_folder, run))]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_interruptible)
+    end = time.monotonic() + 120
+    while not (run / "judgements.jsonl").exists():
+        assert process.poll() is None and time.monotonic() < end
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "the same command goes on from here" in said and "Traceback" not in said
+
+
+def _interruptible() -> None:
+    """A process begun in the background of a shell ignores Ctrl-C; a user's does not."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -102,7 +102,7 @@ def test_batch_loss_equals_that_of_separate_unpadded_rows(tokenizers: dict[str, 
         total = total - logprobs[range(len(targets)), targets][-len(row.answer) :].sum()
     total = total / sum(len(row.answer) for row in rows)
     total.backward()
-    assert loss == pytest.approx(float(total), abs=1e-6)
+    assert loss == pytest.approx(total.item(), abs=1e-6)
     for name, parameter in model.named_parameters():
         assert (together[name] - parameter.grad).norm() <= 1e-4 * parameter.grad.norm() + 1e-9, name
 

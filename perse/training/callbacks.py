@@ -70,4 +70,5 @@ class ProgressCallback(TrainerCallback):
             log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, logs["loss"])
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.progress.stop()
+        if self.console.is_terminal:
+            self.progress.stop()
