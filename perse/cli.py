@@ -44,7 +44,9 @@ models_app = typer.Typer(no_args_is_help=True, help="Find and fetch models.")
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 
-Dtype = Annotated[str, typer.Option(help="bfloat16, float16 or float32 (slower, exact to about 1e-6).")]
+Dtype = Annotated[
+    str, typer.Option(help="bfloat16, float16 or float32 (slower, caching changes no probability by more than 1e-5).")
+]
 Temperature = Annotated[float, typer.Option(min=0.0, help="0 is greedy; 0.8 is the paper's.")]
 MaxNew = Annotated[int, typer.Option(min=1, help="Longest review, in tokens.")]
 Seed = Annotated[int, typer.Option(help="Seed of every draw.")]

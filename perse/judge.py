@@ -16,11 +16,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from perse.engines.base import Engine, Generation, LabelDistribution, Sampling
 from perse.errors import BadInput, TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question, question_for
-from perse.records import Example, PointwiseExample, ProfileReview
+from perse.records import Example, PointwiseExample, ProfileReview, explain
 from perse.rendering import Ids, Rendered, Renderer
 
 log = logging.getLogger(__name__)
@@ -117,11 +119,20 @@ class Judge:
         question: str = "pointwise",
         settings: JudgeSettings | None = None,
     ) -> Judgement:
-        """What one reader, known by a few reviews (text, review, score 1-10), would say of `text`."""
-        profile = tuple(
-            review if isinstance(review, ProfileReview) else ProfileReview(text=review[0], review=review[1], score=review[2])
-            for review in reviews
-        )
+        """What one reader, known by a few reviews (text, review, score 1-10), would say of `text`.
+
+        Raises:
+            BadInput: an empty text, or a review that is none; the message says which field.
+        """
+        try:
+            profile = tuple(
+                review
+                if isinstance(review, ProfileReview)
+                else ProfileReview(text=review[0], review=review[1], score=review[2])
+                for review in reviews
+            )
+        except ValidationError as error:
+            raise BadInput(f"a past review, {explain(error)}") from None
         if not text.strip():
             raise BadInput("the text to judge is empty; give the text that the reader would review")
         example = PointwiseExample(id="ask", reviewer_id="reader", item_id="text", profile=profile, query=text)

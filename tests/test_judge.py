@@ -129,6 +129,8 @@ def test_one_text_is_judged_for_one_reader_without_a_data_set(tiny_model_folder:
     assert judgement.k_effective == 2 and judgement.distribution is not None
     with pytest.raises(BadInput, match="the text to judge is empty"):
         judge.ask_one(reviews=[], text=" ")
+    with pytest.raises(BadInput, match="a past review, field 'score': input should be less than or equal to 10"):
+        judge.ask_one(reviews=[("a plot", "too good", 11)], text="a new plot")
 
 
 def test_two_examples_with_one_id_are_refused(willing: Judge) -> None:
