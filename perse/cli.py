@@ -50,6 +50,14 @@ Dtype = Annotated[
 Temperature = Annotated[float, typer.Option(min=0.0, help="0 is greedy; 0.8 is the paper's.")]
 MaxNew = Annotated[int, typer.Option(min=1, help="Longest review, in tokens.")]
 Seed = Annotated[int, typer.Option(help="Seed of every draw.")]
+JudgeArgument = Annotated[
+    str,
+    typer.Option(
+        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name; PATH+ADAPTER adds a LoRA "
+        "adapter), or openai:URL#MODEL (a server)."
+    ),
+]
+Tokenizer = Annotated[str | None, typer.Option(help="Of a served model whose folder is not on this machine.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -68,6 +76,17 @@ def _train(context: typer.Context) -> None:
     from perse.training.command import app as train_app
 
     train_app(args=list(context.args), prog_name="perse train", standalone_mode=False)
+
+
+@app.command(
+    "serve",
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+    help="Serve a judge over HTTP (as serve.py does; see `perse serve --help`).",
+)
+def _serve(context: typer.Context) -> None:
+    from perse.serving.command import app as serve_app
+
+    serve_app(args=list(context.args), prog_name="perse serve", standalone_mode=False)
 
 
 @models_app.command("pull")
@@ -94,7 +113,7 @@ def _list() -> None:
 @app.command("score")
 def _score(
     examples: Annotated[Path, typer.Option(help="A data set folder, or a file of exported JSON lines.")],
-    judge: Annotated[str, typer.Option(help="A training run, a model folder, an embedded model or a hub name.")],
+    judge: JudgeArgument,
     out: Annotated[Path, typer.Option(help="The run folder to write, or to continue.")],
     split: Annotated[str, typer.Option(help="Of a data set folder: valid or train.")] = "valid",
     fold: Annotated[int | None, typer.Option(min=0, help="Of a cross-fitted data set: judge this fold.")] = None,
@@ -106,18 +125,27 @@ def _score(
     max_new_tokens: MaxNew = 600,
     dtype: Dtype = "bfloat16",
     context: Annotated[int | None, typer.Option(min=64, help="Tokens to use; by default what the model was made for.")] = None,
+    tokenizer: Tokenizer = None,
+    prices: Annotated[
+        str | None,
+        typer.Option(help="Of a paid server, per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED; shows the cost."),
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Judge every example; the same command continues a run that was stopped.
 
     Example:  perse score --examples work/data --judge runs/first --out runs/first-valid
+
+    Server:   perse score --examples work/data --judge openai:http://127.0.0.1:8000/v1#first --out runs/served
     """
     from perse.batch.local import check_unseen, read_run, sample, score
     from perse.data.load import load_examples
     from perse.errors import BadInput
     from perse.judge import Judge
+    from perse.judgement import Prices
     from perse.questions import question_for
 
+    costs = Prices.parse(prices) if prices else None
     if split not in ("train", "valid"):
         raise BadInput(f"--split is '{split}'; choose train or valid")
     loaded = sample(load_examples(examples, split=split, fold=fold), limit, seed=seed)  # type: ignore[arg-type]
@@ -126,13 +154,16 @@ def _score(
     if split == "valid":
         check_unseen(judge, loaded)
     with err.status(f"loading {judge}"):
-        loaded_judge = Judge.load(judge, dtype=_dtype(dtype), context=context)
+        loaded_judge = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
     with _progress() as progress:
         task = progress.add_task("judging", total=len(loaded.examples))
         score(loaded_judge, asked, loaded, out, settings=settings, tick=lambda done: progress.update(task, completed=done))
-    statuses = Counter(str(judgement.status) for judgement in read_run(out).judgements)
+    judgements = read_run(out).judgements
+    statuses = Counter(str(judgement.status) for judgement in judgements)
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
     err.print(f"judged: [bold]{out}[/bold]  ({counts})  next: perse evaluate {out}")
+    if costs:
+        err.print(costs.bill(judgements), highlight=False)
 
 
 @app.command("evaluate")
@@ -179,15 +210,14 @@ def _evaluate(
 
 @app.command("ask")
 def _ask(
-    judge: Annotated[
-        str, typer.Option(help="A training run, a model folder, an embedded model or a hub name.")
-    ] = "smollm2-135m",
+    judge: JudgeArgument = "smollm2-135m",
     reviews: Annotated[Path | None, typer.Option(help='JSON lines of past reviews: {"text", "review", "score"}.')] = None,
     text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
     question: Annotated[str, typer.Option(help="pointwise, or pointwise_score for the score alone.")] = "pointwise",
     temperature: Temperature = 0.8,
     max_new_tokens: MaxNew = 600,
     dtype: Dtype = "bfloat16",
+    tokenizer: Tokenizer = None,
     seed: Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the judgement as JSON on stdout.")] = False,
 ) -> None:
@@ -202,7 +232,7 @@ def _ask(
     asked = read_text(text) if text is not None else prompt_for_text(err)
     settings = _settings(temperature, max_new_tokens, seed)
     with err.status(f"loading {judge}"):
-        loaded = Judge.load(judge, dtype=_dtype(dtype))
+        loaded = Judge.load(judge, dtype=_dtype(dtype), tokenizer=tokenizer)
     with err.status("reading as this reader would"):
         judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=settings)
     if as_json:
@@ -247,6 +277,8 @@ _OPTIONAL = (
     "sentencepiece",
     "safetensors",
     "tokenizers",
+    "fastapi",
+    "uvicorn",
 )
 
 

@@ -18,8 +18,16 @@ class ModelNotFound(PerseError):
 
 
 class TooLong(PerseError):
-    """A prompt that does not fit the context even with an empty profile."""
+    """A prompt that does not fit the context even with an empty profile; `numbers` says what was found and allowed."""
+
+    def __init__(self, message: str, **numbers: int) -> None:
+        super().__init__(message)
+        self.numbers = numbers
 
 
 class RunMismatch(PerseError):
     """A run folder that was begun with other settings than those asked for now."""
+
+
+class EngineLost(PerseError):
+    """The engine is gone for good: no later prompt would be answered either."""

@@ -1,101 +1,74 @@
 """Judge: examples in, judgements out, whatever the engine.
 
-The judge renders, groups prompts by reviewer so that the engine shares the work on profiles, lets the model write the
-review where the question wants one, and reads the exact label distribution after it. What goes wrong with an example
-becomes the status of its judgement (DESIGN.md, promise 3).
+Examples are grouped by reviewer, so that the engine shares the work on profiles, and answered in chunks: exactly, by an
+engine of token ids, or in words, by a chat. What goes wrong with an example becomes the status of its judgement
+(DESIGN.md, promise 3).
 """
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import logging
-import math
-import random
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from perse.engines.base import Engine, Generation, LabelDistribution, Sampling
-from perse.errors import BadInput, TooLong
-from perse.judgement import Judgement, Status, Tokens
+from perse.answering.base import Answering, Identity, JudgeSettings
+from perse.answering.chat import ChatAnswering
+from perse.answering.exact import ExactAnswering
+from perse.engines.base import ChatEngine, Engine
+from perse.errors import BadInput
+from perse.judgement import Judgement
 from perse.questions import Question, question_for
 from perse.records import Example, PointwiseExample, ProfileReview, explain
-from perse.rendering import Ids, Rendered, Renderer
+from perse.rendering import Renderer, TextRenderer
 
-log = logging.getLogger(__name__)
-
-MIN_MASS = 0.5
-"""Below this probability of any label at all, the model would rather have said something else: `unparsed`."""
-
-CHUNK = 32
-"""Examples sent to the engine, and written to the run log, together."""
-
-
-@dataclass(frozen=True)
-class JudgeSettings:
-    """How to answer. Defaults are the paper's (PerSE, section 4.2); temperature 0 is greedy.
-
-    The label is drawn from the exact distribution at `temperature`, as if the model had written it; `expected` and
-    `distribution` do not depend on the draw.
-    """
-
-    temperature: float = 0.8
-    max_new_tokens: int = 600
-    seed: int = 0
-
-
-@dataclass
-class _Work:
-    """One example on its way: its prompts, then what was written, then the distributions."""
-
-    example: Example
-    rendered: tuple[Rendered, ...]
-    written: Generation | None = None
-    text: str = ""
-    read: tuple[LabelDistribution, ...] = ()
-
-    def prefixes(self, answer: Ids) -> list[Ids]:
-        return [prompt.ids + answer for prompt in self.rendered]
+__all__ = ["Judge", "JudgeSettings"]
 
 
 class Judge:
     """One model that answers questions for particular readers."""
 
-    def __init__(self, engine: Engine, renderer: Renderer, *, name: str, digest: str = "") -> None:
+    def __init__(
+        self,
+        engine: Engine | ChatEngine,
+        renderer: Renderer | TextRenderer,
+        *,
+        name: str,
+        adapter: str | None = None,
+        digest: str = "",
+    ) -> None:
         self.engine = engine
         self.renderer = renderer
-        self.name = name
-        self.digest = digest
+        self.identity = Identity(name, adapter, digest)
+        self._answering = _answering(engine, renderer, self.identity)
 
     @classmethod
-    def load(cls, model: str | Path, *, dtype: str = "bfloat16", context: int | None = None, max_rows: int = 16) -> Judge:
-        """The judge `model`: a training run's folder, a model folder, an embedded model's name, or a hub name.
+    def load(
+        cls, judge: str | Path, *, dtype: str = "bfloat16", context: int | None = None, tokenizer: str | None = None
+    ) -> Judge:
+        """The judge named as on the command line: `PATH`, `vllm:PATH` or `openai:URL#MODEL`.
+
+        PATH is a training run's folder, a model folder, an embedded model's name, or a hub name; `PATH+ADAPTER` adds a
+        LoRA adapter's folder, or the training run that made it.
 
         Args:
-            dtype: "bfloat16", "float16" or "float32" (exact comparisons).
+            dtype: "bfloat16", "float16" or "float32" (exact comparisons); a server has its own.
             context: tokens to use, at most what the model was made for.
+            tokenizer: of a served model, where its folder is not on this machine.
         Raises:
             ModelNotFound: nowhere to be had; the message lists what was tried.
+            BadInput: a name of none of these shapes, or a server that cannot be asked.
         """
-        from transformers import AutoTokenizer
+        from perse.loading import load_judge
 
-        from perse.engines.transformers import TransformersEngine
-        from perse.models import context_length, find, weights_digest
-
-        path = find(str(model))
-        engine = TransformersEngine.load(path, dtype=dtype, max_rows=max_rows)
-        longest = context_length(path)
-        renderer = Renderer(AutoTokenizer.from_pretrained(str(path)), min(context or longest, longest))
-        return cls(engine, renderer, name=str(model), digest=weights_digest(path))
+        return load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer)
 
     def ask(self, question: Question, examples: Sequence[Example], settings: JudgeSettings | None = None) -> list[Judgement]:
         """A judgement for every example, in the order given.
 
         Raises:
             BadInput: two examples with one id.
+            EngineLost: the engine is gone for good.
         """
         if len({example.id for example in examples}) < len(examples):
             raise BadInput("two examples have the same id; give each its own")
@@ -105,11 +78,11 @@ class Judge:
     def stream(
         self, question: Question, examples: Iterable[Example], settings: JudgeSettings | None = None
     ) -> Iterator[list[Judgement]]:
-        """Judgements in chunks, as they are ready, ordered by reviewer."""
-        settings = settings or JudgeSettings()
+        """Judgements in chunks of what the engine likes to be given at once, as they are ready, ordered by reviewer."""
         ordered = sorted(examples, key=lambda example: example.reviewer_id)
-        for start in range(0, len(ordered), CHUNK):
-            yield self._chunk(question, ordered[start : start + CHUNK], settings)
+        chunk = self.engine.capabilities.batch
+        for start in range(0, len(ordered), chunk):
+            yield self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
 
     def ask_one(
         self,
@@ -138,107 +111,20 @@ class Judge:
         example = PointwiseExample(id="ask", reviewer_id="reader", item_id="text", profile=profile, query=text)
         return self.ask(question_for([example], question), [example], settings)[0]
 
-    def _chunk(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> list[Judgement]:
-        done: list[Judgement] = []
-        work: list[_Work] = []
-        for example in examples:
-            try:
-                work.append(_Work(example, self._render(question, example, settings)))
-            except TooLong as error:
-                done.append(self._failed(question, example, Status.TOO_LONG, str(error)))
-        return done + self._answer(question, work, settings)
-
-    def _render(self, question: Question, example: Example, settings: JudgeSettings) -> tuple[Rendered, ...]:
-        return self.renderer.render(question, example, answer_tokens=settings.max_new_tokens)
+    def check(self, question: Question, example: Example, settings: JudgeSettings) -> None:
+        """Raises:
+        TooLong: the example does not fit, with the numbers.
+        """
+        self._answering.render(question, example, settings)
 
     def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
         """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
-        digest = hashlib.sha256(repr(self.renderer.label_support(question)).encode())
-        for example in examples:
-            with contextlib.suppress(TooLong):
-                digest.update(repr([prompt.ids for prompt in self._render(question, example, settings)]).encode())
-        return digest.hexdigest()
-
-    def _answer(self, question: Question, work: Sequence[_Work], settings: JudgeSettings) -> list[Judgement]:
-        if not work:
-            return []
-        try:
-            self._run(question, work, settings)
-        except RuntimeError as error:  # what torch raises, out of memory included
-            if len(work) == 1:
-                log.warning("example %s: the engine failed: %s", work[0].example.id, error)
-                return [self._failed(question, work[0].example, Status.ENGINE_ERROR, f"{type(error).__name__}: {error}")]
-            return [judgement for one in work for judgement in self._answer(question, [one], settings)]
-        return [self._judgement(question, one, settings) for one in work]
-
-    def _run(self, question: Question, work: Sequence[_Work], settings: JudgeSettings) -> None:
-        answers: list[Ids] = [()] * len(work)
-        if question.layout.free_stem is not None:
-            sampling = Sampling(
-                settings.temperature, settings.max_new_tokens, self.renderer.newline_ids | self.renderer.end_ids
-            )
-            stem = self.renderer.free_stem(question)
-            seeds = [random.Random(f"{settings.seed}:{one.example.id}:text").getrandbits(63) for one in work]
-            generations = self.engine.generate([one.prefixes(stem)[0] for one in work], sampling, seeds=seeds)
-            for at, (one, generation) in enumerate(zip(work, generations, strict=True)):
-                one.written = generation
-                one.text = self.renderer.neutralise(self.renderer.decode(generation.ids).partition("\n")[0])
-                answers[at] = self.renderer.free_line(question, one.text)
-        prefixes = [one.prefixes(answer) for one, answer in zip(work, answers, strict=True)]
-        flat = [prefix for each in prefixes for prefix in each]
-        read = iter(self.engine.label_distributions(flat, self.renderer.label_support(question)))
-        for one, each in zip(work, prefixes, strict=True):
-            one.read = tuple(next(read) for _ in each)
-
-    def _judgement(self, question: Question, one: _Work, settings: JudgeSettings) -> Judgement:
-        scale, n = question.scale, len(one.read)
-        in_order = question.unswap([read.probabilities for read in one.read])
-        probabilities = tuple(math.fsum(p) / n for p in zip(*in_order, strict=True))
-        mass = math.fsum(read.mass for read in one.read) / n
-        parsed = mass >= MIN_MASS
-        label = _draw(scale.labels, probabilities, settings.temperature, f"{settings.seed}:{one.example.id}:label")
-        asked = [len(prompt.ids) for prompt in one.rendered]
-        known = [read.cached for read in one.read] if one.written is None else [one.written.cached]
-        return Judgement(
-            id=one.example.id,
-            question=question.name,
-            status=Status.OK if parsed else Status.UNPARSED,
-            label=label if parsed else None,
-            expected=scale.expected(probabilities),
-            distribution=dict(zip(scale.labels, probabilities, strict=True)),
-            mass=mass,
-            text=one.text,
-            mean_logprob=one.written.mean_logprob if one.written else None,
-            order_gap=abs(in_order[0][0] - in_order[1][0]) if n == 2 else None,
-            k_effective=one.rendered[0].k_effective,
-            finish_reason=one.written.finish_reason if one.written else None,
-            tokens=Tokens(
-                prompt=sum(asked),
-                cached=sum(map(min, asked, known)),
-                generated=len(one.written.ids) if one.written else 0,
-            ),
-            model=self.name,
-            error=None
-            if parsed
-            else f"the labels {scale.labels[0]}..{scale.labels[-1]} have {mass:.2g} of the probability, below {MIN_MASS}",
-        )
-
-    def _failed(self, question: Question, example: Example, status: Status, error: str) -> Judgement:
-        return Judgement(
-            id=example.id,
-            question=question.name,
-            status=status,
-            k_effective=0,
-            tokens=Tokens(prompt=0, cached=0, generated=0),
-            model=self.name,
-            error=error,
-        )
+        return self._answering.prompt_digest(question, examples, settings)
 
 
-def _draw(labels: Sequence[str], probabilities: Sequence[float], temperature: float, seed: str) -> str:
-    """The likeliest label at temperature 0, else one drawn from the distribution at that temperature."""
-    if temperature == 0:
-        return labels[max(range(len(labels)), key=lambda i: probabilities[i])]
-    largest = max(probabilities)
-    weights = [(p / largest) ** (1 / temperature) for p in probabilities]
-    return random.Random(seed).choices(labels, weights)[0]
+def _answering(engine: Engine | ChatEngine, renderer: Renderer | TextRenderer, identity: Identity) -> Answering:
+    if isinstance(renderer, TextRenderer):
+        assert not engine.capabilities.accepts_token_ids, "a chat engine goes with a TextRenderer"
+        return ChatAnswering(engine, renderer, identity)  # type: ignore[arg-type]
+    assert engine.capabilities.accepts_token_ids, "an engine of token ids goes with a Renderer"
+    return ExactAnswering(engine, renderer, identity)  # type: ignore[arg-type]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Self
 
@@ -29,6 +30,54 @@ class Tokens(BaseModel):
     prompt: int = Field(ge=0)
     cached: int = Field(ge=0)
     generated: int = Field(ge=0)
+
+
+class Prices(BaseModel):
+    """What a paid server takes for a million tokens, in whatever currency; cached prompt tokens cost `cached`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+    cached: float = Field(ge=0)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From "INPUT,OUTPUT" (cached tokens cost as others) or "INPUT,OUTPUT,CACHED".
+
+        Raises:
+            BadInput: not two or three numbers from 0 up.
+        """
+        try:
+            numbers = [float(part) for part in text.split(",")]
+            given, output, cached = numbers if len(numbers) == 3 else (*numbers, numbers[0])
+            return cls(input=given, output=output, cached=cached)
+        except ValueError:
+            raise BadInput(
+                f"prices '{text}' are none; write INPUT,OUTPUT or INPUT,OUTPUT,CACHED per million tokens, as in 0.15,0.60"
+            ) from None
+
+    def cost(self, judgements: Iterable[Judgement]) -> float:
+        """What the answered requests of these judgements cost; requests that failed are not in it."""
+        return (
+            sum(
+                (j.tokens.prompt - j.tokens.cached) * self.input
+                + j.tokens.cached * self.cached
+                + j.tokens.generated * self.output
+                for j in judgements
+            )
+            / 1e6
+        )
+
+    def bill(self, judgements: Sequence[Judgement]) -> str:
+        """Tokens and cost in one line."""
+        prompt, cached, generated = (
+            sum(getattr(j.tokens, part) for j in judgements) for part in ("prompt", "cached", "generated")
+        )
+        return (
+            f"tokens: {prompt} prompt ({cached} cached), {generated} generated; cost {self.cost(judgements):.4f} "
+            "(without requests that failed)"
+        )
 
 
 class Judgement(BaseModel):

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from perse.errors import ModelNotFound
+from perse.errors import BadInput, ModelNotFound
 from perse.runlog import file_digest, write_whole
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ def find(name: str) -> Path:
             return path
         if (path / "adapter_config.json").exists():
             raise ModelNotFound(
-                f"{path} is an adapter without its base model; give the training run's folder, whose merged model is judged with"
+                f"{path} is an adapter without its base model; give BASE+{path}, or the training run's folder, whose merged model is judged with"
             )
         raise ModelNotFound(
             f"{path} holds no model: neither config.json nor merged/config.json; if it is a training run, let it finish first"
@@ -88,6 +88,19 @@ def find(name: str) -> Path:
     raise ModelNotFound(
         f"there is no model '{name}': no such folder, and not an embedded model ({', '.join(EMBEDDED)}) or a hub name (owner/model)"
     )
+
+
+def find_adapter(name: str) -> Path:
+    """The folder of a LoRA adapter: itself, or that of the training run which made it.
+
+    Raises:
+        ModelNotFound: no such folder, or one that holds no adapter.
+    """
+    path = Path(name).expanduser()
+    for folder in (path, path / "adapter"):
+        if (folder / "adapter_config.json").exists():
+            return folder
+    raise ModelNotFound(f"there is no adapter {path}: neither adapter_config.json nor adapter/adapter_config.json is there")
 
 
 def pull(name: str) -> Path:
@@ -138,6 +151,13 @@ def weights_digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
+def judge_digest(model: Path, adapter: Path | None) -> str:
+    """One digest over a model and the adapter on it; that of the model alone where there is none."""
+    if adapter is None:
+        return weights_digest(model)
+    return hashlib.sha256(f"{weights_digest(model)}+{weights_digest(adapter)}".encode()).hexdigest()
+
+
 def context_length(folder: Path) -> int:
     """Tokens that the model was made to attend to (4096, LLaMA-2's, where its configuration does not say)."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -150,9 +170,8 @@ def merge(base: Path, adapter: Path, out: Path, *, dtype: str) -> None:
     Merging in float32 keeps W + BA exact to rounding of the stored type; the folder appears whole or not at all.
     """
     import torch
-    from peft import PeftModel
 
-    merged = PeftModel.from_pretrained(load(base, dtype="float32"), str(adapter)).merge_and_unload()
+    merged = load(base, dtype="float32", adapter=adapter).merge_and_unload()
     temporary = out.with_name(f".{out.name}.tmp")
     shutil.rmtree(temporary, ignore_errors=True)
     merged.to(getattr(torch, dtype)).save_pretrained(temporary)
@@ -174,13 +193,26 @@ def save_tokenizer(base: Path, folder: Path) -> None:
     AutoTokenizer.from_pretrained(base).save_pretrained(folder)
 
 
-def load(folder: Path, *, dtype: str) -> Any:
-    """The causal LM in a model folder, weights held as `dtype`, without a progress bar of its own."""
+def load(folder: Path, *, dtype: str, adapter: Path | None = None) -> Any:
+    """The causal LM in a model folder, weights held as `dtype`, without a progress bar of its own; with a LoRA adapter on it
+    where one is given, not merged.
+
+    Raises:
+        BadInput: the adapter was made for another model.
+    """
     import torch
     from transformers import AutoModelForCausalLM
 
     _no_progress_bars()
-    return AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    if adapter is None:
+        return model
+    from peft import PeftModel
+
+    try:
+        return PeftModel.from_pretrained(model, str(adapter))
+    except (RuntimeError, ValueError) as error:
+        raise BadInput(f"the adapter {adapter} does not fit the model {folder}: {_one_line(error)}") from None
 
 
 def _from_hub(name: str) -> Path:

@@ -10,7 +10,7 @@ Whole reviews leave the profile, oldest first, until the prompt fits; query, ans
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -31,6 +31,9 @@ ANSWER_TOKENS = 600
 LABEL_TOKENS = 16
 """Room kept for the line of the label and the end-of-turn."""
 
+EMPTY = "(empty)"
+"""Shown in place of a text of which nothing is left."""
+
 Ids = tuple[int, ...]
 
 _DELIMITERS = re.compile(
@@ -38,6 +41,9 @@ _DELIMITERS = re.compile(
     r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|answer|premise|aspect|inst|interestingness|adaptability"
     r"|surprise|character development|ending)\b)",
     re.IGNORECASE | re.MULTILINE,
+)
+_ANY_MARKER = re.compile(
+    r"<\|[^|<>\s]{1,40}\|>|<(?:/?s|bos|eos|pad|unk|start_of_turn|end_of_turn)>|\[/?INST\]|<</?SYS>>|</?think>", re.IGNORECASE
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028\u2029\ufeff]")
 
@@ -137,18 +143,11 @@ class Renderer:
 
     def clean(self, text: str, *, lines: bool = False) -> str:
         """Untrusted text as it is shown; nothing left of it is shown as "(empty)", so that no segment ends in a blank line."""
-        return self.neutralise(text, lines=lines) or "(empty)"
+        return self.neutralise(text, lines=lines) or EMPTY
 
     def neutralise(self, text: str, *, lines: bool = False) -> str:
-        """Untrusted text made safe: the one place where it is neutralised (promise 9).
-
-        White space is collapsed (line breaks kept when `lines`), control and zero-width characters go, and a space is put
-        after the first character of anything that reads as one of our delimiters or of the tokenizer's markers.
-        """
-        text = _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8"))
-        kept = [" ".join(line.split()) for line in text.splitlines()]
-        text = ("\n" if lines else " ").join(line for line in kept if line)
-        return _DELIMITERS.sub("[ ", self._markers.sub(lambda found: found[0][0] + " " + found[0][1:], text))
+        """Untrusted text made safe for this tokenizer's template (see `neutralised`)."""
+        return neutralised(text, self._markers, lines=lines)
 
     def render(
         self, question: Question, example: Example, *, answer_tokens: int = ANSWER_TOKENS, completion: Sequence[Ids] = ()
@@ -164,20 +163,20 @@ class Renderer:
         example = question.clean(example, self.clean)
         reserved = LABEL_TOKENS + (answer_tokens if question.layout.free_stem is not None else 0)
         room = self.context - max(reserved, sum(map(len, completion)))
-        profile = list(example.profile)
-        while True:
-            asks = question.asks(example, profile)
-            rendered = tuple(self._segments(ask) for ask in asks)
+        for profile in _shortening(example.profile):
+            rendered = tuple(self._segments(ask) for ask in question.asks(example, profile))
             tokens = max(len(each.ids) for each in rendered)
             words = max(each.words for each in rendered)
             if tokens <= room and words <= self.max_words:
                 return rendered
-            if not profile:
-                raise TooLong(
-                    f"example {example.id}: {tokens} tokens and {words} words with an empty profile; the budget is {room} tokens "
-                    f"(context {self.context} less the answer) and {self.max_words} words; shorten the text or use a model with a longer context"
-                )
-            del profile[0]
+        raise TooLong(
+            f"example {example.id}: {tokens} tokens and {words} words with an empty profile; the budget is {room} tokens "
+            f"(context {self.context} less the answer) and {self.max_words} words; shorten the text or use a model with a longer context",
+            tokens=tokens,
+            token_budget=room,
+            words=words,
+            word_budget=self.max_words,
+        )
 
     def completion(self, question: Question, example: Example) -> tuple[Ids, ...]:
         """The lines of the reviewer's true answer as ids, the last with the template's end-of-turn."""
@@ -243,8 +242,7 @@ class Renderer:
         pieces = [("instruction", self._encode_whole(self.frame.head + ask.instruction))]
         pieces += [("profile", self.encode(text)) for text in ask.profile]
         pieces += [("query", self.encode(ask.query)), ("ask", self.encode(ask.ask + self.frame.middle))]
-        words = sum(len(text.split()) for text in (ask.instruction, *ask.profile, ask.query, ask.ask))
-        return Rendered(tuple(Segment(name, ids) for name, ids in pieces), len(ask.profile), words)
+        return Rendered(tuple(Segment(name, ids) for name, ids in pieces), len(ask.profile), len(ask.text.split()))
 
     def _encode_whole(self, text: str) -> Ids:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
@@ -258,6 +256,63 @@ class Renderer:
         ids = self._encode_whole("\n" + text)
         assert ids[: len(self._newline)] == self._newline, (ids, self._newline)
         return ids[len(self._newline) :]
+
+
+@dataclass(frozen=True)
+class Message:
+    """One prompt as a user's message, for engines that take words; how many profile entries were kept."""
+
+    text: str
+    k_effective: int
+
+
+class TextRenderer:
+    """Renders examples for a chat engine, whose tokenizer and context are not known: the same words, limited in words only."""
+
+    context = None
+
+    def __init__(self, *, max_words: int = MAX_WORDS) -> None:
+        self.max_words = max_words
+
+    def neutralise(self, text: str, *, lines: bool = False) -> str:
+        """Untrusted text made safe for any common template (see `neutralised`)."""
+        return neutralised(text, _ANY_MARKER, lines=lines)
+
+    def render(self, question: Question, example: Example) -> tuple[Message, ...]:
+        """The prompts of `question.asks`, all with the same number of profile entries.
+
+        Raises:
+            TooLong: not even an empty profile fits; the numbers are in the message.
+        """
+        example = question.clean(example, lambda text, lines=False: self.neutralise(text, lines=lines) or EMPTY)
+        for profile in _shortening(example.profile):
+            messages = tuple(Message(ask.text, len(ask.profile)) for ask in question.asks(example, profile))
+            words = max(len(message.text.split()) for message in messages)
+            if words <= self.max_words:
+                return messages
+        raise TooLong(
+            f"example {example.id}: {words} words with an empty profile; the budget is {self.max_words} words; shorten the text",
+            words=words,
+            word_budget=self.max_words,
+        )
+
+
+def neutralised(text: str, markers: re.Pattern[str], *, lines: bool) -> str:
+    """Untrusted text made safe: the one place where it is neutralised (promise 9).
+
+    White space is collapsed (line breaks kept when `lines`), control and zero-width characters go, and a space is put
+    after the first character of anything that reads as one of our delimiters or of the template's markers.
+    """
+    text = _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8"))
+    kept = [" ".join(line.split()) for line in text.splitlines()]
+    text = ("\n" if lines else " ").join(line for line in kept if line)
+    return _DELIMITERS.sub("[ ", markers.sub(lambda found: found[0][0] + " " + found[0][1:], text))
+
+
+def _shortening(profile: Sequence[Any]) -> Iterator[list[Any]]:
+    """The profile, then without its oldest entry, and so on to none."""
+    for start in range(len(profile) + 1):
+        yield list(profile[start:])
 
 
 def _marker_pattern(tokenizer: Any, frame: ChatFrame) -> re.Pattern[str]:

@@ -9,6 +9,7 @@ import pytest
 from builders import pairwise_examples, pointwise_examples, tiny_llama
 
 from perse import Judge
+from perse.answering.base import draw
 from perse.engines.base import LabelDistribution
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
@@ -116,11 +117,10 @@ def test_draws_depend_on_the_seed_alone(willing: Judge) -> None:
 
 def test_labels_at_a_temperature_are_drawn_from_the_distribution() -> None:
     """1000 seeded draws of p = (0.2, 0.8) at temperature 1; three standard deviations are 0.038. At 0.5: 0.04 / 0.68."""
-    from perse.judge import _draw
-
+    example = pointwise_examples(1, 1)[0]
     for temperature, expected in ((1.0, 0.8), (0.5, 0.64 / 0.68)):
-        share = sum(_draw("AB", (0.2, 0.8), temperature, str(seed)) == "B" for seed in range(1000)) / 1000
-        assert share == pytest.approx(expected, abs=0.038)
+        draws = [draw("AB", (0.2, 0.8), JudgeSettings(temperature=temperature, seed=seed), example) for seed in range(1000)]
+        assert draws.count("B") / 1000 == pytest.approx(expected, abs=0.038)
 
 
 def test_one_text_is_judged_for_one_reader_without_a_data_set(tiny_model_folder: Path) -> None:

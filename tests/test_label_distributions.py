@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from typing import Any
 
 import pytest
@@ -10,9 +12,11 @@ from builders import KINDS, pairwise_examples, pointwise_examples, tiny_llama
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perse.engines.base import Sampling, label_probabilities
+from perse.engines.base import Sampling
+from perse.engines.labels import distribution, label_probabilities, reads
 from perse.engines.prefix_cache import PrefixCache
 from perse.engines.transformers import TransformersEngine
+from perse.errors import BadInput
 from perse.questions import QUESTIONS
 from perse.rendering import LabelSupport, Renderer
 from perse.scale import SCORES
@@ -170,3 +174,40 @@ def test_mean_logprob_is_that_of_the_written_tokens(tokenizers: dict[str, Any]) 
         float(next_probabilities(model, prompt + generation.ids[:n]).log()[token]) for n, token in enumerate(generation.ids)
     ]
     assert generation.mean_logprob == pytest.approx(sum(logprobs) / len(logprobs), abs=1e-4)
+
+
+LABELS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple), min_size=2, max_size=8, unique=True)
+
+
+@given(LABELS, st.integers(0, 10_000))
+def test_reading_by_requests_equals_summing_whole_paths(labels: list[tuple[int, ...]], seed: int) -> None:
+    """The slow twin multiplies along every label; requests read each inner node once, two of them where one can be forced."""
+    support = LabelSupport((), tuple(labels))
+
+    def after(node: tuple[int, ...]) -> list[float]:
+        drawn = random.Random(f"{seed}:{node}")
+        weights = [drawn.random() + 0.01 for _ in range(5)]
+        return [w / sum(weights) for w in weights]
+
+    plan = reads(support)
+    nodes = [node for read in plan for node in read.nodes]
+    assert len(nodes) == len(set(nodes)) == len({label[:n] for label in labels for n in range(len(label))})
+    told = {node: {token: math.log(after(node)[token]) for token in read.tokens} for read in plan for node in read.nodes}
+    whole = [math.prod(after(label[:n])[token] for n, token in enumerate(label)) for label in labels]
+    slow = label_probabilities(whole, support)
+    fast = distribution(support, told, cached=0)
+    assert fast.mass == pytest.approx(slow.mass) and fast.probabilities == pytest.approx(slow.probabilities)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])
+def test_our_questions_take_one_request_of_at_most_two_steps(tokenizers: dict[str, Any], kind: str, name: str) -> None:
+    support = Renderer(tokenizers[kind], 2048).label_support(QUESTIONS[name])
+    [read] = reads(support)
+    split = any(len(label) > 1 for label in support.labels)
+    assert (read.force == support.labels[0][0]) if split else (read.force is None)
+
+
+def test_more_labels_than_vllm_tells_are_refused() -> None:
+    with pytest.raises(BadInput, match="129 different tokens begin the labels; vLLM tells at most 128"):
+        reads(LabelSupport((), tuple((n,) for n in range(129))))

@@ -18,6 +18,7 @@ from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement, Status, judgement_line, parse_judgement
+from perse.loading import parse_judge
 from perse.questions import Question
 from perse.records import Example, example_lines, read_examples
 from perse.runlog import MANIFEST, RunLog, read_lines, read_manifest, write_whole
@@ -47,7 +48,7 @@ def score(
         "examples": {"count": len(lines), "sha256": hashlib.sha256("".join(lines).encode()).hexdigest()},
         "prompts_sha256": judge.prompt_digest(question, loaded.examples[:32], settings),
         "fold": loaded.fold,
-        "judge": {"name": judge.name, "sha256": judge.digest, **judge.engine.settings, "context": judge.renderer.context},
+        "judge": {**asdict(judge.identity), **judge.engine.settings, "context": judge.renderer.context},
         "settings": asdict(settings),
     }
     data_folder = str(loaded.folder.resolve()) if loaded.folder else None
@@ -70,17 +71,17 @@ def check_unseen(judge: str, loaded: LoadedExamples) -> None:
     Raises:
         BadInput: every reader of this fold was in its training data.
     """
-    folder = Path(judge)
-    if loaded.fold is None or not (folder / MANIFEST).exists():
-        return
-    run = read_manifest(folder).get("run", {})
-    if run.get("kind") != "train" or run.get("data_digest") != loaded.digest:
-        return
-    fold = run["config"]["data"]["fold"]
-    if fold != loaded.fold:
-        raise BadInput(
-            f"{judge} was trained for fold {fold} of this data set and has seen the readers of fold {loaded.fold}; score --fold {fold}"
-        )
+    for folder in parse_judge(judge).folders:
+        if loaded.fold is None or not (folder / MANIFEST).exists():
+            continue
+        run = read_manifest(folder).get("run", {})
+        if run.get("kind") != "train" or run.get("data_digest") != loaded.digest:
+            continue
+        fold = run["config"]["data"]["fold"]
+        if fold != loaded.fold:
+            raise BadInput(
+                f"{folder} was trained for fold {fold} of this data set and has seen the readers of fold {loaded.fold}; score --fold {fold}"
+            )
 
 
 def sample(loaded: LoadedExamples, limit: int | None, *, seed: int) -> LoadedExamples:

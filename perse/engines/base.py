@@ -1,15 +1,18 @@
 """What every engine offers the judge, and what it declares it can do.
 
-An engine sees token ids only; prompts, labels and their meaning stay with the judge. It finds shared prefixes by
-comparing ids, so callers gain by sending prompts of one reviewer next to each other.
+Two kinds: an `Engine` sees token ids only and tells exact label probabilities; a `ChatEngine` sees a user's message and
+answers in words. Prompts, labels and their meaning stay with the judge. What goes wrong with one prompt comes back as a
+`Failure` in its place, so that the others' answers stand. Prompts that begin alike are found by their ids, so callers
+gain by sending prompts of one reviewer next to each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from perse.judgement import Tokens
 from perse.rendering import Ids, LabelSupport
 
 
@@ -21,6 +24,8 @@ class Sampling:
     max_new_tokens: int = 600
     stop_ids: frozenset[int] = frozenset()
     """Generation ends with the first of these, which is part of the result."""
+    schema: Mapping[str, Any] | None = None
+    """JSON Schema that the text must follow; only where `Capabilities.json_schema`. Never read probabilities under one."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +49,32 @@ class LabelDistribution:
 
 
 @dataclass(frozen=True)
+class Reply:
+    """What a chat model said. `refused`: it, or a filter before it, declined to answer."""
+
+    text: str
+    finish_reason: str
+    tokens: Tokens
+    refused: bool = False
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why one prompt has no answer."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Capabilities:
-    """`accepts_token_ids`: prompts are ids. `exact_distribution`: label probabilities are the model's own, not a guess."""
+    """What an engine can do. `accepts_token_ids`: prompts are ids (`Engine`), else messages (`ChatEngine`).
+    `exact_distribution`: label probabilities are the model's own, not a guess. `json_schema`: `Sampling.schema` is obeyed.
+    `batch`: how many prompts it likes to be given at once."""
 
     accepts_token_ids: bool
     exact_distribution: bool
+    json_schema: bool = False
+    batch: int = 32
 
 
 class Engine(Protocol):
@@ -61,33 +87,22 @@ class Engine(Protocol):
     def settings(self) -> dict[str, str]:
         """What the numbers depend on besides the weights: engine, dtype, device."""
 
-    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation]:
+    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
         """Free text after each prompt. The same prompt and seed give the same text whatever else is in the list, up to the
         rounding of the dtype: in bfloat16 a near tie can fall the other way."""
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
         """Exact probability of each label after each prefix, `support.stem` put between them."""
 
 
-def label_probabilities(whole: Sequence[float], support: LabelSupport, *, cached: int = 0) -> LabelDistribution:
-    """Probabilities of labels from those of their token sequences (DESIGN.md, promise 4).
+class ChatEngine(Protocol):
+    """Answers messages in words: no ids, no probabilities."""
 
-    P(label) = P(its ids) less the sum over the longer labels that extend it *directly*: "1" is not "10". (A label two
-    extensions away is already taken off from the one between.)
+    @property
+    def capabilities(self) -> Capabilities: ...
 
-    Args:
-        whole: P(all ids of label i | prefix, stem), for each label.
-    """
+    @property
+    def settings(self) -> dict[str, str]: ...
 
-    def extends(longer: Ids, shorter: Ids) -> bool:
-        return len(longer) > len(shorter) and longer[: len(shorter)] == shorter
-
-    own = []
-    for i, ids in enumerate(support.labels):
-        longer = [j for j, other in enumerate(support.labels) if extends(other, ids)]
-        direct = [j for j in longer if not any(extends(support.labels[j], support.labels[k]) for k in longer)]
-        own.append(max(0.0, whole[i] - sum(whole[j] for j in direct)))
-    mass = sum(own)
-    # A mass of exactly 0 (underflow) leaves nothing to renormalise: uniform, and the mass says how little it is worth.
-    probabilities = tuple(p / mass for p in own) if mass > 0 else (1 / len(own),) * len(own)
-    return LabelDistribution(probabilities, mass, cached)
+    def chat(self, messages: Sequence[str], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+        """The model's answer to each message, as the only turn of a conversation."""

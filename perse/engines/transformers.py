@@ -17,7 +17,8 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from perse import models
-from perse.engines.base import Capabilities, Generation, LabelDistribution, Sampling, label_probabilities
+from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Sampling
+from perse.engines.labels import label_probabilities
 from perse.engines.prefix_cache import BUDGET, PrefixCache, parts
 from perse.rendering import Ids, LabelSupport
 
@@ -39,10 +40,11 @@ class TransformersEngine:
         self._prefixes = PrefixCache(cache_bytes)
 
     @classmethod
-    def load(cls, path: Path, *, dtype: str = "bfloat16", max_rows: int = 16) -> TransformersEngine:
-        """The model at `path` on the GPU if there is one, else the CPU; `dtype` is "bfloat16", "float16" or "float32"."""
+    def load(cls, path: Path, *, adapter: Path | None = None, dtype: str = "bfloat16") -> TransformersEngine:
+        """The model at `path`, with a LoRA adapter where one is given, on the GPU if there is one, else the CPU; `dtype` is
+        "bfloat16", "float16" or "float32"."""
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        return cls(models.load(path, dtype=dtype).to(device).eval(), max_rows=max_rows)
+        return cls(models.load(path, dtype=dtype, adapter=adapter).to(device).eval())
 
     @property
     def settings(self) -> dict[str, str]:
@@ -53,7 +55,7 @@ class TransformersEngine:
         }
 
     @torch.inference_mode()
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
         # Labels are paths in a tree of tokens. Going down a chain of inner nodes predicts after each of them, so one
         # forward pass a chain gives every token's probability; for 1-10 with split digits the only chain is "1".
         inner = {label[:n] for label in support.labels for n in range(1, len(label))}
@@ -63,8 +65,8 @@ class TransformersEngine:
         return [self._read(prefix + support.stem, chains, support) for prefix in prefixes]
 
     @torch.inference_mode()
-    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation]:
-        found: list[Generation] = []
+    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
+        found: list[Generation | Failure] = []
         for start in range(0, len(prompts), self.max_rows):
             some = slice(start, start + self.max_rows)
             found += self._write(prompts[some], sampling, seeds[some])
@@ -91,7 +93,7 @@ class TransformersEngine:
         self._prefixes.keep(ids, cache)
         return torch.log_softmax(out.logits[0].float(), dim=-1), cache, known
 
-    def _write(self, prompts: Sequence[Ids], sampling: Sampling, seeds: Sequence[int]) -> list[Generation]:
+    def _write(self, prompts: Sequence[Ids], sampling: Sampling, seeds: Sequence[int]) -> list[Generation | Failure]:
         begun = [self._prefill(prompt, last=1) for prompt in prompts]
         writing = [_Writing(torch.Generator().manual_seed(seed)) for seed in seeds]
         rows = _Rows(self.model, [cache for _, cache, _ in begun], torch.cat([logprobs for logprobs, _, _ in begun]))

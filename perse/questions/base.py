@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from perse.questions.written import read_written
 from perse.records import Example
 from perse.scale import Scale
 
@@ -23,6 +24,11 @@ class Ask:
     query: str
     ask: str
 
+    @property
+    def text(self) -> str:
+        """The whole prompt, as one user's message."""
+        return "".join((self.instruction, *self.profile, self.query, self.ask))
+
 
 @dataclass(frozen=True)
 class AnswerLayout:
@@ -35,6 +41,10 @@ class AnswerLayout:
         """The lines of a whole answer; all but the last end in a newline."""
         last = self.label_stem + label
         return (last,) if self.free_stem is None else (f"{self.free_stem} {free}\n", last)
+
+    def read(self, answer: str, scale: Scale) -> tuple[str | None, str]:
+        """The label of an answer given in words, or None, and the free text before it (see `written`)."""
+        return read_written(answer, scale, label_stem=self.label_stem, free_stem=self.free_stem)
 
 
 class Question(Protocol):

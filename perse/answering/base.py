@@ -1,0 +1,79 @@
+"""What both ways of answering share: settings, the judge's identity, seeded draws, and failures as judgements."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from perse.judgement import Judgement, Status, Tokens
+from perse.questions import Question
+from perse.records import Example
+
+
+@dataclass(frozen=True)
+class JudgeSettings:
+    """How to answer. Defaults are the paper's (PerSE, section 4.2); temperature 0 is greedy.
+
+    The label is drawn from the exact distribution at `temperature`, as if the model had written it; `expected` and
+    `distribution` do not depend on the draw.
+    """
+
+    temperature: float = 0.8
+    max_new_tokens: int = 600
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who judges, as every judgement names it; `digest` is over all weights, where they are at hand."""
+
+    model: str
+    adapter: str | None = None
+    digest: str = ""
+
+
+class Answering(Protocol):
+    """Asks one engine."""
+
+    def answer(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> list[Judgement]:
+        """A judgement for each example, whatever goes wrong."""
+
+    def render(self, question: Question, example: Example, settings: JudgeSettings) -> Sequence[object]:
+        """The prompts of an example.
+
+        Raises:
+            TooLong: it does not fit.
+        """
+
+    def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
+        """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
+
+
+def failed(identity: Identity, question: Question, example: Example, status: Status, error: str) -> Judgement:
+    """The judgement of an example that has no answer."""
+    return Judgement(
+        id=example.id,
+        question=question.name,
+        status=status,
+        k_effective=0,
+        tokens=Tokens(prompt=0, cached=0, generated=0),
+        model=identity.model,
+        adapter=identity.adapter,
+        error=error,
+    )
+
+
+def text_seed(settings: JudgeSettings, example: Example) -> int:
+    """The seed of what is written for this example, whatever else is asked."""
+    return random.Random(f"{settings.seed}:{example.id}:text").getrandbits(63)
+
+
+def draw(labels: Sequence[str], probabilities: Sequence[float], settings: JudgeSettings, example: Example) -> str:
+    """The likeliest label at temperature 0, else one drawn from the distribution at that temperature."""
+    if settings.temperature == 0:
+        return labels[max(range(len(labels)), key=lambda i: probabilities[i])]
+    largest = max(probabilities)
+    weights = [(p / largest) ** (1 / settings.temperature) for p in probabilities]
+    return random.Random(f"{settings.seed}:{example.id}:label").choices(labels, weights)[0]

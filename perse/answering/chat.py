@@ -1,0 +1,119 @@
+"""Answers in words, from an engine that takes a user's message: the label is what the model wrote, and there is no
+distribution (DESIGN.md, promise 4: not a guess). Pairs are asked in both orders; where the two answers disagree, one of
+them is drawn and the order gap is 1."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import random
+from collections.abc import Sequence
+
+from perse.answering.base import Identity, JudgeSettings, failed, text_seed
+from perse.engines.base import ChatEngine, Failure, Reply, Sampling
+from perse.errors import TooLong
+from perse.judgement import Judgement, Status, Tokens
+from perse.questions import Question
+from perse.records import Example
+from perse.rendering import Message, TextRenderer
+
+log = logging.getLogger(__name__)
+
+
+class ChatAnswering:
+    """Asks a `ChatEngine`, with messages that `renderer` makes."""
+
+    def __init__(self, engine: ChatEngine, renderer: TextRenderer, identity: Identity) -> None:
+        self.engine = engine
+        self.renderer = renderer
+        self.identity = identity
+
+    def answer(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> list[Judgement]:
+        done: dict[str, Judgement] = {}
+        asked: list[tuple[Example, tuple[Message, ...]]] = []
+        for example in examples:
+            try:
+                asked.append((example, self.render(question, example, settings)))
+            except TooLong as error:
+                done[example.id] = failed(self.identity, question, example, Status.TOO_LONG, str(error))
+        flat = [(message.text, text_seed(settings, example)) for example, messages in asked for message in messages]
+        sampling = Sampling(settings.temperature, settings.max_new_tokens)
+        replies = iter(self.engine.chat([text for text, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else [])
+        for example, messages in asked:
+            own = [next(replies) for _ in messages]
+            done[example.id] = self._judgement(question, example, messages, own, settings)
+        return [done[example.id] for example in examples]
+
+    def render(self, question: Question, example: Example, settings: JudgeSettings) -> tuple[Message, ...]:
+        return self.renderer.render(question, example)
+
+    def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
+        digest = hashlib.sha256()
+        for example in examples:
+            with contextlib.suppress(TooLong):
+                digest.update(repr([message.text for message in self.render(question, example, settings)]).encode())
+        return digest.hexdigest()
+
+    def _judgement(
+        self,
+        question: Question,
+        example: Example,
+        messages: Sequence[Message],
+        replies: Sequence[Reply | Failure],
+        settings: JudgeSettings,
+    ) -> Judgement:
+        said = []
+        for reply in replies:
+            if isinstance(reply, Failure):
+                log.warning("example %s: the engine failed: %s", example.id, reply.reason)
+                return failed(self.identity, question, example, Status.ENGINE_ERROR, reply.reason)
+            said.append(reply)
+        read = [question.layout.read(reply.text, question.scale) for reply in said]
+        texts = [self.renderer.neutralise(reply.text) for reply in said]
+        labels = [label for label, _ in read if label is not None]
+        label, gap, error, status = None, None, None, Status.OK
+        if any(reply.refused for reply in said):
+            status, error = Status.REFUSED, f"the model declined to answer: {texts[0][:200] or said[0].finish_reason}"
+        elif len(labels) < len(said):
+            status, error = (
+                Status.UNPARSED,
+                _no_label(question, next(t for t, (known, _) in zip(texts, read, strict=True) if known is None)),
+            )
+        else:
+            chosen = _in_given_order(question, labels)
+            label = random.Random(f"{settings.seed}:{example.id}:label").choice(chosen)
+            gap = float(chosen[0] != chosen[1]) if len(chosen) == 2 else None
+        free = self.renderer.neutralise(read[0][1]) if status is Status.OK and question.layout.free_stem else " / ".join(texts)
+        return Judgement(
+            id=example.id,
+            question=question.name,
+            status=status,
+            label=label,
+            text=free,
+            order_gap=gap,
+            k_effective=messages[0].k_effective,
+            finish_reason=said[0].finish_reason,
+            tokens=Tokens(
+                prompt=sum(reply.tokens.prompt for reply in said),
+                cached=sum(reply.tokens.cached for reply in said),
+                generated=sum(reply.tokens.generated for reply in said),
+            ),
+            model=self.identity.model,
+            adapter=self.identity.adapter,
+            error=error,
+        )
+
+
+def _in_given_order(question: Question, labels: Sequence[str]) -> list[str]:
+    """What each answer says of the texts in the order given, as `question.unswap` turns certain distributions round."""
+    certain = [tuple(float(label == known) for known in question.scale.labels) for label in labels]
+    return [question.scale.labels[max(range(len(p)), key=lambda i: p[i])] for p in question.unswap(certain)]
+
+
+def _no_label(question: Question, text: str) -> str:
+    shown = text if len(text) <= 200 else text[:200] + "..."
+    labels = question.scale.labels
+    return (
+        f"expected '{question.layout.label_stem}' and one of {labels[0]}..{labels[-1]}; the model said: {shown or '(nothing)'}"
+    )

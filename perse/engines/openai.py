@@ -1,0 +1,235 @@
+"""Servers that speak the OpenAI API: vLLM's are asked for exact distributions, any other answers in words.
+
+A vLLM server is asked as vLLM in this process is (see `vllm` and `labels`), and gives the same. What it could do otherwise
+without an error is said in every request (its own sampling defaults) or looked at in `connect` (another tokenizer, processed
+log-probabilities). Patience is the SDK's: 408, 409, 429, 5xx and lost connections are tried seven times in all, after half
+a second at first, eight at last, or when Retry-After says; one of more than two minutes fails at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, BadRequestError, UnprocessableEntityError
+from pydantic import ValidationError
+
+from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling
+from perse.engines.completions import Completion, distribution_of, generation_of
+from perse.engines.http import Answer, api_client, cause, key_refused, listed, run, safe, said, served_models, tries
+from perse.engines.labels import Read, reads
+from perse.errors import BadInput, EngineLost
+from perse.judgement import Tokens
+from perse.rendering import Ids, LabelSupport
+
+CONCURRENCY = 32
+RETRIES = 6
+FEW = 4
+"""So few unanswered requests are no proof that the server is gone."""
+
+Request = dict[str, Any]
+Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
+"""Sends a request and reads the answer."""
+
+
+@dataclass(frozen=True)
+class Unanswered(Failure):
+    """The failure of a request that never reached the server, or got no answer."""
+
+
+class Server:
+    """One model at one address, asked at most `concurrency` things at once."""
+
+    def __init__(self, url: str, model: str, concurrency: int) -> None:
+        self.url = url
+        self.model = model
+        self.concurrency = concurrency
+
+    def ask(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
+        """The answers in the order of the requests, or why there is none.
+
+        Raises:
+            BadInput: the server does not know the key, or the model.
+            EngineLost: it answered none of them, and there were more than a few.
+        """
+        done = run(self._all(requests, work))
+        lost = [one.reason for one in done if isinstance(one, Unanswered)]
+        if len(lost) == len(done) > FEW:
+            raise EngineLost(f"{lost[0]}; look after the server; the same command continues")
+        return done
+
+    async def _all(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
+        gate = asyncio.Semaphore(self.concurrency)
+        async with api_client(self.url, RETRIES) as client:
+            tasks = [asyncio.create_task(self._one(client, gate, request, work)) for request in requests]
+            try:
+                return await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+
+    async def _one(
+        self, client: AsyncOpenAI, gate: asyncio.Semaphore, request: Request, work: Work[Answer]
+    ) -> Answer | Failure:
+        try:
+            async with gate:
+                return await work(client, request)
+        except APIConnectionError as error:
+            return Unanswered(f"no answer from {self.url} after {tries(error)} ({cause(error)})")
+        except APIStatusError as error:
+            if error.status_code in (401, 403):
+                raise key_refused(self.url, error) from None
+            if error.status_code == 404:
+                try:
+                    names = listed(await served_models(client), self.model)
+                except (APIError, ValidationError):
+                    names = "it does not say which it has; does the address end in /v1?"
+                raise BadInput(f"{self.url} knows no model '{self.model}' (404: {said(error)}); {names}") from None
+            return Failure(f"{self.url} answered {error.status_code} after {tries(error)}: {said(error)}")
+        except (APIError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            return Failure(f"{self.url} did not answer what was asked for ({type(error).__name__}: {safe(str(error))})")
+
+
+class CompletionsEngine:
+    """Exact judging with a model that a vLLM server runs; `server` is the program, as `settings` names it."""
+
+    capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, json_schema=True, batch=256)
+
+    def __init__(self, url: str, model: str, *, server: str = "", concurrency: int = CONCURRENCY) -> None:
+        self._server = Server(url, model, concurrency)
+        self.settings = {"engine": "openai", "url": url, "model": model, "api": "completions", "server": server}
+
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+        plan = reads(support)
+        asked = [_reading(prefix + support.stem + read.node, read) for prefix in prefixes for read in plan]
+        answers = iter(self._ask(asked))
+        return [distribution_of(support, plan, [next(answers) for _ in plan]) for _ in prefixes]
+
+    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
+        asked = [_writing(ids, sampling, seed) for ids, seed in zip(prompts, seeds, strict=True)]
+        return [generation_of(answer, sampling) for answer in self._ask(asked)]
+
+    def check_raw(self, ids: Ids) -> None:
+        """Ask whether log-probabilities are the model's own, with every token but one forbidden.
+
+        Raises:
+            BadInput: they are not, or the server does not tell them.
+        """
+        allowed, forbidden = sorted(set(ids))[:2]
+        [told] = self._ask([_reading(ids, Read((), (allowed, forbidden), allowed))])
+        if isinstance(told, Failure) or forbidden not in told.steps[0]:
+            reason = (
+                told.reason if isinstance(told, Failure) else f"{self._server.url} tells other log-probabilities than asked"
+            )
+            raise BadInput(f"{reason}; exact distributions need vLLM 0.32 or later")
+        values = told.steps[0].values()
+        if min(values) < -1000 or max(values) > 0.001:  # masked, or logits
+            raise BadInput(
+                f"{self._server.url} does not tell the model's own log-probabilities; start vLLM with --logprobs-mode "
+                "raw_logprobs, its default"
+            )
+
+    def _ask(self, requests: Sequence[Request]) -> list[Completion | Failure]:
+        async def work(client: AsyncOpenAI, request: Request) -> Completion:
+            return _completion(await client.completions.create(model=self._server.model, **request))
+
+        return self._server.ask(requests, work)
+
+
+class ChatCompletionsEngine:
+    """Answers in words from any server that speaks the OpenAI API."""
+
+    capabilities = Capabilities(accepts_token_ids=False, exact_distribution=False, json_schema=True, batch=64)
+
+    def __init__(self, url: str, model: str, *, concurrency: int = CONCURRENCY) -> None:
+        self._server = Server(url, model, concurrency)
+        self._limit = "max_completion_tokens"
+        self.settings = {"engine": "openai", "url": url, "model": model, "api": "chat", "server": ""}
+
+    def chat(self, messages: Sequence[str], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+        async def create(client: AsyncOpenAI, request: Request, limit: str) -> Reply:
+            limited = request | {limit: sampling.max_new_tokens}
+            return _reply(await client.chat.completions.create(model=self._server.model, **limited))
+
+        async def work(client: AsyncOpenAI, request: Request) -> Reply:
+            limit = self._limit
+            try:
+                return await create(client, request, limit)
+            except (BadRequestError, UnprocessableEntityError) as error:
+                if limit == "max_tokens" or limit not in str(error):
+                    raise
+            reply = await create(client, request, "max_tokens")  # its older name, the only one that some servers know
+            self._limit = "max_tokens"
+            return reply
+
+        asked = [_message(text, sampling, seed) for text, seed in zip(messages, seeds, strict=True)]
+        return self._server.ask(asked, work)
+
+
+def _reading(ids: Ids, read: Read) -> Request:
+    ours: Request = {"logprob_token_ids": list(read.tokens)}
+    if read.force is not None:
+        ours |= {"allowed_token_ids": [read.force], "ignore_eos": True}
+    return {"max_tokens": len(read.nodes), "temperature": 0, **_vllm(ids, ours)}
+
+
+def _writing(ids: Ids, sampling: Sampling, seed: int) -> Request:
+    # The log-probability of the token that was written comes with any that is asked for.
+    ours: Request = {"logprob_token_ids": [0], "stop_token_ids": sorted(sampling.stop_ids)}
+    if sampling.schema:  # free white space lets a small model write nothing else
+        ours["structured_outputs"] = {"json": dict(sampling.schema), "disable_any_whitespace": True}
+    return {"max_tokens": sampling.max_new_tokens, "temperature": sampling.temperature, "seed": seed, **_vllm(ids, ours)}
+
+
+def _vllm(ids: Ids, ours: Request) -> Request:
+    """What every request to a vLLM server says; what a model's generation_config could set there is among it."""
+    body = {
+        "top_k": 0,
+        "min_p": 0,
+        "repetition_penalty": 1,
+        "add_special_tokens": False,
+        "return_token_ids": True,
+        "return_tokens_as_token_ids": True,
+        **ours,
+    }
+    plain = {"top_p": 1, "presence_penalty": 0, "frequency_penalty": 0, "logprobs": 1}
+    return {"prompt": [list(ids)], **plain, "extra_body": body}
+
+
+def _completion(answer: Any) -> Completion:
+    choice = answer.choices[0]
+    ids, told = tuple(map(int, choice.token_ids)), choice.logprobs
+    steps = tuple({int(name.removeprefix("token_id:")): p for name, p in step.items()} for step in told.top_logprobs)
+    if not len(ids) == len(steps) == len(told.token_logprobs):
+        raise ValueError(f"{len(ids)} tokens, log-probabilities of {len(steps)}")
+    return Completion(ids, tuple(told.token_logprobs), steps, str(choice.finish_reason), _tokens(answer).cached)
+
+
+def _message(text: str, sampling: Sampling, seed: int) -> Request:
+    asked: Request = {"messages": [{"role": "user", "content": text}], "temperature": sampling.temperature}
+    asked["seed"] = seed % 2**31  # some servers take 32 bits
+    if sampling.schema:
+        schema = {"name": "answer", "schema": dict(sampling.schema), "strict": True}
+        asked["response_format"] = {"type": "json_schema", "json_schema": schema}
+    return asked
+
+
+def _reply(answer: Any) -> Reply:
+    message, reason = answer.choices[0].message, str(answer.choices[0].finish_reason)
+    refusal = getattr(message, "refusal", None)
+    text = message.content or refusal or ""
+    if not isinstance(text, str):
+        raise TypeError(f"the message's content is no text but {type(text).__name__}")
+    return Reply(text, reason, _tokens(answer), refused=bool(refusal) or reason == "content_filter")
+
+
+def _tokens(answer: Any) -> Tokens:
+    usage = getattr(answer, "usage", None)
+    details = getattr(usage, "prompt_tokens_details", None)
+    return Tokens(
+        prompt=getattr(usage, "prompt_tokens", None) or 0,
+        cached=getattr(details, "cached_tokens", None) or 0,
+        generated=getattr(usage, "completion_tokens", None) or 0,
+    )

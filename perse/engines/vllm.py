@@ -1,0 +1,276 @@
+"""vLLM, in this process and inside its own server: the only module of perse that imports it.
+
+Exact label distributions take one request of at most two steps a prompt (see `labels`), read from raw log-probabilities, so
+that neither a temperature nor a mask touches them; that vLLM was started so is checked. Every request of ours asks for its
+log-probabilities by token id: vLLM 0.32 gives -inf to others that share a batch with such a request. Written for 0.32.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+import os
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its warnings concern its own developers; set it to INFO to see all
+
+from vllm import LLM, SamplingParams, __version__
+from vllm.engine.protocol import EngineClient
+from vllm.entrypoints.openai.models.protocol import LoRAModulePath
+from vllm.inputs import TokensPrompt
+from vllm.lora.request import LoRARequest
+from vllm.outputs import RequestOutput
+from vllm.platforms import current_platform
+from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
+from vllm.v1.engine.exceptions import EngineDeadError
+
+from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Sampling
+from perse.engines.calls import Calls
+from perse.engines.completions import Completion, distribution_of, generation_of
+from perse.engines.labels import Read, reads
+from perse.errors import BadInput, EngineLost
+from perse.rendering import Ids, LabelSupport
+
+BATCH = 256
+"""Prompts given at once: enough to keep vLLM's continuous batching full."""
+
+RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Adapter ranks that vLLM makes room for; it takes the next larger one."""
+
+VERSION = str(__version__)
+RAW = "raw_logprobs"
+
+
+@dataclass(frozen=True)
+class Request:
+    """One prompt for vLLM."""
+
+    ids: Ids
+    params: SamplingParams
+
+
+Run = Callable[[Sequence[Request]], list[Completion | Failure]]
+"""Answers requests in their order."""
+
+
+class VLLMEngine:
+    """Exact judging with a model that vLLM runs; `run` is how it is reached.
+
+    Raises:
+        BadInput: vLLM was started with processed log-probabilities, from which nothing can be read exactly.
+    """
+
+    capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, json_schema=True, batch=BATCH)
+
+    def __init__(self, run: Run, vllm_config: Any) -> None:
+        mode = vllm_config.model_config.logprobs_mode
+        if mode != RAW:
+            raise BadInput(f"vLLM runs with --logprobs-mode {mode}; exact distributions need {RAW}, its default")
+        self._run = run
+        self._dtype = str(vllm_config.model_config.dtype).removeprefix("torch.")
+
+    @classmethod
+    def load(cls, path: Path, *, adapter: Path | None, dtype: str, context: int, memory_gb: float | None = None) -> VLLMEngine:
+        """The model in folder `path`, with a LoRA adapter where one is given, in an engine of its own.
+
+        Args:
+            memory_gb: GiB for keys and values; by default 4 on a CPU (or VLLM_CPU_KVCACHE_SPACE), and on a GPU what vLLM takes.
+        """
+        options: dict[str, Any] = engine_options(dtype=dtype, context=context, memory_gb=memory_gb)
+        lora = lora_request(adapter) if adapter else None
+        if adapter:
+            options |= {"enable_lora": True, "max_lora_rank": rank_room([adapter])}
+        llm = LLM(str(path), **options, disable_log_stats=True)
+        return cls(_offline(llm, lora), llm.llm_engine.vllm_config)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return {"engine": "vllm", "version": VERSION, "dtype": self._dtype, "device": current_platform.device_type}
+
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+        plan = reads(support)
+        asked = [Request(prefix + support.stem + read.node, _reading(read)) for prefix in prefixes for read in plan]
+        outputs = iter(self._run(asked))
+        return [distribution_of(support, plan, [next(outputs) for _ in plan]) for _ in prefixes]
+
+    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
+        asked = [Request(ids, _writing(sampling, seed)) for ids, seed in zip(prompts, seeds, strict=True)]
+        return [generation_of(answer, sampling) for answer in self._run(asked)]
+
+
+def engine_options(*, dtype: str, context: int, memory_gb: float | None) -> dict[str, Any]:
+    """What every vLLM of ours is started with."""
+    options: dict[str, Any] = {
+        "dtype": dtype,
+        "max_model_len": context,
+        "enable_prefix_caching": True,
+        "logprobs_mode": RAW,
+        "max_logprobs": 20,
+    }
+    if current_platform.is_cpu():
+        options["enforce_eager"] = True  # compiling costs a minute and gains nothing on a CPU
+        if "VLLM_CPU_KVCACHE_SPACE" not in os.environ:
+            memory_gb = memory_gb or 4  # without a bound vLLM would take half of all memory
+    if memory_gb:
+        options["kv_cache_memory_bytes"] = int(memory_gb * 1024**3)
+    return options
+
+
+def lora_request(adapter: Path) -> LoRARequest:
+    """An adapter for vLLM, named by its weights: vLLM keeps prefixes by adapter name, also over a change of weights."""
+    from perse.models import weights_digest
+
+    digest = weights_digest(adapter)
+    return LoRARequest(digest[:16], 1 + int(digest[:7], 16), str(adapter))
+
+
+def rank_room(adapters: Sequence[Path]) -> int:
+    """The smallest rank vLLM makes room for that holds every adapter.
+
+    Raises:
+        BadInput: an adapter that vLLM cannot serve: DoRA, or a rank beyond the largest.
+    """
+    largest = 0
+    for adapter in adapters:
+        config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+        if config.get("use_dora"):
+            raise BadInput(
+                f"{adapter} is a DoRA adapter, which vLLM does not serve; serve the training run, whose merged model holds it"
+            )
+        largest = max(largest, config["r"])
+    room = next((rank for rank in RANKS if rank >= largest), None)
+    if room is None:
+        raise BadInput(f"an adapter has rank {largest}; vLLM serves at most {RANKS[-1]}; serve the merged model")
+    return room
+
+
+def _reading(read: Read) -> SamplingParams:
+    forced = {} if read.force is None else {"allowed_token_ids": [read.force], "ignore_eos": True}
+    return SamplingParams(
+        temperature=0,
+        max_tokens=len(read.nodes),
+        logprob_token_ids=list(read.tokens),
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+        **forced,
+    )
+
+
+def _writing(sampling: Sampling, seed: int) -> SamplingParams:
+    return SamplingParams(
+        temperature=sampling.temperature,
+        max_tokens=sampling.max_new_tokens,
+        stop_token_ids=sorted(sampling.stop_ids),
+        seed=seed,
+        logprob_token_ids=[0],  # the token that was written comes with it
+        detokenize=False,
+        output_kind=RequestOutputKind.FINAL_ONLY,
+        structured_outputs=StructuredOutputsParams(json=dict(sampling.schema), disable_any_whitespace=True)
+        if sampling.schema
+        else None,  # free white space lets a small model write nothing else
+    )
+
+
+def _completion(output: RequestOutput) -> Completion:
+    written = output.outputs[0]
+    steps = tuple({token: told.logprob for token, told in step.items()} for step in written.logprobs or ())
+    ids = tuple(written.token_ids)
+    logprobs = tuple(step[token] for token, step in zip(ids, steps, strict=True))
+    return Completion(ids, logprobs, steps, str(written.finish_reason), output.num_cached_tokens or 0)
+
+
+def _offline(llm: LLM, lora: LoRARequest | None) -> Run:
+    def run(requests: Sequence[Request]) -> list[Completion | Failure]:
+        prompts = [TokensPrompt(prompt_token_ids=list(request.ids)) for request in requests]
+        try:
+            outputs = llm.generate(prompts, [request.params for request in requests], use_tqdm=False, lora_request=lora)
+        except EngineDeadError as error:
+            raise EngineLost(f"vLLM's engine stopped ({error}); its log above says why; the same command continues") from error
+        return [_completion(output) for output in outputs]
+
+    return run
+
+
+class Served:
+    """vLLM's engine inside its own server, for code that runs in other threads than the server's event loop."""
+
+    def __init__(self, client: EngineClient, loop: asyncio.AbstractEventLoop) -> None:
+        self._client = client
+        self._loop = loop
+
+    def engine(self, lora: LoRARequest | None, calls: Calls) -> VLLMEngine:
+        """An engine for one request; cancelling its `calls` aborts them in vLLM."""
+
+        def run(requests: Sequence[Request]) -> list[Completion | Failure]:
+            return calls.run(self._all(requests, lora), self._loop)
+
+        return VLLMEngine(run, self._client.vllm_config)
+
+    async def alive(self) -> None:
+        """Raises:
+        EngineLost: vLLM's engine process is gone.
+        """
+        try:
+            await self._client.check_health()
+        except EngineDeadError as error:
+            raise EngineLost("vLLM's engine stopped; restart the server") from error
+
+    async def _all(self, requests: Sequence[Request], lora: LoRARequest | None) -> list[Completion | Failure]:
+        return list(await asyncio.gather(*(self._one(request, lora) for request in requests)))
+
+    async def _one(self, request: Request, lora: LoRARequest | None) -> Completion | Failure:
+        prompt = TokensPrompt(prompt_token_ids=list(request.ids))
+        last: RequestOutput | None = None
+        try:
+            async for output in self._client.generate(prompt, request.params, f"perse-{uuid.uuid4().hex}", lora_request=lora):
+                last = output
+        except EngineDeadError as error:
+            raise EngineLost(f"vLLM's engine stopped ({error}); restart the server") from error
+        except ValueError as error:  # refused by vLLM's own checks
+            return Failure(f"vLLM refused the prompt: {error}")
+        return _completion(last) if last is not None else Failure("vLLM ended without an answer")
+
+
+def serve(serving: Any, *, host: str, port: int, options: dict[str, Any], extra: dict[str, Any]) -> None:
+    """Run vLLM's server with the judge in it, until it is told to stop.
+
+    Args:
+        serving: what `perse.serving.plugin` is told.
+        options: of the engine, by vLLM's names, as `engine_options` gives them.
+        extra: further options of vLLM's server that the user gave; they win.
+    Raises:
+        BadInput: an option that vLLM does not have.
+    """
+    import uvloop
+    from vllm.entrypoints.launchers.api_server.entry import run_server
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser, validate_parsed_serve_args
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    args = make_arg_parser(FlexibleArgumentParser()).parse_args([])
+    given = options | {
+        "model": str(serving.model),
+        "served_model_name": [serving.name],
+        "host": host,
+        "port": port,
+        "enable_prompt_tokens_details": True,
+        "allowed_origins": [],  # no web page of elsewhere may ask a server on this machine
+    }
+    if serving.adapters:
+        modules = [LoRAModulePath(name=name, path=str(path)) for name, path in serving.adapters.items()]
+        given |= {"enable_lora": True, "max_lora_rank": rank_room(list(serving.adapters.values())), "lora_modules": modules}
+    for name, value in (given | extra).items():
+        if not hasattr(args, name):
+            near = difflib.get_close_matches(name, vars(args), n=1)
+            hint = f"did you mean 'vllm.{near[0]}'?" if near else "its documentation lists them under `vllm serve`"
+            raise BadInput(f"vLLM has no option '{name}'; {hint}")
+        setattr(args, name, value)
+    args.perse = serving
+    os.environ["VLLM_PLUGINS"] = "perse"
+    validate_parsed_serve_args(args)
+    uvloop.run(run_server(args))

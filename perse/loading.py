@@ -1,0 +1,106 @@
+"""From a judge's name to a judge: which engine, which model, which adapter.
+
+    PATH               the embedded engine, in this process
+    vllm:PATH          vLLM, in this process
+    openai:URL#MODEL   a server that speaks the OpenAI API: vLLM's, perse's own, or a paid one
+
+PATH is whatever `models.find` knows, and PATH+ADAPTER adds a LoRA adapter.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from perse.errors import BadInput
+from perse.judge import Judge
+
+
+@dataclass(frozen=True)
+class JudgeName:
+    """A judge's name, taken apart. `url` is set for servers only, `adapter` for local models only."""
+
+    engine: Literal["transformers", "vllm", "openai"]
+    model: str
+    adapter: str | None = None
+    url: str | None = None
+
+    @property
+    def folders(self) -> list[Path]:
+        """The training runs or models on this machine that the judge is made of."""
+        return [] if self.url else [Path(part).expanduser() for part in (self.model, self.adapter) if part]
+
+
+def parse_judge(name: str) -> JudgeName:
+    """The parts of a judge's name.
+
+    Raises:
+        BadInput: a server without an address.
+    """
+    if name.startswith("openai:"):
+        url, _, model = name.removeprefix("openai:").partition("#")
+        if not url.startswith(("http://", "https://")):
+            raise BadInput(f"'{name}' has no address; write openai:http://HOST:PORT/v1#MODEL")
+        return JudgeName("openai", model, url=url.rstrip("/"))
+    engine: Literal["transformers", "vllm"] = "vllm" if name.startswith("vllm:") else "transformers"
+    model = name.removeprefix("vllm:")
+    if Path(model).expanduser().is_dir():  # a folder may have a + in its name
+        return JudgeName(engine, model)
+    model, _, adapter = model.rpartition("+") if "+" in model else (model, "", "")
+    return JudgeName(engine, model, adapter or None)
+
+
+def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | None) -> Judge:
+    """See `Judge.load`."""
+    parts = parse_judge(name)
+    if parts.url is not None:
+        from perse.connecting import connect
+
+        return connect(parts.url, parts.model, tokenizer=tokenizer, context=context)
+    from perse.models import find, find_adapter
+
+    if parts.engine == "vllm":
+        require_vllm()
+    path = find(parts.model)
+    adapter = find_adapter(parts.adapter) if parts.adapter else None
+    return local_judge(parts, path, adapter, dtype=dtype, context=context)
+
+
+def local_judge(parts: JudgeName, path: Path, adapter: Path | None, *, dtype: str, context: int | None) -> Judge:
+    """A judge in this process, of the model folder `path` and perhaps an adapter's."""
+    from transformers import AutoTokenizer
+
+    from perse.engines.base import Engine
+    from perse.models import context_length, judge_digest
+    from perse.rendering import Renderer
+
+    longest = context_length(path)
+    renderer = Renderer(AutoTokenizer.from_pretrained(str(path)), min(context or longest, longest))
+    engine: Engine
+    if parts.engine == "vllm":
+        from perse.engines.vllm import VLLMEngine
+
+        engine = VLLMEngine.load(path, adapter=adapter, dtype=dtype, context=renderer.context)
+    else:
+        from perse.engines.transformers import TransformersEngine
+
+        engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype)
+    return Judge(engine, renderer, name=parts.model, adapter=parts.adapter, digest=judge_digest(path, adapter))
+
+
+def require_vllm() -> None:
+    """Raises:
+    BadInput: vLLM is not installed; says how it is.
+    """
+    if not vllm_installed():
+        raise BadInput(
+            "vLLM is not installed; on a GPU machine: pip install 'perse-judge[vllm]'; on a CPU: see docs/serving.md, or leave "
+            "'vllm:' out to use the embedded engine"
+        )
+
+
+def vllm_installed() -> bool:
+    """Whether vLLM can be imported."""
+    return importlib.util.find_spec("vllm") is not None

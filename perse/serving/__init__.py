@@ -1,0 +1,1 @@
+"""The judge over HTTP: the same routes inside vLLM's server and on the embedded engine, and a client."""

@@ -1,0 +1,110 @@
+"""What `python serve.py` and `perse serve` do: read settings, find the model, run the server that this machine has."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from perse.cli import run_app
+from perse.errors import BadInput
+from perse.loading import require_vllm, vllm_installed
+from perse.models import context_length, find, find_adapter
+from perse.serving.config import ServeConfig, api_key, load_config, recipes
+
+app = typer.Typer(add_completion=False)
+
+EXAMPLES = """
+Examples:
+
+  python serve.py --config configs/serve/embedded.yaml model=runs/first
+
+  perse serve --config embedded model=smollm2-135m adapters.first=runs/first port=8100
+
+  PERSE_API_KEY=$(openssl rand -hex 24) perse serve --config llama2_7b model=runs/llama host=0.0.0.0
+"""
+
+
+@app.command(epilog=EXAMPLES)
+def serve(
+    config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded",
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
+    ] = None,
+    show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
+) -> None:
+    """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
+    console = Console(stderr=True)
+    if show_recipes:
+        for name, path in recipes().items():
+            first = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+            console.print(f"[bold]{name}[/bold]  {first}")
+        return
+    settings = load_config(config, overrides or [])
+    on_vllm = settings.engine == "vllm" or (settings.engine == "auto" and vllm_installed())
+    if on_vllm:
+        require_vllm()
+    model = find(settings.model).resolve()
+    adapters = {name: find_adapter(path).resolve() for name, path in settings.adapters.items()}
+    port = _free_port(settings.host, settings.port)
+    engine = "vLLM" if on_vllm else "the embedded engine"
+    console.print(
+        f"serving [bold]{', '.join([settings.served_name, *adapters])}[/bold] on {engine} at http://{settings.host}:{port} "
+        f"(once loaded; what can be asked: http://{settings.host}:{port}/docs)",
+        highlight=False,
+        soft_wrap=True,
+    )
+    if on_vllm:
+        _on_vllm(settings, model, adapters, port)
+    else:
+        _embedded(settings, model, adapters, port)
+
+
+def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
+    from perse.engines.vllm import engine_options
+    from perse.engines.vllm import serve as run
+    from perse.serving.plugin import Serving
+
+    longest = context_length(model)
+    options = engine_options(
+        dtype=settings.dtype, context=min(settings.context or longest, longest), memory_gb=settings.memory_gb
+    )
+    serving = Serving(settings.served_name, model, adapters, settings.answers, api_key())
+    run(serving, host=settings.host, port=port, options=options, extra=settings.vllm)
+
+
+def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
+    import uvicorn
+
+    from perse.serving.embedded import embedded_app, embedded_models
+
+    if settings.vllm:
+        raise BadInput(f"settings under 'vllm' ({', '.join(settings.vllm)}) need vLLM, which does not run here; leave them out")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    models = embedded_models(settings.served_name, model, adapters, dtype=settings.dtype, context=settings.context)
+    uvicorn.run(embedded_app(models, settings.answers, key=api_key()), host=settings.host, port=port)
+
+
+def _free_port(host: str, port: int) -> int:
+    """The port itself if nothing listens there, or a free one for 0.
+
+    Raises:
+        BadInput: it is taken, or the address is not this machine's.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            raise BadInput(f"cannot listen at {host}:{port}: {error.strerror}; give another port= or host=") from None
+        return int(probe.getsockname()[1])
+
+
+def main() -> None:
+    """Entry point of serve.py."""
+    run_app(app)

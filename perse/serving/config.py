@@ -1,0 +1,92 @@
+"""Settings of a judge server, and the packaged recipes (configs/serve)."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+
+from perse.answering.base import JudgeSettings
+from perse.config import Section, load_settings, packaged_recipes
+from perse.errors import BadInput
+
+KEY = "PERSE_API_KEY"
+"""Environment variable that holds the key clients must send; never a setting, so that it stands in no file or command line."""
+
+
+class ServeConfig(Section):
+    model: str = Field(min_length=1)
+    """A training run, a model folder, an embedded model or a hub name."""
+    name: str | None = None
+    """What clients call it; by default the last part of `model`."""
+    adapters: dict[str, str] = Field(default_factory=dict)
+    """LoRA adapters served on the same model: the name clients use, and the adapter's folder or its training run's."""
+    engine: Literal["auto", "vllm", "transformers"] = "auto"
+    """`auto`: vLLM when it is installed, else the embedded engine."""
+    host: str = "127.0.0.1"
+    """Other machines are let in by another address, such as 0.0.0.0; then PERSE_API_KEY must be set."""
+    port: int = Field(default=8000, ge=0, le=65535)
+    """0 takes a free one."""
+    dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
+    context: int | None = Field(default=None, ge=64)
+    """Longest prompt and answer in tokens; by default what the model was made for."""
+    memory_gb: float | None = Field(default=None, gt=0)
+    """GiB for vLLM's keys and values; by default 4 on a CPU, and on a GPU what vLLM takes."""
+    temperature: float = Field(default=0.8, ge=0)
+    """Of requests that give none; 0.8 is the paper's (PerSE, section 4.2)."""
+    max_new_tokens: int = Field(default=600, ge=1)
+    seed: int = 0
+    vllm: dict[str, Any] = Field(default_factory=dict)
+    """Further options of vLLM's server by their own names, as in vllm.tensor_parallel_size=2."""
+
+    @property
+    def served_name(self) -> str:
+        return self.name or Path(self.model).name or self.model
+
+    @property
+    def answers(self) -> JudgeSettings:
+        return JudgeSettings(temperature=self.temperature, max_new_tokens=self.max_new_tokens, seed=self.seed)
+
+
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> ServeConfig:
+    """The recipe at `path` (or a packaged recipe's name) with `key=value` overrides.
+
+    Raises:
+        BadInput: unknown keys, wrong values, missing keys; or a server that others can reach without a key.
+    """
+    config = load_settings(ServeConfig, path, overrides, recipes=recipes())
+    if not _loopback(config.host) and not api_key():
+        raise BadInput(
+            f"host={config.host} lets other machines in; set {KEY} to the key that they must send, or keep host=127.0.0.1"
+        )
+    if config.served_name in config.adapters:
+        raise BadInput(f"'{config.served_name}' names both the model and an adapter; give the model another with name=")
+    return config
+
+
+def recipes() -> dict[str, Path]:
+    """The packaged serving recipes by name."""
+    return packaged_recipes("serve")
+
+
+def api_key() -> str | None:
+    """The key clients must send, if there is one.
+
+    Raises:
+        BadInput: too short a key to keep anyone out.
+    """
+    key = os.environ.get(KEY) or None
+    if key is not None and len(key) < 16:
+        raise BadInput(f"{KEY} has {len(key)} characters; give at least 16, such as the output of: openssl rand -hex 24")
+    return key
+
+
+def _loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,127 @@
+"""What goes over the wire: requests, results and the one shape of every error."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+
+from perse.judgement import Judgement
+from perse.records import (
+    ChoiceReference,
+    Pair,
+    PairwiseExample,
+    PointwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    ReviewReference,
+)
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class PointwiseItem(_Message):
+    """One text for one reader; a line of `perse data export` is one as it stands."""
+
+    id: str | None = Field(None, description="Comes back in the judgement, and seeds its draws; by default the item's number.")
+    reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
+    item_id: str = "text"
+    profile: tuple[ProfileReview, ...] = Field(description="Past reviews of this reader, oldest first.")
+    query: str = Field(min_length=1, description="The text to judge.")
+    reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
+
+    def example(self, number: int) -> PointwiseExample:
+        return PointwiseExample.model_validate({**self.model_dump(), "id": self.id or str(number)})
+
+
+class PairwiseItem(_Message):
+    """Two texts for one reader, to be compared on one aspect; a line of `perse data export` is one as it stands."""
+
+    id: str | None = Field(None, description="Comes back in the judgement, and seeds its draws; by default the item's number.")
+    reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
+    aspect: str = Field(min_length=1, description="Such as Interestingness, Surprise or Ending.")
+    profile: tuple[ProfileComparison, ...] = Field(description="Past comparisons of this reader, oldest first.")
+    query: Pair
+    reference: ChoiceReference | None = Field(None, description="Not shown to the judge.")
+
+    def example(self, number: int) -> PairwiseExample:
+        return PairwiseExample.model_validate({**self.model_dump(), "id": self.id or str(number)})
+
+
+class _Ask(_Message):
+    model: str | None = Field(None, description="A served model's or adapter's name; by default the model.")
+    temperature: float | None = Field(None, ge=0, le=10, description="0 is greedy; by default the server's.")
+    max_new_tokens: int | None = Field(None, ge=1, description="Longest review; by default the server's.")
+    seed: int | None = Field(None, description="Of every draw; by default the server's.")
+
+
+class PointwiseRequest(_Ask):
+    # Items are checked one by one, so that a bad one does not fail the rest.
+    input: SkipValidation[PointwiseItem | list[PointwiseItem]] = Field(description="One item, or a list.")
+    question: Literal["pointwise", "pointwise_score"] = Field(
+        "pointwise", description="`pointwise` writes the review, then gives the score; `pointwise_score` gives the score alone."
+    )
+
+
+class PairwiseRequest(_Ask):
+    input: SkipValidation[PairwiseItem | list[PairwiseItem]] = Field(description="One item, or a list.")
+    question: Literal["pairwise"] = "pairwise"
+
+
+class Problem(_Message):
+    """What went wrong, in the fields that OpenAI's and vLLM's errors have, and numbers where there are some."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: int
+    details: dict[str, int] = {}
+
+
+class ErrorBody(_Message):
+    """The one shape of every error, and what stands in a list's results in place of a bad item's judgement."""
+
+    error: Problem
+
+
+class Results(_Message):
+    """Judgements in the order of the items."""
+
+    results: list[Judgement | ErrorBody]
+
+
+class Ready(_Message):
+    status: Literal["ready"] = "ready"
+
+
+class ServedModel(_Message):
+    """A name that requests can ask for; `sha256` is over all its weights, tokenizer and template."""
+
+    sha256: str
+    adapter: bool
+
+
+class Version(_Message):
+    version: str
+    """vLLM's, or perse's own on the embedded engine."""
+    perse: str
+    engine: dict[str, str]
+    models: dict[str, ServedModel]
+
+
+class QuestionCard(_Message):
+    """One question: where it is asked, and the JSON Schemas of what goes in and comes out."""
+
+    name: str
+    route: str
+    labels: list[str]
+    values: list[float] | None
+    writes_text: bool
+    request_schema: dict[str, Any]
+    judgement_schema: dict[str, Any]
+
+
+class Questions(_Message):
+    questions: list[QuestionCard]

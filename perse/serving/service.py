@@ -1,0 +1,171 @@
+"""A judge that many ask at once: requests come as items, go to worker threads, and leave as judgements or problems.
+
+The engine decides how many threads work: one for the embedded engine, many for vLLM, whose own scheduler batches what they
+ask. A request that nobody waits for any more cancels its calls of the engine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from perse import __version__
+from perse.answering.base import JudgeSettings
+from perse.engines.base import Engine
+from perse.engines.calls import Calls
+from perse.errors import BadInput, TooLong
+from perse.judge import Judge
+from perse.judgement import Judgement, Status
+from perse.questions import QUESTIONS
+from perse.records import Example, shown_query
+from perse.rendering import Renderer
+from perse.serving.problems import EngineFailed, UnknownModel, problem
+from perse.serving.schemas import (
+    ErrorBody,
+    PairwiseItem,
+    PairwiseRequest,
+    PointwiseItem,
+    PointwiseRequest,
+    Results,
+    ServedModel,
+    Version,
+)
+
+DISCONNECTED_EVERY = 0.2
+"""Seconds between looks at whether the client is still there."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """One name that requests can ask for. `engine` makes an engine whose calls can be cancelled."""
+
+    engine: Callable[[Calls], Engine]
+    renderer: Renderer
+    digest: str
+    adapter: bool
+
+
+class JudgeService:
+    """Answers requests for the models of one server.
+
+    Args:
+        models: by name; the first is asked when a request names none.
+        settings: of requests that give none.
+        workers: requests answered at the same time.
+        engine_version: what /version says of the program underneath; perse's own by default.
+    """
+
+    def __init__(
+        self, models: Mapping[str, Model], settings: JudgeSettings, *, workers: int, engine_version: str = __version__
+    ) -> None:
+        self.models = models
+        self.settings = settings
+        self.base = next(iter(models))
+        self.engine_version = engine_version
+        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="judge")
+
+    async def answer(
+        self, request: PointwiseRequest | PairwiseRequest, disconnected: Callable[[], Awaitable[bool]]
+    ) -> Judgement | Results:
+        """The judgement of one item, or the results of a list in its order.
+
+        Raises:
+            PerseError: an unknown model; for one item alone also what is wrong with it.
+        """
+        calls = Calls()
+        judge, settings = self._judge(request.model, calls), self._settings(request)
+        item_kind = PointwiseItem if isinstance(request, PointwiseRequest) else PairwiseItem
+        given: Any = request.input
+        items = given if isinstance(given, list) else [given]
+        if not items:
+            raise BadInput("'input' is an empty list; give an item, or a list of some")
+        read = _examples(items, item_kind)
+        examples = [example for example in read if not isinstance(example, ErrorBody)]
+        question = QUESTIONS[request.question]
+        call = asyncio.get_running_loop().run_in_executor(self._threads, judge.ask, question, examples, settings)
+        judgements = iter(await _while_wanted(call, calls, disconnected))
+        results = [example if isinstance(example, ErrorBody) else next(judgements) for example in read]
+        if isinstance(given, list):
+            return Results(results=results)
+        return _alone(results[0], lambda: judge.check(question, examples[0], settings))
+
+    def version(self) -> Version:
+        """What is served, by which programs."""
+        return Version(
+            version=self.engine_version,
+            perse=__version__,
+            engine=self.models[self.base].engine(Calls()).settings,
+            models={name: ServedModel(sha256=model.digest, adapter=model.adapter) for name, model in self.models.items()},
+        )
+
+    def close(self) -> None:
+        """Take no more work; what runs is finished by its threads."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _judge(self, name: str | None, calls: Calls) -> Judge:
+        name = name or self.base
+        model = self.models.get(name)
+        if model is None:
+            raise UnknownModel(f"there is no model '{name}' here; served are {', '.join(self.models)}")
+        adapter = name if model.adapter else None
+        return Judge(model.engine(calls), model.renderer, name=self.base, adapter=adapter, digest=model.digest)
+
+    def _settings(self, request: PointwiseRequest | PairwiseRequest) -> JudgeSettings:
+        own = self.settings
+        return JudgeSettings(
+            temperature=own.temperature if request.temperature is None else request.temperature,
+            max_new_tokens=own.max_new_tokens if request.max_new_tokens is None else request.max_new_tokens,
+            seed=own.seed if request.seed is None else request.seed,
+        )
+
+
+def _examples(items: Sequence[Any], kind: type[PointwiseItem] | type[PairwiseItem]) -> list[Example | ErrorBody]:
+    """Every item as an example, or what is wrong with it."""
+    read: list[Example | ErrorBody] = []
+    numbers: dict[str, int] = {}
+    for number, item in enumerate(items):
+        where = f"input.{number}"
+        try:
+            if not isinstance(item, dict):
+                raise BadInput(f"an item is a JSON object; found {json.dumps(item)[:100]}")
+            example = kind.model_validate(item).example(number)
+            if example.id in numbers:
+                raise BadInput(f"id '{example.id}' is already item {numbers[example.id]}'s; give each its own")
+            if shown_query(example):
+                raise BadInput("the query stands in its own profile; the judge would only have to copy the answer")
+        except (ValidationError, BadInput) as error:
+            read.append(problem(error, param=where))
+            continue
+        numbers[example.id] = number
+        read.append(example)
+    return read
+
+
+def _alone(result: Judgement | ErrorBody, check: Callable[[], None]) -> Judgement:
+    """The only result, or what is wrong with it, raised: a client of one item learns it from the HTTP status."""
+    if isinstance(result, ErrorBody):
+        raise BadInput(result.error.message)
+    if result.status is Status.TOO_LONG:
+        check()
+        raise TooLong(result.error or "too long")
+    if result.status is Status.ENGINE_ERROR:
+        raise EngineFailed(result.error or "the engine failed")
+    return result
+
+
+async def _while_wanted(
+    call: asyncio.Future[list[Judgement]], calls: Calls, disconnected: Callable[[], Awaitable[bool]]
+) -> list[Judgement]:
+    """The call's result; if the client leaves before, what it has running in the engine is cancelled."""
+    while not (await asyncio.wait({call}, timeout=DISCONNECTED_EVERY))[0]:
+        if await disconnected():
+            call.cancel()
+            calls.cancel()
+            raise EngineFailed("the client left before the answer was ready")
+    return call.result()
