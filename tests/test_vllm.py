@@ -216,7 +216,7 @@ def test_adapters_differ_from_their_base_as_they_do_in_hugging_face(
 ) -> None:
     """A few items: on a CPU, vLLM gathers an adapter's weights for every token of a prompt."""
     few = Trained(trained.run, trained.data, tmp_path / "few.jsonl")
-    few.examples.write_text("".join(trained.examples.read_text().splitlines(keepends=True)[:6]))
+    few.examples.write_text("".join(trained.examples.read_text().splitlines(keepends=True)[:4]))
     asked, adapted = ("--dtype", "float32", "--question", "pointwise_score"), f"smollm2-135m+{trained.run}"
     plain, hugging_face = few.score("smollm2-135m", "few-base", *asked), few.score(adapted, "few-adapted", *asked)
     offline = few.score(f"vllm:{adapted}", "few-offline", *asked)

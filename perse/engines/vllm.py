@@ -73,7 +73,9 @@ class VLLMEngine:
         if mode != RAW:
             raise BadInput(f"vLLM runs with --logprobs-mode {mode}; exact distributions need {RAW}, its default")
         self._run = run
-        self._dtype = str(vllm_config.model_config.dtype).removeprefix("torch.")
+        self._dtype, self._head = (
+            str(kind).removeprefix("torch.") for kind in (vllm_config.model_config.dtype, vllm_config.model_config.head_dtype)
+        )
 
     @classmethod
     def load(cls, path: Path, *, adapter: Path | None, dtype: str, context: int, memory_gb: float | None = None) -> VLLMEngine:
@@ -91,7 +93,13 @@ class VLLMEngine:
 
     @property
     def settings(self) -> dict[str, str]:
-        return {"engine": "vllm", "version": VERSION, "dtype": self._dtype, "device": current_platform.device_type}
+        return {
+            "engine": "vllm",
+            "version": VERSION,
+            "dtype": self._dtype,
+            "head_dtype": self._head,
+            "device": current_platform.device_type,
+        }
 
     def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
         plan = reads(support)
@@ -113,6 +121,8 @@ def engine_options(*, dtype: str, context: int, memory_gb: float | None) -> dict
         "logprobs_mode": RAW,
         "max_logprobs": 20,
     }
+    if dtype != "float32":
+        options["hf_overrides"] = {"head_dtype": "float32"}  # as the embedded engine has it, and why
     if current_platform.is_cpu():
         options["enforce_eager"] = True  # compiling costs a minute and gains nothing on a CPU
         if "VLLM_CPU_KVCACHE_SPACE" not in os.environ:

@@ -25,9 +25,13 @@ def read_written(answer: str, scale: Scale, *, label_stem: str, free_stem: str |
     top = scale.labels[-1] if scale.values else "(?!)"  # "7/10" is 7, "A/B" is neither
     gap = r"[^\S\n]*"
     no_label = [
+        # a part of a number, a percentage, the beginning of a range
         rf"\w|[.,]\d|{gap}%|{gap}[-\u2012-\u2014]{gap}\d",
+        # one of several
         rf"[^\w\n.!?;]+(?:or\b|(?:and|to|vs\.?|versus|&)\W+(?:{stem}\W+)?(?:{labels}|a half)\b)",
+        # a share of another scale
         rf"{gap}(?:/|out of\b){gap}(?!{top}\b)\w",
+        # spoken against
         r"[^\w\n]+(?:is|was)(?:n.t\b|\b[^\n.]*\b(?:not|worse|less|weaker)\b)",
     ]
     if not scale.values:
