@@ -4,7 +4,7 @@
 
 The original way is transformers' `generate` with one prompt at a time, which writes the review and the score and is then
 parsed (PerSE, section 4.2). Ours write the review and read the score's distribution behind it, with the profile shared.
-All have the same model, dtype, prompts, temperature and token limit. The examples (of the sample corpus, one profile a
+All have the same model, dtype, prompts, temperature and token limit (the LM head of ours computes in float32). The examples (of the sample corpus, one profile a
 reader) are cut into blocks; the ways take turns at each block, and the median over blocks is compared.
 """
 

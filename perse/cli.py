@@ -47,7 +47,7 @@ app.add_typer(models_app, name="models")
 Dtype = Annotated[
     str, typer.Option(help="bfloat16, float16 or float32 (slower, caching changes no probability by more than 1e-5).")
 ]
-Temperature = Annotated[float, typer.Option(min=0.0, help="0 is greedy; 0.8 is the paper's.")]
+Temperature = Annotated[float, typer.Option(min=0.0, max=2.0, help="0 is greedy; 0.8 is the paper's.")]
 MaxNew = Annotated[int, typer.Option(min=1, help="Longest review, in tokens.")]
 Seed = Annotated[int, typer.Option(help="Seed of every draw.")]
 JudgeArgument = Annotated[
@@ -142,7 +142,7 @@ def _score(
     from perse.data.load import load_examples
     from perse.errors import BadInput
     from perse.judge import Judge
-    from perse.judgement import Prices
+    from perse.judgement import Prices, Status
     from perse.questions import question_for
 
     costs = Prices.parse(prices) if prices else None
@@ -164,6 +164,10 @@ def _score(
     err.print(f"judged: [bold]{out}[/bold]  ({counts})  next: perse evaluate {out}")
     if costs:
         err.print(costs.bill(judgements), highlight=False)
+    if statuses and not statuses[Status.OK]:
+        first = next(judgement.error for judgement in judgements)
+        err.print(f"perse: no example was judged; the first one: {first}", style="bold red", markup=False, soft_wrap=True)
+        raise typer.Exit(1)
 
 
 @app.command("evaluate")
@@ -239,6 +243,13 @@ def _ask(
         typer.echo(judgement.model_dump_json(indent=2))
     else:
         show_judgement(Console(), judgement)
+
+
+def list_recipes(recipes: dict[str, Path]) -> None:
+    """Every packaged recipe with the first line of its file, which says what it is for."""
+    for name, path in recipes.items():
+        first = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        err.print(f"[bold]{name}[/bold]  {first}")
 
 
 def _settings(temperature: float, max_new_tokens: int, seed: int) -> JudgeSettings:

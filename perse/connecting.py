@@ -9,11 +9,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx2
 from openai import APIConnectionError, APIError, APIStatusError
 from pydantic import BaseModel, ValidationError
 
-from perse.engines.http import Entry, api_client, api_key, cause, key_refused, listed, run, safe, said, served_models
+from perse.engines.http import Entry, api_client, cause, key_refused, listed, run, safe, said, served_models, tries
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
 from perse.judge import Judge
@@ -42,11 +41,15 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None)
         BadInput: nothing answers, key or model are unknown there, or a vLLM server cannot be asked exactly.
     """
     entries = run(_first_contact(url))
+    if entries is None:
+        run(_check_address(url, model))
+        entries = {}
     name = _chosen(entries, model, url)
     entry = entries.get(name, Entry(id=name))
     base = entries.get(entry.parent or "", entry)  # an adapter has its base model's tokenizer and context
+    base_name, adapter = (entry.parent, name) if entry.parent else (name, None)
     if entry.owned_by != "vllm" or not base.max_model_len:
-        return Judge(ChatCompletionsEngine(url, name), TextRenderer(), name=name)
+        return Judge(ChatCompletionsEngine(url, name), TextRenderer(), name=base_name, adapter=adapter)
     renderer = Renderer(_tokenizer(tokenizer or base.root or base.id), min(context or base.max_model_len, base.max_model_len))
     # Turns, digits, white space and accents: where tokenizers differ.
     text = f"{renderer.frame.head}In 2024,\n10 of 137 plots\n\n[Score] 7/10  déjà vu{renderer.frame.tail}"
@@ -60,11 +63,11 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None)
     engine = CompletionsEngine(url, name, server=f"vllm {version.version}".strip())
     engine.check_raw(ids)
     digest = version.models.get(name, {}).get("sha256", "") if version.perse else ""
-    return Judge(engine, renderer, name=name, digest=digest)
+    return Judge(engine, renderer, name=base_name, adapter=adapter, digest=digest)
 
 
-async def _first_contact(url: str) -> dict[str, Entry]:
-    """The server's models by name; empty where it does not list them."""
+async def _first_contact(url: str) -> dict[str, Entry] | None:
+    """The server's models by name; None where it does not list them."""
     try:
         async with api_client(url, FIRST_RETRIES) as client:
             return await served_models(client)
@@ -74,10 +77,22 @@ async def _first_contact(url: str) -> dict[str, Entry]:
         if error.status_code in (401, 403):
             raise key_refused(url, error) from None
         if error.status_code in (404, 405):
-            return {}
+            return None
         raise BadInput(f"{url}/models answered {error.status_code} ({said(error)}); look after the server") from None
     except (APIError, ValidationError):
         raise BadInput(f"what answers at {url} is no OpenAI API; such an address usually ends in /v1") from None
+
+
+async def _check_address(url: str, model: str) -> None:
+    """Some servers list no models; but does another address, or another way to ask, do better here?"""
+    if await _tried(f"{url}/v1", "/models") is not None:
+        raise BadInput(f"{url} lists no models, but {url}/v1 does; did you mean openai:{url}/v1#{model or 'MODEL'}?")
+    version = await _tried(url.removesuffix("/v1"), "/version")
+    if isinstance(version, dict) and "perse" in version:
+        raise BadInput(
+            f"the server at {url} runs the embedded engine, which speaks the judge's routes only; ask it with "
+            "perse.serving.client, or serve the model on vLLM"
+        )
 
 
 def _chosen(entries: Mapping[str, Entry], model: str, url: str) -> str:
@@ -110,21 +125,48 @@ def _tokenizer(name: str) -> Any:
 
 def _their_ids(url: str, model: str, text: str) -> object:
     """How the server tokenizes `text`; None where it does not tell."""
+    body = {"model": model, "prompt": text, "add_special_tokens": False}
     try:
-        said = _beside(url, "/tokenize", {"model": model, "prompt": text, "add_special_tokens": False})
-        return None if said.status_code in (404, 405) else said.raise_for_status().json()["tokens"]
-    except (httpx2.HTTPError, KeyError, TypeError, ValueError) as error:
+        said: Any = run(_ask(url.removesuffix("/v1"), "/tokenize", body))
+        return None if said is None else said["tokens"]
+    except (APIError, KeyError, TypeError, ValueError) as error:
         raise BadInput(f"{url} did not say how it tokenizes a text ({type(error).__name__}: {safe(str(error))})") from None
 
 
 def _version(url: str) -> Version:
+    """What the server says it runs: nothing, where it has no such route or one of another kind.
+
+    Raises:
+        BadInput: it has one, but does not answer; a run is known by the digest that stands there.
+    """
+    address = url.removesuffix("/v1")
     try:
-        return Version.model_validate(_beside(url, "/version").raise_for_status().json())
-    except (httpx2.HTTPError, ValueError):  # it is for the record only
+        return Version.model_validate(run(_ask(address, "/version")) or {})
+    except APIError as error:
+        raise BadInput(
+            f"{address}/version did not say which model runs there, after {tries(error)} ({cause(error)}), and a run is known "
+            "by it; look after the server, then give the same command"
+        ) from None
+    except ValueError:
         return Version()
 
 
-def _beside(url: str, route: str, body: dict[str, Any] | None = None) -> httpx2.Response:
-    """The answer of a route that vLLM has beside /v1."""
-    address, key = url.removesuffix("/v1") + route, {"Authorization": f"Bearer {api_key()}"}
-    return httpx2.request("POST" if body else "GET", address, json=body, headers=key, timeout=30)
+async def _tried(address: str, route: str) -> object:
+    """What a route says, or None where it does not, for whatever reason."""
+    try:
+        return await _ask(address, route)
+    except (APIError, ValueError):
+        return None
+
+
+async def _ask(address: str, route: str, body: dict[str, Any] | None = None) -> object:
+    """What a route says to GET, or to POST where there is a body; None where there is no such route."""
+    async with api_client(address, FIRST_RETRIES) as client:
+        try:
+            if body:
+                return await client.post(route, body=body, cast_to=object)
+            return await client.get(route, cast_to=object)
+        except APIStatusError as error:
+            if error.status_code in (404, 405):
+                return None
+            raise

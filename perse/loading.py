@@ -37,15 +37,19 @@ def parse_judge(name: str) -> JudgeName:
     """The parts of a judge's name.
 
     Raises:
-        BadInput: a server without an address.
+        BadInput: a server without an address, an address without `openai:`, or no name at all.
     """
     if name.startswith("openai:"):
         url, _, model = name.removeprefix("openai:").partition("#")
         if not url.startswith(("http://", "https://")):
             raise BadInput(f"'{name}' has no address; write openai:http://HOST:PORT/v1#MODEL")
         return JudgeName("openai", model, url=url.rstrip("/"))
+    if name.startswith(("http://", "https://")):
+        raise BadInput(f"'{name}' is an address; write openai:{name}#MODEL")
     engine: Literal["transformers", "vllm"] = "vllm" if name.startswith("vllm:") else "transformers"
     model = name.removeprefix("vllm:")
+    if not model.strip("+ "):
+        raise BadInput(f"'{name}' names no judge; give a training run, a model folder, an embedded model or a hub name")
     if Path(model).expanduser().is_dir():  # a folder may have a + in its name
         return JudgeName(engine, model)
     model, _, adapter = model.rpartition("+") if "+" in model else (model, "", "")
@@ -64,7 +68,7 @@ def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | N
     if parts.engine == "vllm":
         require_vllm()
     path = find(parts.model)
-    adapter = find_adapter(parts.adapter) if parts.adapter else None
+    adapter = find_adapter(parts.adapter, path) if parts.adapter else None
     return local_judge(parts, path, adapter, dtype=dtype, context=context)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput, ModelNotFound
-from perse.runlog import file_digest, write_whole
+from perse.runlog import MANIFEST, file_digest, read_manifest, write_whole
 
 log = logging.getLogger(__name__)
 
@@ -76,7 +76,7 @@ def find(name: str) -> Path:
             return path
         if (path / "adapter_config.json").exists():
             raise ModelNotFound(
-                f"{path} is an adapter without its base model; give BASE+{path}, or the training run's folder, whose merged model is judged with"
+                f"{path} is an adapter without its base model; give BASE+{path} (to serve: model=BASE adapters.NAME={path}), or the training run's folder, whose merged model is judged with"
             )
         raise ModelNotFound(
             f"{path} holds no model: neither config.json nor merged/config.json; if it is a training run, let it finish first"
@@ -90,15 +90,23 @@ def find(name: str) -> Path:
     )
 
 
-def find_adapter(name: str) -> Path:
-    """The folder of a LoRA adapter: itself, or that of the training run which made it.
+def find_adapter(name: str, base: Path) -> Path:
+    """The folder of a LoRA adapter for the model `base`: itself, or that of the training run which made it.
 
     Raises:
         ModelNotFound: no such folder, or one that holds no adapter.
+        BadInput: its training run says that it was made for another model.
     """
     path = Path(name).expanduser()
     for folder in (path, path / "adapter"):
         if (folder / "adapter_config.json").exists():
+            manifest = folder.parent / MANIFEST
+            made_for = read_manifest(folder.parent).get("run", {}).get("model_digest") if manifest.exists() else None
+            if made_for not in (None, weights_digest(base)):
+                raise BadInput(
+                    f"the adapter {folder} was trained on another model than {base} (see {manifest}); put it on the one it was "
+                    "trained on, or give its run alone, whose merged model holds it"
+                )
             return folder
     raise ModelNotFound(f"there is no adapter {path}: neither adapter_config.json nor adapter/adapter_config.json is there")
 

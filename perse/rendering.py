@@ -42,9 +42,8 @@ _DELIMITERS = re.compile(
     r"|surprise|character development|ending)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-_ANY_MARKER = re.compile(
-    r"<\|[^|<>\s]{1,40}\|>|<(?:/?s|bos|eos|pad|unk|start_of_turn|end_of_turn)>|\[/?INST\]|<</?SYS>>|</?think>", re.IGNORECASE
-)
+_ANY_MARKER = re.compile(r"<{1,2}[|\uff5c/]?[\w\u2581 .-]{1,40}[|\uff5c]?>{1,2}|\[/?[A-Z_]{3,40}\]")
+"""Whatever some template could take for its own: <|im_end|>, </s>, <end_of_turn>, <\uff5cUser\uff5c>, <<SYS>>, [INST]."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028\u2029\ufeff]")
 
 
@@ -159,10 +158,15 @@ class Renderer:
             completion: ids that will follow, where they are known (training).
         Raises:
             TooLong: not even an empty profile fits; the numbers are in the message.
+            BadInput: the room kept for the answer is all there is.
         """
         example = question.clean(example, self.clean)
         reserved = LABEL_TOKENS + (answer_tokens if question.layout.free_stem is not None else 0)
         room = self.context - max(reserved, sum(map(len, completion)))
+        if reserved >= self.context:
+            raise BadInput(
+                f"{reserved} tokens are kept for the answer, all of a context of {self.context}; allow fewer new tokens"
+            )
         for profile in _shortening(example.profile):
             rendered = tuple(self._segments(ask) for ask in question.asks(example, profile))
             tokens = max(len(each.ids) for each in rendered)

@@ -41,15 +41,16 @@ def whole_number_tokenizer() -> Any:
     return fast
 
 
-def tiny_llama(tokenizer: Any, *, seed: int = 0, context: int = 2048) -> Any:
-    """A random two-layer Llama for this tokenizer, float32, with logits spread enough to tell tokens apart."""
+def tiny_llama(tokenizer: Any, *, seed: int = 0, context: int = 2048, width: int = 32) -> Any:
+    """A random two-layer Llama for this tokenizer, float32, with logits spread enough to tell tokens apart; vLLM's attention
+    wants heads of 32, so `width` 128."""
     import torch
     from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(seed)
     config = LlamaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=32,
+        hidden_size=width,
         intermediate_size=64,
         num_hidden_layers=2,
         num_attention_heads=4,

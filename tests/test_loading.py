@@ -67,9 +67,18 @@ def test_a_folder_may_have_a_plus_in_its_name(tmp_path: Path) -> None:
     assert parse_judge(f"vllm:{folder}+c") == JudgeName("vllm", str(folder), "c")
 
 
-def test_a_server_without_an_address_is_refused() -> None:
-    with pytest.raises(BadInput, match="has no address; write openai:http://HOST:PORT/v1#MODEL"):
-        parse_judge("openai:gpt")
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("openai:gpt", "has no address; write openai:http://HOST:PORT/v1#MODEL"),
+        ("http://127.0.0.1:8000/v1", "is an address; write openai:http://127.0.0.1:8000/v1#MODEL"),
+        ("", "'' names no judge"),
+        ("vllm:", "'vllm:' names no judge"),
+    ],
+)
+def test_a_name_of_no_known_shape_is_refused(name: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        parse_judge(name)
 
 
 def test_an_adapter_is_put_on_its_base_as_peft_does(tiny_model_folder: Path, adapter: Path) -> None:
@@ -108,6 +117,12 @@ def test_what_is_no_adapter_or_another_models_is_refused(
     tokenizers["whole_numbers"].save_pretrained(other)
     with pytest.raises(BadInput, match="does not fit the model"):
         Judge.load(f"{other}+{adapter}")
+    (adapter / "manifest.json").write_text(json.dumps({"run": {"kind": "train", "model_digest": "another's"}}))
+    try:
+        with pytest.raises(BadInput, match="was trained on another model than"):
+            Judge.load(f"{tiny_model_folder}+{adapter}")
+    finally:
+        (adapter / "manifest.json").unlink()
     with pytest.raises(ModelNotFound, match=r"is an adapter without its base model; give BASE\+"):
         Judge.load(adapter / "adapter")
 

@@ -12,7 +12,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -28,9 +28,9 @@ from perse.engines.base import Failure, Generation, LabelDistribution, Reply, Sa
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, EngineLost
 from perse.judge import JudgeSettings
-from perse.judgement import Status
+from perse.judgement import Status, Tokens
 from perse.questions import QUESTIONS
-from perse.rendering import Renderer, TextRenderer
+from perse.rendering import LABEL_TOKENS, Renderer, TextRenderer
 
 KEY = "sk-secret-0123456789"
 SOON = {"retry-after-ms": "1"}
@@ -158,6 +158,10 @@ def texts(replies: list[Reply | Failure]) -> list[str]:
     return [reply.text if isinstance(reply, Reply) else "failed" for reply in replies]
 
 
+def reasons(replies: list[Reply | Failure]) -> list[str]:
+    return [reply.reason for reply in replies if isinstance(reply, Failure)]
+
+
 def fault(status: int, message: str = "no", **headers: str) -> Answer:
     return status, headers, {"error": {"message": message, "type": "x", "code": status}}
 
@@ -174,8 +178,7 @@ def test_a_rate_limit_is_waited_out_as_long_as_the_server_says(server: Stub) -> 
 
 def test_a_wait_of_an_hour_is_not_waited(server: Stub) -> None:
     echoing(server, fault(429, "quota spent", **{"Retry-After": "3600"}))
-    [failure] = chat(server, "hello")
-    assert failure == Failure(f"{server.url} answered 429 after 1 try: quota spent")
+    assert reasons(chat(server, "hello")) == [f"{server.url} answered 429 after 1 try: quota spent"]
 
 
 @pytest.mark.parametrize(
@@ -191,14 +194,14 @@ def test_a_lasting_failure_is_one_items_after_seven_tries(server: Stub) -> None:
     echoing(server, *[fault(503, "overloaded", **SOON)] * 7, on="two")
     replies = chat(server, "one", "two", "three")
     assert texts(replies) == ["one", "failed", "three"]
-    assert replies[1] == Failure(f"{server.url} answered 503 after 7 tries: overloaded")
+    assert reasons(replies) == [f"{server.url} answered 503 after 7 tries: overloaded"]
 
 
 def test_a_bad_request_is_not_tried_again_and_fails_alone(server: Stub) -> None:
     echoing(server, fault(400, "the prompt is too long"), on="two")
     replies = chat(server, "one", "two", "three")
     assert texts(replies) == ["one", "failed", "three"]
-    assert replies[1] == Failure(f"{server.url} answered 400 after 1 try: the prompt is too long")
+    assert reasons(replies) == [f"{server.url} answered 400 after 1 try: the prompt is too long"]
     assert len(server.asked) == 3
 
 
@@ -224,6 +227,26 @@ def test_a_server_that_answers_once_is_not_gone(server: Stub) -> None:
         texts(chat(server, "lost", "lost", "here", "lost", "lost", "lost", "lost"))
         == ["failed"] * 2 + ["here"] + ["failed"] * 4
     )
+
+
+@pytest.mark.parametrize("status", [400, 422])
+def test_a_server_that_refuses_every_request_is_quoted_and_a_few_refusals_fail_alone(server: Stub, status: int) -> None:
+    echoing(server, *[fault(status, "'temperature' is not supported")] * 9)
+    assert reasons(chat(server, *"abcd")) == [f"{server.url} answered {status} after 1 try: 'temperature' is not supported"] * 4
+    with pytest.raises(BadInput, match=f"answered {status} .*'temperature' is not supported; so it did to all 5 .*change what"):
+        chat(server, *"abcde")
+
+
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_a_server_that_is_never_well_loses_the_engine(server: Stub, status: int) -> None:
+    echoing(server, *[fault(status, "overloaded", **SOON)] * 35)
+    with pytest.raises(EngineLost, match=f"answered {status} after 7 tries: overloaded; .*the same command continues"):
+        chat(server, *"abcde")
+
+
+def test_requests_that_fail_differently_fail_alone(server: Stub) -> None:
+    server.routes["POST /v1/chat/completions"] = lambda body: fault(400 if words_of(body) == "a" else 422)
+    assert texts(chat(server, *"abcde")) == ["failed"] * 5
 
 
 # Many at once
@@ -363,6 +386,32 @@ def test_a_web_page_is_no_api(server: Stub) -> None:
         connect(server.url, "m", tokenizer=None, context=None)
 
 
+def test_an_address_without_its_v1_is_set_right(server: Stub) -> None:
+    listing(server, {"id": "one"})
+    server.routes["GET /version"] = lambda _: {"version": "0.32.0", "perse": "0.1"}  # perse's plugin in vLLM has it too
+    root = server.url.removesuffix("/v1")
+    for model, shown in (("", "MODEL"), ("one", "one")):
+        with pytest.raises(BadInput, match=f"did you mean openai:{server.url}#{shown}\\?"):
+            connect(root, model, tokenizer=None, context=None)
+
+
+@pytest.mark.parametrize("status", [404, 405])
+def test_perses_embedded_server_is_asked_otherwise(server: Stub, status: int) -> None:
+    server.routes["GET /v1/models"] = lambda _: fault(status)
+    server.routes["GET /version"] = lambda _: {"version": "0.1", "perse": "0.1", "engine": {}, "models": {}}
+    for url in (server.url, server.url.removesuffix("/v1")):
+        with pytest.raises(
+            BadInput, match="runs the embedded engine, .*; ask it with perse.serving.client, or serve .* on vLLM"
+        ):
+            connect(url, "m", tokenizer=None, context=None)
+
+
+@pytest.mark.parametrize("version", [{"version": "3"}, [], "<html>", fault(403), fault(500, **SOON)])
+def test_a_server_without_a_list_that_is_not_perses_is_asked_in_words(server: Stub, version: Any) -> None:
+    server.routes["GET /version"] = lambda _: version if isinstance(version, tuple) else (200, {}, version)
+    assert isinstance(connect(server.url, "m", tokenizer=None, context=None).engine, ChatCompletionsEngine)
+
+
 # Judgements in words
 
 
@@ -380,8 +429,48 @@ def test_a_chat_judgement_has_a_label_and_no_distribution(server: Stub, chatting
     assert judgement.distribution is None and judgement.expected is None and judgement.mass is None
     assert (judgement.tokens.prompt, judgement.tokens.cached, judgement.tokens.generated) == (40, 32, 5)
     [body] = server.bodies("completions")
-    assert (body["model"], body["temperature"], body["max_completion_tokens"]) == ("m", 0.3, 9)
+    assert (body["model"], body["temperature"], body["max_completion_tokens"]) == ("m", 0.3, 9 + LABEL_TOKENS)
     assert 0 <= body["seed"] < 2**31 and "max_tokens" not in body
+
+
+def test_where_no_review_is_asked_for_the_limit_is_the_labels(server: Stub, chatting: Judge) -> None:
+    server.routes["POST /v1/chat/completions"] = lambda _: said("[Score] 10")
+    chatting.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1), JudgeSettings(max_new_tokens=9))
+    assert server.bodies("completions")[0]["max_completion_tokens"] == LABEL_TOKENS
+
+
+class Saying:
+    """A chat engine that says what it was given, one reply after the other."""
+
+    capabilities = ChatCompletionsEngine.capabilities
+
+    def __init__(self, *replies: Reply) -> None:
+        self.settings: dict[str, str] = {}
+        self.replies = list(replies)
+
+    def chat(self, messages: Sequence[str], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+        return [self.replies.pop(0) for _ in messages]
+
+
+NOTHING = Tokens(prompt=0, cached=0, generated=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "label"), [("[Review] Fine.\n[Score] 1", None), ("1", None), ("[Score] 10\nBec", "10"), ("[Score] 10\n", "10")]
+)
+def test_of_an_answer_that_is_cut_off_only_complete_lines_count(text: str, label: str | None) -> None:
+    for question in ("pointwise", "pointwise_score"):
+        judge = Judge(Saying(Reply(text, "length", NOTHING)), TextRenderer(), name="m")
+        [judgement] = judge.ask(QUESTIONS[question], pointwise_examples(1, 1))
+        assert (judgement.label, judgement.status) == (label, Status.OK if label else Status.UNPARSED)
+        assert label or f"the model said, before it was cut off: {judgement.text}" in (judgement.error or "")
+
+
+@pytest.mark.parametrize(("refusal", "shown"), [("I would rather not.", "I would rather not."), ("", "content_filter")])
+def test_of_two_replies_the_refused_one_is_quoted(refusal: str, shown: str) -> None:
+    engine = Saying(Reply("Plot A", "stop", NOTHING), Reply(refusal, "content_filter", NOTHING, refused=True))
+    [judgement] = Judge(engine, TextRenderer(), name="m").ask(QUESTIONS["pairwise"], pairwise_examples(1)[:1])
+    assert judgement.status is Status.REFUSED and judgement.error == f"the model declined to answer: {shown}"
 
 
 def test_usage_that_is_not_told_is_zero(server: Stub, chatting: Judge) -> None:
@@ -400,6 +489,15 @@ def test_a_refusal_is_refused(server: Stub, chatting: Judge, reply: Json) -> Non
     [judgement] = chatting.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1))
     assert judgement.status is Status.REFUSED and judgement.label is None
     assert "the model declined to answer" in (judgement.error or "")
+
+
+def test_a_filter_that_answers_400_refuses_and_loses_nothing(server: Stub, chatting: Judge) -> None:
+    """Azure's, which looks at prompts too; however many it holds back, the server is well."""
+    error = {"message": "The prompt triggered the content management policy", "code": "content_filter", "status": 400}
+    server.routes["POST /v1/chat/completions"] = lambda _: (400, {}, {"error": error})
+    judgements = chatting.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 6))
+    assert {(j.status, j.finish_reason, j.tokens.prompt) for j in judgements} == {(Status.REFUSED, "content_filter", 0)}
+    assert len(server.asked) == 6
 
 
 @pytest.mark.parametrize("text", ["I liked it.", "[Score] 7.5", "", None])
@@ -613,7 +711,8 @@ def test_a_vllm_server_judges_exactly_and_an_adapter_with_its_base_models_tokeni
 ) -> None:
     for name, digest in (("tiny", "aa"), ("lora", "bb")):
         judge = Judge.load(f"openai:{vllm.url}#{name}")
-        assert (judge.identity.model, judge.identity.adapter, judge.identity.digest) == (name, None, digest)
+        adapter = "lora" if name == "lora" else None
+        assert (judge.identity.model, judge.identity.adapter, judge.identity.digest) == ("tiny", adapter, digest)
         assert judge.renderer.context == 4096
         server = {"engine": "openai", "url": vllm.url, "model": name, "api": "completions", "server": "vllm 0.32.0"}
         assert judge.engine.settings == server
@@ -643,6 +742,35 @@ def test_logits_are_refused(vllm: Stub, completions: Completions) -> None:
     completions.next = lambda ids: dict.fromkeys(range(600), 20.0)  # log 20 = 3.0
     with pytest.raises(BadInput, match="does not tell the model's own log-probabilities"):
         Judge.load(f"openai:{vllm.url}#tiny")
+
+
+def test_logits_are_refused_where_those_of_the_tokens_looked_at_are_negative(vllm: Stub, completions: Completions) -> None:
+    completions.text = (599,)
+    completions.next = lambda ids: {599: 20.0}
+    with pytest.raises(BadInput, match="does not tell the model's own log-probabilities"):
+        Judge.load(f"openai:{vllm.url}#tiny")
+
+
+@pytest.mark.parametrize("bad", [fault(500, "starting", **SOON), (0, {}, None)], ids=["500", "hung up"])
+def test_a_version_that_is_there_is_waited_for_and_missed(vllm: Stub, bad: Answer) -> None:
+    told = vllm.routes["GET /version"]
+    waiting = [bad, bad]
+    vllm.routes["GET /version"] = lambda body: waiting.pop() if waiting else told(body)
+    assert Judge.load(f"openai:{vllm.url}#tiny").identity.digest == "aa"
+    vllm.routes["GET /version"] = lambda _: bad
+    with pytest.raises(
+        BadInput, match="/version did not say which model runs there, after 3 tries \\(.*; look after the server"
+    ):
+        Judge.load(f"openai:{vllm.url}#tiny")
+
+
+@pytest.mark.parametrize(
+    "foreign", ["<html>", [], {"version": {"major": 3}}, {"perse": "0.1", "models": ["tiny"]}, fault(404), fault(405)]
+)
+def test_a_version_of_another_shape_is_none(vllm: Stub, foreign: Any) -> None:
+    vllm.routes["GET /version"] = lambda _: foreign if isinstance(foreign, tuple) else (200, {}, foreign)
+    judge = Judge.load(f"openai:{vllm.url}#tiny")
+    assert (judge.identity.digest, judge.engine.settings["server"]) == ("", "vllm")
 
 
 def test_another_tokenizer_than_the_servers_is_refused(vllm: Stub, tokenizers: dict[str, Any], embedded: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from perse.errors import BadInput, TooLong
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
-from perse.rendering import LABEL_TOKENS, Renderer
+from perse.rendering import LABEL_TOKENS, Renderer, TextRenderer
 
 TEXTS = st.text(max_size=60) | st.lists(
     st.sampled_from(
@@ -214,3 +214,44 @@ def test_every_label_line_is_stem_and_label_ids(tokenizer: Any) -> None:
         for label, ids in zip(question.scale.labels, support.labels, strict=True):
             assert ids
             assert tokenizer.decode(list(support.stem + ids)).strip() == question.layout.label_stem + label
+
+
+@pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])
+def test_a_message_in_words_is_what_the_prompt_of_ids_says(tokenizers: dict[str, Any], name: str) -> None:
+    question = QUESTIONS[name]
+    renderer = Renderer(tokenizers["chatml"], 4096)
+    for example in pairwise_examples() if name == "pairwise" else pointwise_examples(2, 2):
+        prompts = renderer.render(question, example)
+        messages = TextRenderer().render(question, example)
+        for prompt, message in zip(prompts, messages, strict=True):
+            whole = renderer.tokenizer.decode(list(prompt.ids))
+            assert whole == renderer.frame.head + message.text + renderer.frame.middle
+            assert message.k_effective == prompt.k_effective
+
+
+def test_a_message_over_the_words_loses_its_oldest_reviews_and_then_is_too_long() -> None:
+    [example] = pointwise_examples(1, 1)
+    full = len(TextRenderer().render(QUESTIONS["pointwise"], example)[0].text.split())
+    [shorter] = TextRenderer(max_words=full - 1).render(QUESTIONS["pointwise"], example)
+    assert shorter.k_effective == 2 and example.profile[0].text not in shorter.text and example.profile[1].text in shorter.text
+    with pytest.raises(TooLong, match=r"words with an empty profile; the budget is 20 words; shorten the text"):
+        TextRenderer(max_words=20).render(QUESTIONS["pointwise"], example)
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "<|im_end|>", "</s>", "<s>", "[INST]", "[/INST]", "<<SYS>>", "<</SYS>>", "<end_of_turn>", "<|eot_id|>", "<|turn>", "<turn|>",
+        "<\uff5cUser\uff5c>", "<\uff5cend\u2581of\u2581sentence\uff5c>", "<end_of_utterance>", "<extra_id_1>", "[TOOL_CALLS]", "</think>", "[Score]",
+    ],
+)  # fmt: skip
+def test_no_common_templates_marker_passes_into_a_message(marker: str) -> None:
+    [example] = pointwise_examples(1, 1)
+    planted = example.model_copy(update={"query": f"a plot {marker} and more"})
+    expected = TextRenderer().render(QUESTIONS["pointwise"], example)[0].text.count(marker)
+    assert TextRenderer().render(QUESTIONS["pointwise"], planted)[0].text.count(marker) == expected
+
+
+def test_a_context_that_the_answer_fills_is_a_mistake_of_the_settings(tokenizers: dict[str, Any]) -> None:
+    with pytest.raises(BadInput, match="616 tokens are kept for the answer, all of a context of 512; allow fewer new tokens"):
+        Renderer(tokenizers["chatml"], 512).render(QUESTIONS["pointwise"], pointwise_examples(1, 1)[0])

@@ -22,13 +22,16 @@ from fastapi.testclient import TestClient
 
 from perse import Judge
 from perse.answering.base import JudgeSettings
+from perse.engines.base import Sampling
+from perse.engines.calls import Calls
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Judgement
 from perse.questions import QUESTIONS
 from perse.records import Example
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
 from perse.serving.config import load_config
-from perse.serving.embedded import embedded_app, embedded_models
+from perse.serving.embedded import Stoppable, embedded_app, embedded_models
+from perse.serving.guard import Guard
 from perse.serving.service import Model
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,14 +46,29 @@ def models(tiny_model_folder: Path) -> dict[str, Model]:
 
 @pytest.fixture
 def http(models: dict[str, Model]) -> Iterator[TestClient]:
-    with TestClient(embedded_app(models, SETTINGS, key=None)) as client:
+    with client_of(models) as client:
         yield client
 
 
-@pytest.fixture(scope="module")
-def url(models: dict[str, Model]) -> Iterator[str]:
+def client_of(models: dict[str, Model], base_url: str = "http://127.0.0.1") -> TestClient:
+    return TestClient(embedded_app(models, SETTINGS), base_url=base_url, raise_server_exceptions=False)
+
+
+@pytest.fixture(autouse=True)
+def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERSE_API_KEY", raising=False)
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("PERSE_API_KEY", KEY)
+    return KEY
+
+
+@pytest.fixture
+def url(models: dict[str, Model], key: str) -> Iterator[str]:
     """A server that wants a key, on a port of its own."""
-    server = uvicorn.Server(uvicorn.Config(embedded_app(models, SETTINGS, key=KEY), port=0, log_level="warning"))
+    server = uvicorn.Server(uvicorn.Config(embedded_app(models, SETTINGS), port=0, log_level="warning"))
     with socket.create_server(("127.0.0.1", 0)) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
@@ -82,7 +100,11 @@ def test_the_server_judges_as_the_library_does(http: TestClient, tiny_model_fold
 def test_one_item_gives_a_judgement_and_needs_no_ids(http: TestClient) -> None:
     asked = {"profile": [{"text": "a plot", "review": "fine", "score": 7}], "query": "a new plot"}
     answer = http.post("/v1/judge/pointwise", json={"input": asked})
-    assert answer.status_code == 200 and answer.json()["k_effective"] == 1 and answer.json()["id"] == "0"
+    assert answer.status_code == 200 and answer.json()["k_effective"] == 1
+    again = http.post("/v1/judge/pointwise", json={"input": [asked, {**asked, "query": "another"}, asked]}).json()["results"]
+    ids = [result["id"] for result in again]
+    assert ids[0] == answer.json()["id"], "an item without an id is named by what it says, so its draws are its own"
+    assert len(set(ids)) == 3 and ids[2] == f"{ids[0]}-2"
 
 
 def test_one_bad_item_does_not_fail_the_rest(http: TestClient) -> None:
@@ -171,7 +193,7 @@ def test_an_engine_that_fails_is_500_and_one_that_is_gone_503(models: dict[str, 
     asked = {"input": {"profile": [], "query": "x"}, "question": "pointwise_score"}
     for error, code in ((RuntimeError("out of memory"), 500), (EngineLost("vLLM's engine stopped"), 503)):
         broken = {"tiny": Model(lambda _, e=error: Broken(e), models["tiny"].renderer, "", adapter=False)}  # type: ignore[misc, return-value]
-        with TestClient(embedded_app(broken, SETTINGS, key=None)) as http:
+        with client_of(broken) as http:
             answer = http.post("/v1/judge/pointwise", json=asked)
             assert answer.status_code == code and str(error) in answer.json()["error"]["message"]
 
@@ -200,15 +222,40 @@ def test_health_ready_version_and_the_openapi_page(http: TestClient, models: dic
     assert {"/v1/judge/pointwise", "/v1/judge/pairwise", "/v1/judge/questions", "/health", "/ready", "/version"} <= set(paths)
 
 
-def test_without_the_key_only_health_and_readiness_are_told(models: dict[str, Model]) -> None:
-    with TestClient(embedded_app(models, SETTINGS, key=KEY)) as http:
+def test_without_the_key_only_health_and_readiness_are_told(models: dict[str, Model], key: str) -> None:
+    with client_of(models, "http://judge.example") as http:
         assert http.get("/health").status_code == http.get("/ready").status_code == 200
         for path in ("/version", "/docs", "/openapi.json", "/v1/judge/questions"):
             answer = http.get(path)
             assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
             assert answer.json()["error"]["code"] == 401
             assert http.get(path, headers={"Authorization": f"Bearer {KEY}x"}).status_code == 401
+            assert http.get(path, headers={"Authorization": f"Basic {KEY}"}).status_code == 401
             assert http.get(path, headers={"Authorization": f"Bearer {KEY}"}).status_code == 200
+            assert http.get(path, headers={"Authorization": f"bearer {KEY}"}).status_code == 200
+
+
+def test_without_a_key_only_this_machines_own_names_are_answered(models: dict[str, Model]) -> None:
+    """A page of elsewhere whose name is made to lead here asks for its own name."""
+    with client_of(models) as http:
+        for host in ("localhost:8000", "127.0.0.1", "[::1]:8000"):
+            assert http.get("/version", headers={"Host": host}).status_code == 200
+        for host in ("evil.example", "evil.example:8000", "localhost.evil.example", ""):
+            answer = http.get("/version", headers={"Host": host})
+            assert answer.status_code == 403 and "this machine only" in answer.json()["error"]["message"]
+
+
+def test_websockets_want_the_key_too(key: str) -> None:
+    sent: list[Any] = []
+
+    async def never(*_: Any) -> None:
+        raise AssertionError("reached")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(Guard(never)({"type": "websocket", "path": "/health", "headers": []}, never, send))  # type: ignore[arg-type]
+    assert sent == [{"type": "websocket.close", "code": 1008}]
 
 
 def test_other_machines_are_let_in_with_a_key_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -231,6 +278,8 @@ def test_settings_of_a_server_are_checked(monkeypatch: pytest.MonkeyPatch) -> No
     assert config.served_name == "first" and config.adapters == {"second": "runs/second"} and config.vllm == {"max_num_seqs": 8}
     with pytest.raises(BadInput, match="there is no setting 'modle'; did you mean 'model'"):
         load_config("embedded", ["modle=x"])
+    with pytest.raises(BadInput, match="max_new_tokens=600 leaves no room in context=128"):
+        load_config("embedded", ["context=128"])
     with pytest.raises(BadInput, match="'first' names both the model and an adapter"):
         load_config("embedded", ["model=runs/first", "adapters.first=runs/second"])
 
@@ -243,7 +292,11 @@ def test_serve_py_says_what_is_wrong_and_exits_with_2(tiny_model_folder: Path) -
             (["host=0.0.0.0"], "host=0.0.0.0 lets other machines in"),
             ([f"port={port}"], f"cannot listen at 127.0.0.1:{port}"),
             (["port=0", "model=nowhere"], "there is no model 'nowhere'"),
-            (["port=0", "vllm.max_num_seqs=8"], "need vLLM, which does not run here"),
+            (
+                ["port=0", "vllm.max_num_seqs=8", "memory_gb=2"],
+                "vllm.max_num_seqs, memory_gb: vLLM's settings, and the embedded engine",
+            ),
+            (["port=0", "adapters.a=nowhere"], "there is no adapter nowhere"),
         ):
             done = subprocess.run(
                 [sys.executable, ROOT / "serve.py", "--config", "configs/serve/embedded.yaml", f"model={tiny_model_folder}", "engine=transformers", *given],
@@ -252,8 +305,7 @@ def test_serve_py_says_what_is_wrong_and_exits_with_2(tiny_model_folder: Path) -
             assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
 
 
-def test_the_client_asks_one_and_many(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PERSE_API_KEY", KEY)
+def test_the_client_asks_one_and_many(url: str) -> None:
     first, second = pointwise_examples(1, 2)
     with JudgeClient(url) as client:
         judgement = client.pointwise(first, question="pointwise_score")
@@ -272,6 +324,8 @@ def test_the_client_asks_one_and_many(url: str, monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(ServerError) as raised:
             client.pointwise({"profile": [], "query": "word " * 3000})
         assert raised.value.code == 422 and raised.value.details["words"] > 3000
+        with pytest.raises(BadInput, match="one item was expected, a list was given; pointwise_many"):
+            client.pointwise([first])  # type: ignore[arg-type]
     with pytest.raises(ServerError, match="this server wants a key"):
         JudgeClient(url, key="another key, also long enough").version()
 
@@ -323,8 +377,59 @@ def test_the_client_waits_as_told_and_gives_up_in_the_end(monkeypatch: pytest.Mo
             answers += [(503, {})] * 2
             with pytest.raises(ServerError, match="busy"):
                 JudgeClient(address, tries=2).version()
+            answers += [(503, {"Retry-After": "86400"})]
+            with pytest.raises(ServerError, match="busy"):  # a day is a refusal
+                JudgeClient(address).version()
         server.shutdown()
     waits.clear()
     with pytest.raises(ServerError, match=r"no answer from http.*; is the server running\? python serve.py starts one"):
         JudgeClient(address).version()
     assert waits == [0.5, 1.0, 2.0, 4.0]
+
+
+def test_what_fails_later_in_a_long_list_loses_nothing_that_was_answered(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perse.serving.client.AT_ONCE", 2)
+    examples = pointwise_examples(1, 5)
+    with JudgeClient(url, key=KEY) as client:
+        post = client._post
+        asked: list[Any] = []
+
+        def failing(route: str, given: Any, settings: Any) -> Any:
+            asked.append(given)
+            if len(asked) == 2:
+                raise ServerError("gone", 0)
+            return post(route, given, settings)
+
+        monkeypatch.setattr(client, "_post", failing)
+        results = client.pointwise_many(examples, question="pointwise_score")
+        assert [isinstance(result, Judgement) for result in results] == [True, True, False, False, False]
+        asked.clear()
+        monkeypatch.setattr(client, "_post", lambda *_: (_ for _ in ()).throw(ServerError("gone", 0)))
+        with pytest.raises(ServerError, match="gone"):
+            client.pointwise_many(examples)
+
+
+def test_the_embedded_engine_stops_between_prompts_when_nobody_waits(models: dict[str, Model]) -> None:
+    from concurrent.futures import CancelledError
+
+    calls = Calls()
+    engine = models["tiny"].engine(calls)
+    assert isinstance(engine, Stoppable)
+    renderer, question = models["tiny"].renderer, QUESTIONS["pointwise_score"]
+    prompts = [renderer.render(question, example)[0].ids for example in pointwise_examples(1, 3)]
+    support = renderer.label_support(question)
+    assert (
+        len(engine.label_distributions(prompts, support)) == len(engine.generate(prompts, Sampling(0, 2), seeds=[1, 2, 3])) == 3
+    )
+    calls.cancel()
+    with pytest.raises(CancelledError):
+        engine.label_distributions(prompts, support)
+    with pytest.raises(CancelledError):
+        engine.generate(prompts, Sampling(0, 2), seeds=[1, 2, 3])
+
+
+def test_more_new_tokens_than_the_context_holds_is_the_requests_mistake(http: TestClient) -> None:
+    asked = {"input": {"profile": [], "query": "x"}, "max_new_tokens": 5000}
+    answer = http.post("/v1/judge/pointwise", json=asked)
+    assert answer.status_code == 400
+    assert "5016 tokens are kept for the answer, all of a context of 2048" in answer.json()["error"]["message"]

@@ -16,7 +16,7 @@ from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Example
-from perse.rendering import Message, TextRenderer
+from perse.rendering import LABEL_TOKENS, Message, TextRenderer
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,8 @@ class ChatAnswering:
             except TooLong as error:
                 done[example.id] = failed(self.identity, question, example, Status.TOO_LONG, str(error))
         flat = [(message.text, text_seed(settings, example)) for example, messages in asked for message in messages]
-        sampling = Sampling(settings.temperature, settings.max_new_tokens)
+        limit = LABEL_TOKENS + (settings.max_new_tokens if question.layout.free_stem is not None else 0)
+        sampling = Sampling(settings.temperature, limit)
         replies = iter(self.engine.chat([text for text, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else [])
         for example, messages in asked:
             own = [next(replies) for _ in messages]
@@ -69,17 +70,16 @@ class ChatAnswering:
                 log.warning("example %s: the engine failed: %s", example.id, reply.reason)
                 return failed(self.identity, question, example, Status.ENGINE_ERROR, reply.reason)
             said.append(reply)
-        read = [question.layout.read(reply.text, question.scale) for reply in said]
+        read = [question.layout.read(_complete(reply), question.scale) for reply in said]
         texts = [self.renderer.neutralise(reply.text) for reply in said]
         labels = [label for label, _ in read if label is not None]
         label, gap, error, status = None, None, None, Status.OK
-        if any(reply.refused for reply in said):
-            status, error = Status.REFUSED, f"the model declined to answer: {texts[0][:200] or said[0].finish_reason}"
+        refusals = [text[:200] or reply.finish_reason for text, reply in zip(texts, said, strict=True) if reply.refused]
+        if refusals:
+            status, error = Status.REFUSED, f"the model declined to answer: {refusals[0]}"
         elif len(labels) < len(said):
-            status, error = (
-                Status.UNPARSED,
-                _no_label(question, next(t for t, (known, _) in zip(texts, read, strict=True) if known is None)),
-            )
+            unread = next(i for i, (known, _) in enumerate(read) if known is None)
+            status, error = Status.UNPARSED, _no_label(question, texts[unread], said[unread].finish_reason)
         else:
             chosen = _in_given_order(question, labels)
             label = random.Random(f"{settings.seed}:{example.id}:label").choice(chosen)
@@ -105,15 +105,19 @@ class ChatAnswering:
         )
 
 
+def _complete(reply: Reply) -> str:
+    """What to read: the text, or the lines before the last where that is cut off, for "1" may be half of "10"."""
+    return reply.text.rpartition("\n")[0] if reply.finish_reason == "length" else reply.text
+
+
 def _in_given_order(question: Question, labels: Sequence[str]) -> list[str]:
     """What each answer says of the texts in the order given, as `question.unswap` turns certain distributions round."""
     certain = [tuple(float(label == known) for known in question.scale.labels) for label in labels]
     return [question.scale.labels[max(range(len(p)), key=lambda i: p[i])] for p in question.unswap(certain)]
 
 
-def _no_label(question: Question, text: str) -> str:
-    shown = text if len(text) <= 200 else text[:200] + "..."
+def _no_label(question: Question, text: str, finish_reason: str) -> str:
+    shown = (text if len(text) <= 200 else text[:200] + "...") or "(nothing)"
+    cut = ", before it was cut off" if finish_reason == "length" else ""
     labels = question.scale.labels
-    return (
-        f"expected '{question.layout.label_stem}' and one of {labels[0]}..{labels[-1]}; the model said: {shown or '(nothing)'}"
-    )
+    return f"expected '{question.layout.label_stem}' and one of {labels[0]}..{labels[-1]}; the model said{cut}: {shown}"

@@ -36,6 +36,13 @@ class Calls:
         finally:
             self._running.discard(call)
 
+    def check(self) -> None:
+        """Raises:
+        CancelledError: the request was cancelled.
+        """
+        if self._cancelled:
+            raise CancelledError
+
     def cancel(self) -> None:
         """Cancel what runs, and whatever would be begun."""
         with self._lock:

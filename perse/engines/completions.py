@@ -9,6 +9,9 @@ from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.labels import Logprobs, Read, distribution
 from perse.rendering import Ids, LabelSupport
 
+NEVER = -1000.0
+"""No model says so of a token: less is vLLM's word for one that was masked, or left out."""
+
 
 @dataclass(frozen=True)
 class Completion:
@@ -32,6 +35,8 @@ def distribution_of(
             return answer
         if len(answer.steps) != len(read.nodes) or any(not step.keys() >= set(read.tokens) for step in answer.steps):
             return Failure("the server did not tell the log-probability of every label")
+        if not all(NEVER < step[token] < 1e-3 for step in answer.steps for token in read.tokens):
+            return Failure(f"vLLM told log-probabilities that are none: {answer.steps}")
         after |= zip(read.nodes, answer.steps, strict=True)
         cached = answer.cached if not read.node else cached
     return distribution(support, after, cached=cached)

@@ -27,7 +27,10 @@ from perse.rendering import Ids, LabelSupport
 CONCURRENCY = 32
 RETRIES = 6
 FEW = 4
-"""So few unanswered requests are no proof that the server is gone."""
+"""So few requests that fail alike are no proof that all will."""
+
+PASSING = (408, 409, 429)
+"""The 4xx that another try may heal; the others blame the request."""
 
 Request = dict[str, Any]
 Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
@@ -35,8 +38,10 @@ Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
 
 
 @dataclass(frozen=True)
-class Unanswered(Failure):
-    """The failure of a request that never reached the server, or got no answer."""
+class RequestFailure(Failure):
+    """What the server answered instead: the HTTP status, or 0 for no answer."""
+
+    status: int
 
 
 class Server:
@@ -51,13 +56,16 @@ class Server:
         """The answers in the order of the requests, or why there is none.
 
         Raises:
-            BadInput: the server does not know the key, or the model.
-            EngineLost: it answered none of them, and there were more than a few.
+            BadInput: the server does not know the key, or the model; or it refused more than a few requests, all alike.
+            EngineLost: all failed alike, more than a few, and not for what was asked.
         """
         done = run(self._all(requests, work))
-        lost = [one.reason for one in done if isinstance(one, Unanswered)]
-        if len(lost) == len(done) > FEW:
-            raise EngineLost(f"{lost[0]}; look after the server; the same command continues")
+        failures = [one for one in done if isinstance(one, RequestFailure)]
+        if len(failures) == len(done) > FEW and len({failure.status for failure in failures}) == 1:
+            reason, status = failures[0].reason, failures[0].status
+            if 400 <= status < 500 and status not in PASSING:
+                raise BadInput(f"{reason}; so it did to all {len(done)} requests: change what it names, or ask another model")
+            raise EngineLost(f"{reason}; look after the server; the same command continues")
         return done
 
     async def _all(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
@@ -77,7 +85,7 @@ class Server:
             async with gate:
                 return await work(client, request)
         except APIConnectionError as error:
-            return Unanswered(f"no answer from {self.url} after {tries(error)} ({cause(error)})")
+            return RequestFailure(f"no answer from {self.url} after {tries(error)} ({cause(error)})", 0)
         except APIStatusError as error:
             if error.status_code in (401, 403):
                 raise key_refused(self.url, error) from None
@@ -87,7 +95,8 @@ class Server:
                 except (APIError, ValidationError):
                     names = "it does not say which it has; does the address end in /v1?"
                 raise BadInput(f"{self.url} knows no model '{self.model}' (404: {said(error)}); {names}") from None
-            return Failure(f"{self.url} answered {error.status_code} after {tries(error)}: {said(error)}")
+            reason = f"{self.url} answered {error.status_code} after {tries(error)}: {said(error)}"
+            return RequestFailure(reason, error.status_code)
         except (APIError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             return Failure(f"{self.url} did not answer what was asked for ({type(error).__name__}: {safe(str(error))})")
 
@@ -112,20 +121,20 @@ class CompletionsEngine:
         return [generation_of(answer, sampling) for answer in self._ask(asked)]
 
     def check_raw(self, ids: Ids) -> None:
-        """Ask whether log-probabilities are the model's own, with every token but one forbidden.
+        """Ask whether log-probabilities are the model's own: with every token but one forbidden, which a mask would show,
+        and of the likeliest token, whose logit is practically always above 0.
 
         Raises:
             BadInput: they are not, or the server does not tell them.
         """
         allowed, forbidden = sorted(set(ids))[:2]
-        [told] = self._ask([_reading(ids, Read((), (allowed, forbidden), allowed))])
-        if isinstance(told, Failure) or forbidden not in told.steps[0]:
-            reason = (
-                told.reason if isinstance(told, Failure) else f"{self._server.url} tells other log-probabilities than asked"
-            )
+        forced, greedy = self._ask([_reading(ids, Read((), (allowed, forbidden), force)) for force in (allowed, None)])
+        reason = next((told.reason for told in (forced, greedy) if isinstance(told, Failure)), None)
+        if isinstance(forced, Failure) or isinstance(greedy, Failure) or forbidden not in forced.steps[0]:
+            reason = reason or f"{self._server.url} tells other log-probabilities than asked"
             raise BadInput(f"{reason}; exact distributions need vLLM 0.32 or later")
-        values = told.steps[0].values()
-        if min(values) < -1000 or max(values) > 0.001:  # masked, or logits
+        values = (*forced.steps[0].values(), *greedy.logprobs)
+        if min(values) < -1000 or max(values) > 0.001:
             raise BadInput(
                 f"{self._server.url} does not tell the model's own log-probabilities; start vLLM with --logprobs-mode "
                 "raw_logprobs, its default"
@@ -151,7 +160,12 @@ class ChatCompletionsEngine:
     def chat(self, messages: Sequence[str], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
         async def create(client: AsyncOpenAI, request: Request, limit: str) -> Reply:
             limited = request | {limit: sampling.max_new_tokens}
-            return _reply(await client.chat.completions.create(model=self._server.model, **limited))
+            try:
+                return _reply(await client.chat.completions.create(model=self._server.model, **limited))
+            except BadRequestError as error:
+                if error.code != "content_filter":  # Azure's, before the model
+                    raise
+                return Reply("", error.code, Tokens(prompt=0, cached=0, generated=0), refused=True)
 
         async def work(client: AsyncOpenAI, request: Request) -> Reply:
             limit = self._limit

@@ -7,6 +7,7 @@ because there the weights are read once for all rows. Shapes: N rows, T tokens, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,7 +74,7 @@ class TransformersEngine:
             found += self._write(prompts[some], sampling, seeds[some])
         return found
 
-    def _read(self, prefix: Ids, chains: Sequence[Ids], support: LabelSupport) -> LabelDistribution:
+    def _read(self, prefix: Ids, chains: Sequence[Ids], support: LabelSupport) -> LabelDistribution | Failure:
         after: dict[Ids, Tensor] = {}  # node -> next-token log-probabilities (V,)
         cached = None
         for chain in chains:
@@ -82,6 +83,8 @@ class TransformersEngine:
             for n in range(len(chain) + 1):
                 after[chain[:n]] = logprobs[n]
         whole = [sum(float(after[label[:n]][token]) for n, token in enumerate(label)) for label in support.labels]
+        if not all(math.isfinite(logprob) for logprob in whole):
+            return Failure(f"the model's probabilities are not finite ({whole}); with float16, take bfloat16 or float32")
         return label_probabilities(torch.tensor(whole, dtype=torch.float64).exp().tolist(), support, cached=cached or 0)
 
     def _prefill(self, ids: Ids, *, last: int) -> tuple[Tensor, DynamicCache, int]:

@@ -14,6 +14,7 @@ import os
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,10 @@ os.environ.setdefault("VLLM_NO_USAGE_STATS", "1")
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its warnings concern its own developers; set it to INFO to see all
 
 from vllm import LLM, SamplingParams, __version__
+from vllm.config import StructuredOutputsConfig
 from vllm.engine.protocol import EngineClient
 from vllm.entrypoints.openai.models.protocol import LoRAModulePath
+from vllm.exceptions import VLLMError
 from vllm.inputs import TokensPrompt
 from vllm.lora.request import LoRARequest
 from vllm.outputs import RequestOutput
@@ -44,7 +47,28 @@ RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """Adapter ranks that vLLM makes room for; it takes the next larger one."""
 
 VERSION = str(__version__)
+OURS = {
+    "model": "model=",
+    "tokenizer": "model=",
+    "served_model_name": "name=",
+    "host": "host=",
+    "port": "port=",
+    "uds": "host= and port=",
+    "dtype": "dtype=",
+    "max_model_len": "context=",
+    "enable_lora": "adapters.NAME=",
+    "lora_modules": "adapters.NAME=",
+    "api_key": "PERSE_API_KEY in the environment",
+    "middleware": "nothing: the guard stands there",
+    "allowed_origins": "nothing: no page of elsewhere may ask",
+    "logprobs_mode": "nothing: distributions are read from raw log-probabilities",
+}
+"""Options of vLLM's server that would make ours untrue, and what to use instead."""
+
+PLUGINS = "vllm.endpoint_plugins"
 RAW = "raw_logprobs"
+REFUSALS = (VLLMError, ValueError)
+"""What vLLM raises at a prompt that fails its own checks, or fails in its engine while that lives on."""
 
 
 @dataclass(frozen=True)
@@ -120,11 +144,15 @@ def engine_options(*, dtype: str, context: int, memory_gb: float | None) -> dict
         "enable_prefix_caching": True,
         "logprobs_mode": RAW,
         "max_logprobs": 20,
+        # Free white space lets a small model write nothing else; vLLM ignores this wish in a request.
+        "structured_outputs_config": StructuredOutputsConfig(backend="xgrammar", disable_any_whitespace=True),
     }
     if dtype != "float32":
         options["hf_overrides"] = {"head_dtype": "float32"}  # as the embedded engine has it, and why
     if current_platform.is_cpu():
         options["enforce_eager"] = True  # compiling costs a minute and gains nothing on a CPU
+        # A seeded request whose prompt is computed in chunks kills vLLM 0.32's engine on a CPU: its generators have no offset.
+        options |= {"enable_chunked_prefill": False, "max_num_batched_tokens": max(4096, context)}
         if "VLLM_CPU_KVCACHE_SPACE" not in os.environ:
             memory_gb = memory_gb or 4  # without a bound vLLM would take half of all memory
     if memory_gb:
@@ -181,9 +209,7 @@ def _writing(sampling: Sampling, seed: int) -> SamplingParams:
         logprob_token_ids=[0],  # the token that was written comes with it
         detokenize=False,
         output_kind=RequestOutputKind.FINAL_ONLY,
-        structured_outputs=StructuredOutputsParams(json=dict(sampling.schema), disable_any_whitespace=True)
-        if sampling.schema
-        else None,  # free white space lets a small model write nothing else
+        structured_outputs=StructuredOutputsParams(json=dict(sampling.schema)) if sampling.schema else None,
     )
 
 
@@ -202,6 +228,10 @@ def _offline(llm: LLM, lora: LoRARequest | None) -> Run:
             outputs = llm.generate(prompts, [request.params for request in requests], use_tqdm=False, lora_request=lora)
         except EngineDeadError as error:
             raise EngineLost(f"vLLM's engine stopped ({error}); its log above says why; the same command continues") from error
+        except REFUSALS as error:  # of one prompt, but raised for all
+            if len(requests) == 1:
+                return [Failure(f"vLLM refused the prompt: {error}")]
+            return [answer for request in requests for answer in run([request])]
         return [_completion(output) for output in outputs]
 
     return run
@@ -221,6 +251,11 @@ class Served:
             return calls.run(self._all(requests, lora), self._loop)
 
         return VLLMEngine(run, self._client.vllm_config)
+
+    @property
+    def lost(self) -> bool:
+        """Whether the engine process died."""
+        return bool(self._client.errored)
 
     async def alive(self) -> None:
         """Raises:
@@ -242,7 +277,7 @@ class Served:
                 last = output
         except EngineDeadError as error:
             raise EngineLost(f"vLLM's engine stopped ({error}); restart the server") from error
-        except ValueError as error:  # refused by vLLM's own checks
+        except REFUSALS as error:
             return Failure(f"vLLM refused the prompt: {error}")
         return _completion(last) if last is not None else Failure("vLLM ended without an answer")
 
@@ -255,7 +290,8 @@ def serve(serving: Any, *, host: str, port: int, options: dict[str, Any], extra:
         options: of the engine, by vLLM's names, as `engine_options` gives them.
         extra: further options of vLLM's server that the user gave; they win.
     Raises:
-        BadInput: an option that vLLM does not have.
+        BadInput: an option that vLLM does not have, or that is perse's to set.
+        EngineLost: the engine died, so that whoever supervises the server starts another.
     """
     import uvloop
     from vllm.entrypoints.launchers.api_server.entry import run_server
@@ -270,17 +306,28 @@ def serve(serving: Any, *, host: str, port: int, options: dict[str, Any], extra:
         "port": port,
         "enable_prompt_tokens_details": True,
         "allowed_origins": [],  # no web page of elsewhere may ask a server on this machine
+        "middleware": ["perse.serving.guard.Guard"],  # by vLLM, so that it stands whatever becomes of the plugin
     }
     if serving.adapters:
         modules = [LoRAModulePath(name=name, path=str(path)) for name, path in serving.adapters.items()]
         given |= {"enable_lora": True, "max_lora_rank": rank_room(list(serving.adapters.values())), "lora_modules": modules}
     for name, value in (given | extra).items():
+        if name in OURS and name in extra:
+            raise BadInput(f"vllm.{name} is perse's to set; use {OURS[name]}")
         if not hasattr(args, name):
             near = difflib.get_close_matches(name, vars(args), n=1)
             hint = f"did you mean 'vllm.{near[0]}'?" if near else "its documentation lists them under `vllm serve`"
             raise BadInput(f"vLLM has no option '{name}'; {hint}")
         setattr(args, name, value)
-    args.perse = serving
-    os.environ["VLLM_PLUGINS"] = "perse"
+    args.perse, args.perse_served = serving, None
+    # Naming one plugin switches off all that are not named; those that are installed would have run.
+    named = os.environ.get("VLLM_PLUGINS")
+    points = [point for package in distributions() for point in package.entry_points]
+    installed = {point.name for point in points if point.group.startswith("vllm.") and point.group != PLUGINS}
+    os.environ["VLLM_PLUGINS"] = ",".join([*(sorted(installed) if named is None else named.split(",")), "perse"])
     validate_parsed_serve_args(args)
     uvloop.run(run_server(args))
+    if args.perse_served and args.perse_served.lost:
+        raise EngineLost(
+            "vLLM's engine stopped, and the server with it; its log above says why"
+        )  # vLLM itself would exit with 0

@@ -13,21 +13,25 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
 import httpx2
+from pydantic import BaseModel
 
-from perse.errors import PerseError
+from perse.errors import BadInput, PerseError
 from perse.judgement import Judgement
 from perse.records import Example
 
 Item = Mapping[str, Any] | Example
 
-AT_ONCE = 256
-"""Items sent in one request of a long list: a request that fails is asked again whole, and the server's time limit is kept."""
+AT_ONCE = 32
+"""Items sent in one request of a long list: what a small server answers within the time limit."""
+
+LONGEST_WAIT = 120.0
+"""Seconds that a server may ask to wait; one that asks for more has refused."""
 
 _AGAIN = frozenset({429, 503})
 
@@ -48,6 +52,10 @@ class ServerError(PerseError):
         super().__init__(message)
         self.code = code
         self.details = dict(details or {})
+
+    def problems(self, count: int) -> list[Problem]:
+        """The same for `count` items that were not asked because of it."""
+        return [Problem(str(self), self.code, self.details)] * count
 
 
 class JudgeClient:
@@ -72,19 +80,24 @@ class JudgeClient:
 
         Raises:
             ServerError: the server refused (the item is wrong or too long, the model is unknown) or cannot be reached.
+            BadInput: a list, which `pointwise_many` takes.
         """
-        return _judgement(self._post("pointwise", item, settings))
+        return _judgement(self._post("pointwise", _one(item), settings))
 
     def pairwise(self, item: Item, **settings: Any) -> Judgement:
         """Which of two texts would this reader prefer, on one aspect? As `pointwise` otherwise."""
-        return _judgement(self._post("pairwise", item, settings))
+        return _judgement(self._post("pairwise", _one(item), settings))
 
     def pointwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
-        """A judgement for every item, in order; a bad item is a `Problem` in its place."""
+        """A judgement for every item, in order; a bad item is a `Problem` in its place.
+
+        Raises:
+            ServerError: the very first items failed. What fails later is a `Problem` too, so that nothing answered is lost.
+        """
         return self._many("pointwise", items, settings)
 
     def pairwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
-        """A judgement for every item, in order; a bad item is a `Problem` in its place."""
+        """A judgement for every item, in order; as `pointwise_many`."""
         return self._many("pairwise", items, settings)
 
     def questions(self) -> list[dict[str, Any]]:
@@ -105,7 +118,15 @@ class JudgeClient:
         self.close()
 
     def _many(self, route: str, items: Sequence[Item], settings: Mapping[str, Any]) -> list[Judgement | Problem]:
-        return [result for some in _parts(items) for result in _results(self._post(route, some, settings))]
+        found: list[Judgement | Problem] = []
+        while len(found) < len(items):
+            try:
+                found += _results(self._post(route, items[len(found) : len(found) + AT_ONCE], settings))
+            except ServerError as error:
+                if not found:
+                    raise
+                found += error.problems(len(items) - len(found))
+        return found
 
     def _post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any]) -> dict[str, Any]:
         return self._send(self._calls.post(route, given, settings))
@@ -131,10 +152,10 @@ class AsyncJudgeClient:
         self._http = httpx2.AsyncClient(base_url=url, headers=_headers(key), timeout=timeout)
 
     async def pointwise(self, item: Item, **settings: Any) -> Judgement:
-        return _judgement(await self._post("pointwise", item, settings))
+        return _judgement(await self._post("pointwise", _one(item), settings))
 
     async def pairwise(self, item: Item, **settings: Any) -> Judgement:
-        return _judgement(await self._post("pairwise", item, settings))
+        return _judgement(await self._post("pairwise", _one(item), settings))
 
     async def pointwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
         return await self._many("pointwise", items, settings)
@@ -160,7 +181,15 @@ class AsyncJudgeClient:
         await self.close()
 
     async def _many(self, route: str, items: Sequence[Item], settings: Mapping[str, Any]) -> list[Judgement | Problem]:
-        return [result for some in _parts(items) for result in _results(await self._post(route, some, settings))]
+        found: list[Judgement | Problem] = []
+        while len(found) < len(items):
+            try:
+                found += _results(await self._post(route, items[len(found) : len(found) + AT_ONCE], settings))
+            except ServerError as error:
+                if not found:
+                    raise
+                found += error.problems(len(items) - len(found))
+        return found
 
     async def _post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any]) -> dict[str, Any]:
         return await self._send(self._calls.post(route, given, settings))
@@ -187,8 +216,7 @@ class _Calls:
         return _Call("GET", path, None, self.tries)
 
     def post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any]) -> _Call:
-        many = not isinstance(given, Mapping) and isinstance(given, Sequence)
-        asked = [_fields(item) for item in given] if many else _fields(given)  # type: ignore[arg-type]
+        asked = _fields(given) if isinstance(given, Mapping | BaseModel) else [_fields(item) for item in given]
         body = {"input": asked, "model": self.model, **settings}
         return _Call(
             "POST", f"/v1/judge/{route}", {name: value for name, value in body.items() if value is not None}, self.tries
@@ -210,8 +238,9 @@ class _Call:
             self.answer = response.json()
             return None
         self._left -= 1
-        if response.status_code in _AGAIN and self._left:
-            return self._pause(response.headers.get("retry-after"))
+        wait = self._pause(response.headers.get("retry-after"))
+        if response.status_code in _AGAIN and self._left and wait <= LONGEST_WAIT:
+            return wait
         problem = _problem(response)
         raise ServerError(problem.message, response.status_code, problem.details)
 
@@ -220,6 +249,10 @@ class _Call:
         self._left -= 1
         if isinstance(error, httpx2.ConnectError) and self._left:
             return self._pause(None)
+        if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
+            raise ServerError(
+                f"{url} took longer than the client waits; give a longer timeout=, or fewer new tokens", 0
+            ) from error
         reason = str(error) or type(error).__name__
         raise ServerError(f"no answer from {url} ({reason}); is the server running? python serve.py starts one", 0) from error
 
@@ -235,9 +268,10 @@ def _headers(key: str | None) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def _parts(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), AT_ONCE):
-        yield items[start : start + AT_ONCE]
+def _one(item: Item) -> Item:
+    if not isinstance(item, Mapping | BaseModel):
+        raise BadInput(f"one item was expected, a {type(item).__name__} was given; pointwise_many and pairwise_many take lists")
+    return item
 
 
 def _fields(item: Item) -> dict[str, Any]:

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from perse.cli import run_app
+from perse.cli import list_recipes, run_app
 from perse.errors import BadInput
 from perse.loading import require_vllm, vllm_installed
 from perse.models import context_length, find, find_adapter
-from perse.serving.config import ServeConfig, api_key, load_config, recipes
+from perse.serving.config import ServeConfig, load_config, recipes
 
 app = typer.Typer(add_completion=False)
 
@@ -40,21 +40,20 @@ def serve(
     """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
     console = Console(stderr=True)
     if show_recipes:
-        for name, path in recipes().items():
-            first = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-            console.print(f"[bold]{name}[/bold]  {first}")
+        list_recipes(recipes())
         return
     settings = load_config(config, overrides or [])
     on_vllm = settings.engine == "vllm" or (settings.engine == "auto" and vllm_installed())
     if on_vllm:
         require_vllm()
     model = find(settings.model).resolve()
-    adapters = {name: find_adapter(path).resolve() for name, path in settings.adapters.items()}
+    adapters = {name: find_adapter(path, model).resolve() for name, path in settings.adapters.items()}
     port = _free_port(settings.host, settings.port)
     engine = "vLLM" if on_vllm else "the embedded engine"
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(
-        f"serving [bold]{', '.join([settings.served_name, *adapters])}[/bold] on {engine} at http://{settings.host}:{port} "
-        f"(once loaded; what can be asked: http://{settings.host}:{port}/docs)",
+        f"serving [bold]{', '.join([settings.served_name, *adapters])}[/bold] on {engine} at http://{host}:{port} "
+        f"(once loaded; what can be asked: http://{host}:{port}/docs)",
         highlight=False,
         soft_wrap=True,
     )
@@ -73,7 +72,7 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
     options = engine_options(
         dtype=settings.dtype, context=min(settings.context or longest, longest), memory_gb=settings.memory_gb
     )
-    serving = Serving(settings.served_name, model, adapters, settings.answers, api_key())
+    serving = Serving(settings.served_name, model, adapters, settings.answers)
     run(serving, host=settings.host, port=port, options=options, extra=settings.vllm)
 
 
@@ -82,11 +81,12 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
 
     from perse.serving.embedded import embedded_app, embedded_models
 
-    if settings.vllm:
-        raise BadInput(f"settings under 'vllm' ({', '.join(settings.vllm)}) need vLLM, which does not run here; leave them out")
+    given = [f"vllm.{name}" for name in settings.vllm] + (["memory_gb"] if settings.memory_gb else [])
+    if given:
+        raise BadInput(f"{', '.join(given)}: vLLM's settings, and the embedded engine was chosen; leave them out")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     models = embedded_models(settings.served_name, model, adapters, dtype=settings.dtype, context=settings.context)
-    uvicorn.run(embedded_app(models, settings.answers, key=api_key()), host=settings.host, port=port)
+    uvicorn.run(embedded_app(models, settings.answers), host=settings.host, port=port)
 
 
 def _free_port(host: str, port: int) -> int:

@@ -36,7 +36,7 @@ class ServeConfig(Section):
     """Longest prompt and answer in tokens; by default what the model was made for."""
     memory_gb: float | None = Field(default=None, gt=0)
     """GiB for vLLM's keys and values; by default 4 on a CPU, and on a GPU what vLLM takes."""
-    temperature: float = Field(default=0.8, ge=0)
+    temperature: float = Field(default=0.8, ge=0, le=2)
     """Of requests that give none; 0.8 is the paper's (PerSE, section 4.2)."""
     max_new_tokens: int = Field(default=600, ge=1)
     seed: int = 0
@@ -62,6 +62,10 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> ServeConfig:
     if not _loopback(config.host) and not api_key():
         raise BadInput(
             f"host={config.host} lets other machines in; set {KEY} to the key that they must send, or keep host=127.0.0.1"
+        )
+    if config.context is not None and config.max_new_tokens >= config.context:
+        raise BadInput(
+            f"max_new_tokens={config.max_new_tokens} leaves no room in context={config.context}; lower the one or raise the other"
         )
     if config.served_name in config.adapters:
         raise BadInput(f"'{config.served_name}' names both the model and an adapter; give the model another with name=")

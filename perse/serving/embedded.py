@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -13,10 +13,12 @@ from transformers import AutoTokenizer
 
 from perse import __version__
 from perse.answering.base import JudgeSettings
+from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
+from perse.engines.calls import Calls
 from perse.engines.transformers import TransformersEngine
 from perse.models import context_length, judge_digest
-from perse.rendering import Renderer
-from perse.serving.guard import KeyGuard
+from perse.rendering import Ids, LabelSupport, Renderer
+from perse.serving.guard import Guard
 from perse.serving.problems import answer, body, not_a_route
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
@@ -29,12 +31,12 @@ def embedded_models(name: str, path: Path, adapters: dict[str, Path], *, dtype: 
 
     def model(adapter: Path | None) -> Model:
         engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype)
-        return Model(lambda _: engine, renderer, judge_digest(path, adapter), adapter=adapter is not None)
+        return Model(lambda calls: Stoppable(engine, calls), renderer, judge_digest(path, adapter), adapter=adapter is not None)
 
     return {name: model(None)} | {own: model(adapter) for own, adapter in adapters.items()}
 
 
-def embedded_app(models: dict[str, Model], settings: JudgeSettings, *, key: str | None) -> FastAPI:
+def embedded_app(models: dict[str, Model], settings: JudgeSettings) -> FastAPI:
     """The application that uvicorn runs."""
     service = JudgeService(models, settings, workers=1)
 
@@ -55,9 +57,33 @@ def embedded_app(models: dict[str, Model], settings: JudgeSettings, *, key: str 
         """Whether the server lives."""
         return Response()
 
-    if key:
-        app.add_middleware(KeyGuard, key=key)
+    app.add_middleware(Guard)
     return app
+
+
+class Stoppable:
+    """The embedded engine for one request: it looks between prompts whether anyone still waits."""
+
+    def __init__(self, engine: TransformersEngine, calls: Calls) -> None:
+        self._engine = engine
+        self._calls = calls
+        self.capabilities = engine.capabilities
+        self.settings = engine.settings
+
+    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
+        done: list[Generation | Failure] = []
+        for start in range(0, len(prompts), self._engine.max_rows):
+            self._calls.check()
+            some = slice(start, start + self._engine.max_rows)
+            done += self._engine.generate(prompts[some], sampling, seeds=seeds[some])
+        return done
+
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+        done: list[LabelDistribution | Failure] = []
+        for prefix in prefixes:
+            self._calls.check()
+            done += self._engine.label_distributions([prefix], support)
+        return done
 
 
 async def _alive() -> None:

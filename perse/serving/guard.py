@@ -1,7 +1,8 @@
-"""Lets in who sends the key. Pure ASGI, so that it works in any server and costs no buffering.
+"""Who may ask: who sends the key, or, where there is none, this machine alone. Pure ASGI: no buffering, and any server.
 
-vLLM's own --api-key leaves some of its routes open; this one stands before all of them, except those that say only whether
-the server lives.
+vLLM's own --api-key leaves some of its routes open; this stands before all of them, except those that say only whether the
+server lives. Without a key the name that was asked for must be this machine's: a page of elsewhere whose name is made to lead
+here (DNS rebinding) could otherwise ask through the browser of whoever opens it.
 """
 
 from __future__ import annotations
@@ -11,27 +12,42 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from perse.serving.config import api_key
 from perse.serving.problems import answer, body
+from perse.serving.schemas import ErrorBody
 
 OPEN = frozenset({"/health", "/ready"})
+HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-class KeyGuard:
-    """Answers 401 to requests without `Authorization: Bearer KEY`."""
+class Guard:
+    """Answers 401 to requests without `Authorization: Bearer KEY`, KEY being that in PERSE_API_KEY when the server starts;
+    without one, 403 to those for another machine's name."""
 
-    def __init__(self, app: ASGIApp, key: str) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self._expected = f"Bearer {key}".encode()
+        self._key = api_key()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or (scope["type"] == "http" and scope["path"] in OPEN) or self._knows(scope):
+        refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
+        if refusal is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
-            missing = body("this server wants a key; send it as 'Authorization: Bearer KEY'", HTTPStatus.UNAUTHORIZED)
-            await answer(missing, {"WWW-Authenticate": "Bearer"})(scope, receive, send)
+            await answer(refusal, {"WWW-Authenticate": "Bearer"} if self._key else None)(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1008})
 
-    def _knows(self, scope: Scope) -> bool:
-        given = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-        return hmac.compare_digest(given, self._expected)
+    def _refusal(self, scope: Scope) -> ErrorBody | None:
+        headers = dict(scope["headers"])
+        if self._key is None:
+            name = headers.get(b"host", b"").decode("latin-1")
+            host = name.removeprefix("[").partition("]")[0] if name.startswith("[") else name.partition(":")[0]
+            if host in HERE:
+                return None
+            return body(f"this server answers to this machine only, not to the name '{host}'", HTTPStatus.FORBIDDEN)
+        if scope["type"] == "http" and scope["path"] in OPEN:
+            return None
+        scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
+        if scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._key.encode()):
+            return None
+        return body("this server wants a key; send it as 'Authorization: Bearer KEY'", HTTPStatus.UNAUTHORIZED)

@@ -17,9 +17,10 @@ from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
 from perse.answering.base import JudgeSettings
+from perse.engines.calls import Calls
+from perse.errors import BadInput
 from perse.models import judge_digest
 from perse.rendering import Renderer
-from perse.serving.guard import KeyGuard
 from perse.serving.problems import not_a_route
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
@@ -30,27 +31,23 @@ WORKERS = 128
 
 @dataclass(frozen=True)
 class Serving:
-    """What the plugin is told: the model's folder and name, its adapters, what requests are answered with, and the key."""
+    """What the plugin is told: the model's folder and name, its adapters, and what requests are answered with."""
 
     name: str
     model: Path
     adapters: dict[str, Path]
     settings: JudgeSettings
-    key: str | None
 
 
 class JudgePlugin:
     """See vllm.plugins.endpoint_plugins.interface.EndpointPlugin."""
 
     name = "perse"
-    required_tasks = ("generate",)
+    required_tasks = None  # always loaded, so that a model that cannot judge stops the start instead of going without us
 
     def attach_router(self, app: FastAPI) -> None:
         app.include_router(judge_router())
         app.add_exception_handler(HTTPException, not_a_route)
-        serving: Serving = app.state.args.perse
-        if serving.key:
-            app.add_middleware(KeyGuard, key=serving.key)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
         from transformers import AutoTokenizer
@@ -58,9 +55,12 @@ class JudgePlugin:
         from perse.engines.vllm import VERSION, Served
 
         serving: Serving = args.perse
+        if engine_client is None or "generate" not in await engine_client.get_supported_tasks():
+            raise BadInput(f"{serving.model} does not write text, so it cannot judge; serve a causal language model")
         served = Served(engine_client, asyncio.get_running_loop())
         context = engine_client.vllm_config.model_config.max_model_len
         renderer = Renderer(AutoTokenizer.from_pretrained(str(serving.model)), context)
+        served.engine(None, Calls())  # refuses a vLLM that cannot be read exactly, before anyone asks
         loras = state.openai_serving_models.lora_requests
         models = {serving.name: Model(partial(served.engine, None), renderer, judge_digest(serving.model, None), adapter=False)}
         for name, adapter in serving.adapters.items():
@@ -68,3 +68,4 @@ class JudgePlugin:
             models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True)
         state.judge = JudgeService(models, serving.settings, workers=WORKERS, engine_version=VERSION)
         state.judge_alive = served.alive
+        args.perse_served = served

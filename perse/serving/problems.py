@@ -66,7 +66,7 @@ class ProblemRoute(APIRoute):
 
         async def handled(request: Request) -> Response:
             sent = request.headers.get("content-type", "")
-            if request.method == "POST" and not sent.startswith("application/json"):
+            if request.method == "POST" and sent.partition(";")[0].strip().lower() != "application/json":
                 # Also keeps out forms on web pages, which browsers let post anywhere.
                 return answer(
                     body(f"send the header 'Content-Type: application/json'; found '{sent}'", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation
@@ -25,34 +26,43 @@ class _Message(BaseModel):
 class PointwiseItem(_Message):
     """One text for one reader; a line of `perse data export` is one as it stands."""
 
-    id: str | None = Field(None, description="Comes back in the judgement, and seeds its draws; by default the item's number.")
+    id: str | None = Field(
+        None, description="Comes back in the judgement, and seeds its draws; by default a digest of the item."
+    )
     reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
     item_id: str = "text"
     profile: tuple[ProfileReview, ...] = Field(description="Past reviews of this reader, oldest first.")
     query: str = Field(min_length=1, description="The text to judge.")
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
 
-    def example(self, number: int) -> PointwiseExample:
-        return PointwiseExample.model_validate({**self.model_dump(), "id": self.id or str(number)})
+    def example(self) -> PointwiseExample:
+        return PointwiseExample.model_validate({**self.model_dump(), "id": _id(self.id, self)})
 
 
 class PairwiseItem(_Message):
     """Two texts for one reader, to be compared on one aspect; a line of `perse data export` is one as it stands."""
 
-    id: str | None = Field(None, description="Comes back in the judgement, and seeds its draws; by default the item's number.")
+    id: str | None = Field(
+        None, description="Comes back in the judgement, and seeds its draws; by default a digest of the item."
+    )
     reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
     aspect: str = Field(min_length=1, description="Such as Interestingness, Surprise or Ending.")
     profile: tuple[ProfileComparison, ...] = Field(description="Past comparisons of this reader, oldest first.")
     query: Pair
     reference: ChoiceReference | None = Field(None, description="Not shown to the judge.")
 
-    def example(self, number: int) -> PairwiseExample:
-        return PairwiseExample.model_validate({**self.model_dump(), "id": self.id or str(number)})
+    def example(self) -> PairwiseExample:
+        return PairwiseExample.model_validate({**self.model_dump(), "id": _id(self.id, self)})
+
+
+def _id(given: str | None, item: BaseModel) -> str:
+    """The id, or one made of what the item says, so that items without one do not all share their draws."""
+    return given or hashlib.sha256(item.model_dump_json().encode()).hexdigest()[:12]
 
 
 class _Ask(_Message):
     model: str | None = Field(None, description="A served model's or adapter's name; by default the model.")
-    temperature: float | None = Field(None, ge=0, le=10, description="0 is greedy; by default the server's.")
+    temperature: float | None = Field(None, ge=0, le=2, description="0 is greedy; by default the server's.")
     max_new_tokens: int | None = Field(None, ge=1, description="Longest review; by default the server's.")
     seed: int | None = Field(None, description="Of every draw; by default the server's.")
 

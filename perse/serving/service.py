@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -88,8 +88,10 @@ class JudgeService:
         read = _examples(items, item_kind)
         examples = [example for example in read if not isinstance(example, ErrorBody)]
         question = QUESTIONS[request.question]
-        call = asyncio.get_running_loop().run_in_executor(self._threads, judge.ask, question, examples, settings)
-        judgements = iter(await _while_wanted(call, calls, disconnected))
+        judgements: Iterator[Judgement] = iter(())
+        if examples:
+            call = asyncio.get_running_loop().run_in_executor(self._threads, judge.ask, question, examples, settings)
+            judgements = iter(await _while_wanted(call, calls, disconnected))
         results = [example if isinstance(example, ErrorBody) else next(judgements) for example in read]
         if isinstance(given, list):
             return Results(results=results)
@@ -134,7 +136,9 @@ def _examples(items: Sequence[Any], kind: type[PointwiseItem] | type[PairwiseIte
         try:
             if not isinstance(item, dict):
                 raise BadInput(f"an item is a JSON object; found {json.dumps(item)[:100]}")
-            example = kind.model_validate(item).example(number)
+            example = kind.model_validate(item).example()
+            if "id" not in item and example.id in numbers:  # the same item twice is two draws
+                example = example.model_copy(update={"id": f"{example.id}-{number}"})
             if example.id in numbers:
                 raise BadInput(f"id '{example.id}' is already item {numbers[example.id]}'s; give each its own")
             if shown_query(example):

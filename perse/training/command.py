@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from perse.cli import run_app
+from perse.cli import list_recipes, run_app
 from perse.training.config import load_config, recipes
 
 app = typer.Typer(add_completion=False)
@@ -38,9 +38,7 @@ def train(
     """Fine-tune a model on personalized examples; writes a run folder with the adapter and a merged model."""
     console = Console(stderr=True)
     if show_recipes:
-        for name, path in recipes().items():
-            first = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-            console.print(f"[bold]{name}[/bold]  {first}")
+        list_recipes(recipes())
         return
     settings = load_config(config, overrides or [])
     logging.getLogger("perse").setLevel(logging.INFO)
