@@ -654,7 +654,7 @@ def test_every_setting_that_a_server_could_have_of_its_own_is_said(
         "seed": 2**62,
         "logprob_token_ids": [0],
         "stop_token_ids": [8, 9],
-        "structured_outputs": {"json": {"type": "object"}, "disable_any_whitespace": True},
+        "structured_outputs": {"json": {"type": "object"}},
     }
 
 

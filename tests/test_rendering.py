@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -255,3 +256,13 @@ def test_no_common_templates_marker_passes_into_a_message(marker: str) -> None:
 def test_a_context_that_the_answer_fills_is_a_mistake_of_the_settings(tokenizers: dict[str, Any]) -> None:
     with pytest.raises(BadInput, match="616 tokens are kept for the answer, all of a context of 512; allow fewer new tokens"):
         Renderer(tokenizers["chatml"], 512).render(QUESTIONS["pointwise"], pointwise_examples(1, 1)[0])
+
+
+def test_many_threads_render_the_same_as_one(tokenizers: dict[str, Any]) -> None:
+    """A server renders in its worker threads, with one tokenizer."""
+    examples = pointwise_examples(8, 3)
+    alone = [Renderer(tokenizers["chatml"], 2048).render(QUESTIONS["pointwise"], example)[0].ids for example in examples]
+    renderer = Renderer(tokenizers["chatml"], 2048)
+    with ThreadPoolExecutor(16) as threads:
+        together = list(threads.map(lambda example: renderer.render(QUESTIONS["pointwise"], example)[0].ids, examples * 4))
+    assert together == alone * 4

@@ -192,8 +192,8 @@ def _reading(ids: Ids, read: Read) -> Request:
 def _writing(ids: Ids, sampling: Sampling, seed: int) -> Request:
     # The log-probability of the token that was written comes with any that is asked for.
     ours: Request = {"logprob_token_ids": [0], "stop_token_ids": sorted(sampling.stop_ids)}
-    if sampling.schema:  # free white space lets a small model write nothing else
-        ours["structured_outputs"] = {"json": dict(sampling.schema), "disable_any_whitespace": True}
+    if sampling.schema:
+        ours["structured_outputs"] = {"json": dict(sampling.schema)}
     return {"max_tokens": sampling.max_new_tokens, "temperature": sampling.temperature, "seed": seed, **_vllm(ids, ours)}
 
 
