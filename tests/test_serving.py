@@ -29,7 +29,7 @@ from perse.judgement import Judgement
 from perse.questions import QUESTIONS
 from perse.records import Example
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
-from perse.serving.config import load_config
+from perse.serving.config import load_config, recipes
 from perse.serving.embedded import Stoppable, embedded_app, embedded_models
 from perse.serving.guard import Guard
 from perse.serving.service import Model
@@ -433,3 +433,10 @@ def test_more_new_tokens_than_the_context_holds_is_the_requests_mistake(http: Te
     answer = http.post("/v1/judge/pointwise", json=asked)
     assert answer.status_code == 400
     assert "5016 tokens are kept for the answer, all of a context of 2048" in answer.json()["error"]["message"]
+
+
+def test_every_packaged_recipe_is_valid(key: str) -> None:
+    assert set(recipes()) >= {"embedded", "llama2_7b", "llama2_13b"}
+    for name in recipes():
+        config = load_config(f"configs/serve/{name}.yaml")
+        assert (config.temperature, config.max_new_tokens) == (0.8, 600), "the paper's"
