@@ -164,9 +164,10 @@ def _score(
     err.print(f"judged: [bold]{out}[/bold]  ({counts})  next: perse evaluate {out}")
     if costs:
         err.print(costs.bill(judgements), highlight=False)
-    if statuses and not statuses[Status.OK]:
-        first = next(judgement.error for judgement in judgements)
-        err.print(f"perse: no example was judged; the first one: {first}", style="bold red", markup=False, soft_wrap=True)
+    if judgements and statuses[Status.ENGINE_ERROR] == len(judgements):
+        err.print(
+            f"perse: the engine failed at every example: {judgements[0].error}", style="bold red", markup=False, soft_wrap=True
+        )
         raise typer.Exit(1)
 
 

@@ -243,3 +243,34 @@ def test_ctrl_c_says_that_the_same_command_goes_on(examples: Path, tiny_model_fo
 def _interruptible() -> None:
     """A process begun in the background of a shell ignores Ctrl-C; a user's does not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_run_in_which_the_engine_only_failed_exits_with_1(
+    examples: Path, tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from perse import Judge
+    from perse.cli import app
+
+    judge = Judge.load(tiny_model_folder)
+
+    def fail(*_: object) -> None:
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(judge.engine, "label_distributions", fail)
+    monkeypatch.setattr(Judge, "load", lambda *_, **__: judge)
+    given = [
+        "score",
+        "--examples",
+        str(examples),
+        "--judge",
+        "x",
+        "--out",
+        str(tmp_path / "run"),
+        "--question",
+        "pointwise_score",
+    ]
+    done = CliRunner().invoke(app, [*given, "--limit", "3"])
+    assert done.exit_code == 1, done.output
+    assert {row["status"] for row in judgements(tmp_path / "run").values()} == {"engine_error"}
