@@ -229,13 +229,17 @@ def test_adapters_differ_from_their_base_as_they_do_in_hugging_face(
     """Short items: on a CPU, vLLM gathers an adapter's weights for every token of a prompt."""
     few = Trained(trained.run, trained.data, tmp_path / "few.jsonl")
     few.examples.write_text("".join(example_lines(pointwise_examples(2, 3))))
-    asked, adapted = ("--dtype", "float32", "--question", "pointwise_score"), f"smollm2-135m+{trained.run}"
-    plain, hugging_face = few.score("smollm2-135m", "few-base", *asked), few.score(adapted, "few-adapted", *asked)
-    offline = few.score(f"vllm:{adapted}", "few-offline", *asked)
+    examples, question, adapted = read_examples(few.examples), QUESTIONS["pointwise_score"], f"smollm2-135m+{trained.run}"
+
+    def here(judge: str) -> list[Judgement]:
+        return Judge.load(judge, dtype="float32", context=2048).ask(question, examples)
+
+    plain, hugging_face = here("smollm2-135m"), here(adapted)
+    offline = few.score(f"vllm:{adapted}", "few-offline", "--dtype", "float32", "--question", "pointwise_score")
     with serving(tmp_path / "log", "dtype=float32", f"adapters.first={trained.run}") as running:
         base, first = served(running, few), served(running, few, model="first")
         listed = httpx2.get(f"{running.url}/v1/models").json()["data"]
-        by_api = few.score(f"openai:{running.url}/v1#first", "few-api", "--question", "pointwise_score")
+        by_api = here(f"openai:{running.url}/v1#first")
     assert {judgement.adapter for judgement in base} == {None} and {judgement.adapter for judgement in first} == {"first"}
     assert [entry["id"] for entry in listed] == ["smollm2-135m", "first"]
     moved = largest_difference(plain, hugging_face)
