@@ -107,7 +107,7 @@ def test_nan_of_pandas_is_a_missing_value(tmp_path: Path) -> None:
         ("rows.csv", b'text,review\na,b\n"open,b\n', "line 3: not CSV"),
         ("rows.csv", b"text,review\na,\xe9\n", "line 2: byte 0xe9"),
         ("rows.csv.gz", b"text,review\na,b\n", "cannot be unpacked"),
-        ("rows.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99)[:-9], "cannot be unpacked"),
+        ("rows.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:-9], "cannot be unpacked"),
         ("rows.xlsx", b"PK", "cannot tell the format from '.xlsx'"),
         ("rows.jsonl", b"[1]\n", "line 1: found [1], expected a JSON object"),
     ],
