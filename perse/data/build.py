@@ -19,6 +19,7 @@ from perse.data.identity import shuffled, works
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
 from perse.data.profiles import ExampleRow, pairwise_rows, pointwise_rows, sortable
 from perse.data.pseudonyms import hide_annotators, hide_reviewers, salt_from_seed
+from perse.data.sources.faults import Faults
 from perse.data.sources.table import read_comparisons, read_reviews
 from perse.data.splits import review_pools, reviewer_folds, sides, touched, valid_share
 from perse.data.summary import Part, Summary, describe, dropped_lines, shared_texts, summary_table
@@ -48,11 +49,10 @@ def build_pointwise(options: PointwiseOptions) -> Summary:
         BadInput: settings, a file or a row that cannot be used, no reviewer or example left, a leak, or `out` is taken.
     """
     check_target(options.out, overwrite=options.overwrite)
-    read, problems = read_reviews(
-        options.reviews, options.items, columns=options.columns, scale=options.scale, drop_bad=options.drop_bad
-    )
+    faults = Faults(options.on_error)
+    read = read_reviews(options.reviews, options.items, faults, columns=options.columns, scale=options.scale)
     reviews = read if options.keep_names else hide_reviewers(read, salt=_salt(options))
-    dropped: Dropped = {"rows": problems, "reviews": Counter(), "reviewers": Counter(), "examples": Counter()}
+    dropped: Dropped = {"rows": faults.counts, "reviews": Counter(), "reviewers": Counter(), "examples": Counter()}
     long = [review for review in reviews if len(review.review) >= options.min_review_chars]
     dropped["reviews"][f"shorter than {options.min_review_chars} characters"] = len(reviews) - len(long)
     by_reviewer = _enough(_by_reviewer(long), options, dropped, unit="reviews")
@@ -83,9 +83,10 @@ def build_pointwise(options: PointwiseOptions) -> Summary:
 def build_pairwise(options: PairwiseOptions) -> Summary:
     """Builds a data set of comparisons (Per-DOC's construction; PerSE, section 4.1). Raises as `build_pointwise`."""
     check_target(options.out, overwrite=options.overwrite)
-    read, problems = read_comparisons(options.pairs, options.items, columns=options.columns, drop_bad=options.drop_bad)
+    faults = Faults(options.on_error)
+    read = read_comparisons(options.pairs, options.items, faults, columns=options.columns)
     comparisons = read if options.keep_names else hide_annotators(read, salt=_salt(options))
-    dropped: Dropped = {"rows": problems, "reviewers": Counter(), "examples": Counter()}
+    dropped: Dropped = {"rows": faults.counts, "reviewers": Counter(), "examples": Counter()}
     by_reviewer = _enough(_by_reviewer(comparisons), options, dropped, unit="comparisons")
     by_id = {one.comparison_id: one for one in comparisons}
 

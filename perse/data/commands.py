@@ -23,6 +23,7 @@ from perse.data.build import (
 )
 from perse.data.folder import export_lines, load_folder
 from perse.data.profiles import Profiles
+from perse.data.sources.faults import OnError
 from perse.data.splits import SplitBy
 from perse.errors import BadInput
 from perse.records import Split
@@ -55,7 +56,7 @@ MaxReviewers = Annotated[
     int | None, typer.Option(help="At most so many reviewers, drawn by the seed, for a quick try.", show_default=False)
 ]
 Seed = Annotated[int, typer.Option(help="Seeds every random choice: the same seed and files give the same bytes.")]
-DropBad = Annotated[bool, typer.Option("--drop-bad", help="Leave out and count bad rows instead of stopping at the first.")]
+OnErrorOption = Annotated[OnError, typer.Option("--on-error", help="At a bad row: stop, or skip it, count it and list it.")]
 KeepNames = Annotated[bool, typer.Option("--keep-names", help="Keep reviewer names as they are; else they become pseudonyms.")]
 Salt = Annotated[
     str | None, typer.Option(help="Secret that makes pseudonyms unguessable; else derived from the seed.", show_default=False)
@@ -86,7 +87,7 @@ def pointwise(
     min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
     max_reviewers: MaxReviewers = None,
     seed: Seed = 0,
-    drop_bad: DropBad = False,
+    on_error: OnErrorOption = "stop",
     keep_names: KeepNames = False,
     salt: Salt = None,
     overwrite: Overwrite = False,
@@ -117,7 +118,7 @@ def pointwise(
         min_review_chars=min_review_chars,
         max_reviewers=max_reviewers,
         seed=seed,
-        drop_bad=drop_bad,
+        on_error=on_error,
         keep_names=keep_names,
         salt=salt,
         overwrite=overwrite,
@@ -147,7 +148,7 @@ def pairwise(
     min_comparisons: Annotated[int, typer.Option(help="Leave out annotators with fewer comparisons.")] = 2,
     max_reviewers: MaxReviewers = None,
     seed: Seed = 0,
-    drop_bad: DropBad = False,
+    on_error: OnErrorOption = "stop",
     keep_names: KeepNames = False,
     salt: Salt = None,
     overwrite: Overwrite = False,
@@ -174,7 +175,7 @@ def pairwise(
         min_comparisons=min_comparisons,
         max_reviewers=max_reviewers,
         seed=seed,
-        drop_bad=drop_bad,
+        on_error=on_error,
         keep_names=keep_names,
         salt=salt,
         overwrite=overwrite,

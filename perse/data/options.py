@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from perse.data.profiles import Profiles
+from perse.data.sources.faults import OnError
 from perse.data.splits import SplitBy
 from perse.errors import BadInput
 
@@ -41,8 +42,8 @@ class BuildOptions:
     """At most so many reviewers, drawn by the seed; for quick tries."""
     seed: int = 0
     """Seeds every random choice."""
-    drop_bad: bool = False
-    """Leave out and count bad rows instead of stopping at the first."""
+    on_error: OnError = "stop"
+    """`skip` leaves out, counts and lists bad rows instead of stopping at the first."""
     keep_names: bool = False
     """Keep reviewer names as they are instead of pseudonyms."""
     salt: str | None = None
@@ -65,6 +66,7 @@ class BuildOptions:
             f"max_queries is {self.max_queries}, expected 1 or more": self.max_queries is not None and self.max_queries < 1,
             f"max_reviewers is {self.max_reviewers}, expected 2 or more": self.max_reviewers is not None
             and self.max_reviewers < 2,
+            f"on_error is '{self.on_error}', expected {_either(OnError)}": self.on_error not in get_args(OnError),
             f"profiles is '{self.profiles}', expected {_either(Profiles)}": self.profiles not in get_args(Profiles),
             f"split is '{self.split}', expected {_either(SplitBy)}": self.split not in get_args(SplitBy),
             "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": self.keep_names

@@ -221,7 +221,7 @@ def test_filters_say_what_they_left_out(raw: Path, tmp_path: Path) -> None:
     extra = [rows[0] | {"reviewer_id": "rare"}, rows[0] | {"item_id": "i39", "review": "short"}, rows[0] | {"score": 99}]
     mixed = tmp_path / "mixed.jsonl"
     mixed.write_text("".join(json.dumps(row) + "\n" for row in [*rows, *extra]), "utf-8")
-    summary = pointwise(raw, tmp_path / "set", reviews=mixed, drop_bad=True, min_review_chars=10, max_reviewers=20)
+    summary = pointwise(raw, tmp_path / "set", reviews=mixed, on_error="skip", min_review_chars=10, max_reviewers=20)
     assert summary.dropped == {
         "rows": {"score off the scale": 1},
         "reviews": {"shorter than 10 characters": 1},
@@ -323,7 +323,7 @@ def test_movie_critics_can_be_built(tmp_path: Path) -> None:
         tmp_path / "set",
         reviews=critics / "reviews.jsonl.gz",
         items=critics / "items.jsonl.gz",
-        drop_bad=True,
+        on_error="skip",
         min_review_chars=20,
     )
     assert summary.reviewers == 794  # as data/README.md counts them

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from perse.data.sources.faults import Faults
 from perse.data.sources.table import read_comparisons, read_json_lines, read_reviews, read_rows
 from perse.errors import BadInput
 
@@ -26,12 +27,14 @@ def lines(path: Path, rows: list[Any]) -> Path:
     return path
 
 
-def reviews_of(path: Path, *, items: Path | None = None, drop: bool = False, columns: Any = None, scale: Any = (1, 10)) -> Any:
-    return read_reviews(path, items, columns=columns or {}, scale=scale, drop_bad=drop)
+def reviews_of(path: Path, *, items: Path | None = None, skip: bool = False, columns: Any = None, scale: Any = (1, 10)) -> Any:
+    faults = Faults("skip" if skip else "stop")
+    return read_reviews(path, items, faults, columns=columns or {}, scale=scale), faults.counts
 
 
-def pairs_of(path: Path, *, items: Path | None = None, drop: bool = False, columns: Any = None) -> Any:
-    return read_comparisons(path, items, columns=columns or {}, drop_bad=drop)
+def pairs_of(path: Path, *, items: Path | None = None, skip: bool = False, columns: Any = None) -> Any:
+    faults = Faults("skip" if skip else "stop")
+    return read_comparisons(path, items, faults, columns=columns or {}), faults.counts
 
 
 def message(call: Callable[[], object]) -> str:
@@ -176,25 +179,39 @@ def test_a_bad_review_is_one_sentence_or_counted(tmp_path: Path, change: dict[st
     path = lines(tmp_path / "r.jsonl", [GOOD, GOOD | {"item_id": "i2"} | change])
     found = message(lambda: reviews_of(path))
     assert found.startswith(f"{path}, line 2: ") and expected in found
-    reviews, problems = reviews_of(path, drop=True)
+    reviews, problems = reviews_of(path, skip=True)
     assert [review.item_id for review in reviews] == ["i1"] and problems == {reason: 1}
 
 
 def test_a_row_without_a_column_that_others_have_can_be_dropped(tmp_path: Path) -> None:
     path = lines(tmp_path / "r.jsonl", [GOOD, {"reviewer_id": "bob", "item_id": "i", "review": "r", "text": "t"}])
     assert "line 2: no column for field 'score'" in message(lambda: reviews_of(path))
-    assert reviews_of(path, drop=True)[1] == {"column missing": 1}
+    assert reviews_of(path, skip=True)[1] == {"column missing": 1}
 
 
 def test_dropping_every_row_is_an_error_that_shows_the_first(tmp_path: Path) -> None:
     path = lines(tmp_path / "r.jsonl", [{"who": "ann"}, {"who": "bob"}])
-    assert "no usable row; the first:" in message(lambda: reviews_of(path, drop=True))
+    assert "no usable row; the first:" in message(lambda: reviews_of(path, skip=True))
 
 
-def test_broken_files_stay_errors_when_bad_rows_are_dropped(tmp_path: Path) -> None:
+def test_a_broken_line_is_skipped_and_listed_but_a_broken_file_stays_an_error(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
-    path.write_text(json.dumps(GOOD) + "\n{oops\n", "utf-8")
-    assert "line 2: not JSON" in message(lambda: reviews_of(path, drop=True))
+    path.write_text("{oops\n" + json.dumps(GOOD) + "\n[1]\n", "utf-8")
+    path.write_bytes(path.read_bytes() + b"\xff\n")
+    faults = Faults("skip")
+    assert len(read_reviews(path, None, faults, columns={}, scale=(1, 10))) == 1
+    assert [(bad.line, bad.reason) for bad in faults.rows] == [(1, "not JSON"), (3, "no JSON object"), (4, "not UTF-8")]
+    assert "line 1: not JSON" in message(lambda: reviews_of(path))
+    assert "no such file" in message(lambda: reviews_of(tmp_path / "absent.jsonl", skip=True))
+
+
+def test_a_csv_file_put_together_with_cat_names_the_header_that_stands_there_again(tmp_path: Path) -> None:
+    path = tmp_path / "r.csv"
+    path.write_text("reviewer_id,text,score,review\nann,a plot,7,fine\nreviewer_id,text,score,review\nbob,a plot,8,too,long\n")
+    assert "line 3: the header stands here again" in message(lambda: reviews_of(path))
+    found, counts = reviews_of(path, skip=True)
+    assert len(found) == 1
+    assert counts == {"the header again": 1, "fields do not fit the header": 1}
 
 
 def test_texts_come_from_the_items_file(tmp_path: Path) -> None:
@@ -221,7 +238,7 @@ def test_trouble_with_items_is_named_or_counted(tmp_path: Path, items: list[Any]
     path = lines(tmp_path / "r.jsonl", [GOOD, GOOD | {"item_id": "i9"}])
     items_path = lines(tmp_path / "items.jsonl", items)
     assert expected.format(items=items_path) in message(lambda: reviews_of(path, items=items_path))
-    assert reviews_of(path, items=items_path, drop=True)[1][reason] == 1
+    assert reviews_of(path, items=items_path, skip=True)[1][reason] == 1
 
 
 def test_reviews_without_item_ids_share_an_item_when_they_share_a_text(tmp_path: Path) -> None:
@@ -273,7 +290,7 @@ def test_a_bad_pair_is_one_sentence_or_counted(tmp_path: Path, change: dict[str,
     path = lines(tmp_path / "p.jsonl", [PAIR, PAIR | change])
     found = message(lambda: pairs_of(path))
     assert found.startswith(f"{path}, line 2: ") and expected in found
-    comparisons, problems = pairs_of(path, drop=True)
+    comparisons, problems = pairs_of(path, skip=True)
     assert [one.preference for one in comparisons] == [{"Ending": "A"}] and problems == {reason: 1}
 
 

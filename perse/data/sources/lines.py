@@ -12,22 +12,27 @@ import io
 import json
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, object]]:
+def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, object]]:
     """(line number from 1, value) of each line of JSON; blank lines are skipped, `.gz` is unpacked on the way.
 
+    Infinity and halves of surrogate pairs are not JSON here: they could not be written again. NaN is no JSON either, but
+    pandas writes it for a missing value, so it is read as null.
+
+    Args:
+        faults: takes the lines that are not UTF-8 or not JSON; without it they are errors.
     Raises:
-        BadInput: the file is absent, empty or cannot be unpacked; a line is not UTF-8 or not JSON. Infinity and halves of
-            surrogate pairs are not JSON here: they could not be written again. NaN is no JSON either, but pandas writes it
-            for a missing value, so it is read as null.
+        BadInput: the file is absent, empty or cannot be unpacked; a bad line, if those are to stop the reading.
     """
+    faults = faults or Faults()
     found = False
-    for line, text in _lines(path):
+    for line, text in _lines(path, faults):
         if not text.strip():
             continue
         found = True
@@ -37,33 +42,42 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, object]]:
                 json.dumps(value, ensure_ascii=False).encode()
         except json.JSONDecodeError as error:
             hint = "; the file seems to be one JSON array: give one object a line" if text.lstrip().startswith("[") else ""
-            raise BadInput(f"{path}, line {line}: not JSON, {error.msg} at column {error.colno}{hint}") from None
+            what = f"{error.msg} at column {error.colno}{hint}"
         except UnicodeEncodeError:
             what = "half of a surrogate pair (\\ud...); write the character whole"
-            raise BadInput(f"{path}, line {line}: not JSON, {what}") from None
         except (ValueError, RecursionError) as error:
-            raise BadInput(f"{path}, line {line}: not JSON, {error}") from None
-        yield line, value
-    if not found:
+            what = str(error)
+        else:
+            yield line, value
+            continue
+        faults.add(BadRow(path, line, f"not JSON, {what}", reason="not JSON"))
+    if not found and not faults.rows:
         raise BadInput(f"{path}: the file is empty; expected one JSON object a line")
 
 
-def read_records(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+def read_records(
+    path: Path, faults: Faults | None = None, *, header: Sequence[str] | None = None
+) -> Iterator[tuple[int, dict[str, object]]]:
     """(line number of its start, column -> value) of each record; the name of the file says which format it has.
 
+    Args:
+        faults: takes the records that are not UTF-8, no JSON object, or do not fit the header; without it they are errors.
+            A line that repeats a CSV file's header (files put together with `cat`) counts as one of these.
+        header: the columns of a CSV file that has no header line.
     Raises:
-        BadInput: as `read_json_lines`; a name that says no format; a JSON value that is no object; a CSV file without header
-            or with a column named twice, or a CSV record that does not fit the header.
+        BadInput: as `read_json_lines`; a name that says no format; a CSV file without header or with a column named twice.
     """
+    faults = faults or Faults()
     kind = Path(path.name.removesuffix(".gz")).suffix.lower()
     if kind in (".csv", ".tsv"):
-        yield from _csv_records(path, delimiter="\t" if kind == ".tsv" else ",")
+        yield from _csv_records(path, faults, delimiter="\t" if kind == ".tsv" else ",", names=header)
     elif kind in (".jsonl", ".json"):
-        for line, value in read_json_lines(path):
-            if not isinstance(value, dict):
-                hint = "; the file seems to be one JSON array: give one object a line" if isinstance(value, list) else ""
-                raise BadInput(f"{path}, line {line}: found {shown(value)}, expected a JSON object{hint}")
-            yield line, value
+        for line, value in read_json_lines(path, faults):
+            if isinstance(value, dict):
+                yield line, value
+                continue
+            hint = "; the file seems to be one JSON array: give one object a line" if isinstance(value, list) else ""
+            faults.add(BadRow(path, line, f"found {shown(value)}, expected a JSON object{hint}", reason="no JSON object"))
     else:
         raise BadInput(f"{path}: cannot tell the format from '{kind}'; expected .jsonl, .json, .csv or .tsv, each also as .gz")
 
@@ -74,7 +88,7 @@ def shown(value: object) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
+def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     """(number, text with its line end) of each line that ends at "\\n", without a byte order mark."""
     try:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
@@ -83,7 +97,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
                     yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
                 except UnicodeDecodeError as error:
                     what = f"byte 0x{line[error.start]:02x} at position {error.start + 1} is not UTF-8; save the file as UTF-8"
-                    raise BadInput(f"{path}, line {number}: {what}") from None
+                    faults.add(BadRow(path, number, what, reason="not UTF-8"))
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
@@ -92,27 +106,33 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
         raise BadInput(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def _csv_records(path: Path, *, delimiter: str) -> Iterator[tuple[int, dict[str, object]]]:
+def _csv_records(
+    path: Path, faults: Faults, *, delimiter: str, names: Sequence[str] | None
+) -> Iterator[tuple[int, dict[str, object]]]:
     # `line_num` counts what the csv module was given, so the line that each piece came from is kept beside it.
     seen: list[int] = [0]
 
     def pieces() -> Iterator[str]:
-        for number, text in _lines(path):
+        for number, text in _lines(path, faults):
             # A bare "\r" ends a line for the csv module, so it must be given one such line at a time.
             for piece in io.StringIO(text, newline="") if "\r" in text[:-2] else (text,):
                 seen[0] = number
                 yield piece
 
     # Strict: a quote out of place is an error with its line, rather than a record that swallows those after it.
-    reader = csv.reader(pieces(), delimiter=delimiter, strict=True)
-    header: list[str] = []
+    more = pieces()
+    reader = csv.reader(more, delimiter=delimiter, strict=True)
+    header: list[str] = list(names or ())
     found = False
     while True:
         before = seen[0]
         try:
             record = next(reader, None)
         except csv.Error as error:
-            raise BadInput(f"{path}, line {before + 1}: not CSV, {error}") from None
+            faults.add(BadRow(path, before + 1, f"not CSV, {error}", reason="not CSV"))
+            reader = csv.reader(more, delimiter=delimiter, strict=True)  # what it had begun to read goes with it
+            found = True
+            continue
         if record is None:
             break
         # A record without fields is a blank line.
@@ -127,9 +147,14 @@ def _csv_records(path: Path, *, delimiter: str) -> Iterator[tuple[int, dict[str,
         found = True
         if len(record) != len(header):
             what = f"found {len(record)} fields, expected {len(header)} as in the header; quote fields that hold the delimiter"
-            raise BadInput(f"{path}, line {start}: {what}")
+            faults.add(BadRow(path, start, what, reason="fields do not fit the header"))
+            continue
+        if [name.strip() for name in record] == header:
+            what = "the header stands here again; were files put together? remove the line"
+            faults.add(BadRow(path, start, what, reason="the header again"))
+            continue
         yield start, dict(zip(header, record, strict=True))
-    if not found:
+    if not found and not faults.rows:
         raise BadInput(f"{path}: the file is empty; expected a header and at least one row")
 
 

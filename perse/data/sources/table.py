@@ -1,9 +1,8 @@
 """Any table of reviews or comparisons: JSON lines, CSV or TSV, plain or gzipped.
 
-Two kinds of trouble are told apart. A file that cannot be trusted as a whole (absent, empty, not UTF-8, not JSON, a CSV row
-that does not fit its header) is always an error. A bad *row* (a score off the scale, a review given twice, ...) is an error
-too, naming file, line and field, unless `drop_bad` asks to leave such rows out and count them by reason. Space around a text is
-not part of it.
+Two kinds of trouble are told apart. A file that cannot be used as a whole (absent, empty, no gzip, no header) is always an
+error. What is wrong with one *row* (not UTF-8, a score off the scale, a review given twice, ...) goes to `faults`, which stops
+the reading or notes the row. Space around a text is not part of it.
 """
 
 from __future__ import annotations
@@ -11,35 +10,25 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
 from perse.data.identity import pair_key, text_key
 from perse.data.sources.columns import Header, Role, check_fields, mapping_for
+from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines, read_records, shown
 from perse.errors import BadInput
 from perse.records import Choice, Comparison, Review
 from perse.scale import rescale
 
-__all__ = ["BadRow", "Problems", "Row", "read_comparisons", "read_json_lines", "read_reviews", "read_rows"]
+__all__ = ["BadRow", "Faults", "Row", "read_comparisons", "read_json_lines", "read_reviews", "read_rows"]
 
 T = TypeVar("T")
 
-Problems = Counter[str]
-"""How many rows were dropped, by reason."""
-
 _NO_COLUMN = "column missing"
 _UNDECIDED = {"both": "preference 'both'", "neither": "preference 'neither'", "tie": "preference 'tie'", "": "no preference"}
-
-
-class BadRow(BadInput):
-    """A row that `drop_bad` may leave out; `reason` is what it is counted as."""
-
-    def __init__(self, message: str, *, reason: str) -> None:
-        super().__init__(message)
-        self.reason = reason
 
 
 @dataclass(frozen=True)
@@ -54,7 +43,7 @@ class Row:
 
     def bad(self, field: str, message: str, *, reason: str) -> NoReturn:
         """Raises `BadRow` that says where `field` stands."""
-        raise BadRow(f"{self.path}, line {self.line}: field '{field}': {message}", reason=reason)
+        raise BadRow(self.path, self.line, message, reason=reason, field=field)
 
     def get(self, field: str) -> object:
         """The value of `field`; several columns are joined by newlines; None where it is absent and was not mapped.
@@ -92,8 +81,7 @@ class Row:
     def missing(self, field: str) -> NoReturn:
         """Raises `BadRow`: the row has no column for `field`."""
         option = f"items.{field}" if self.role is Role.ITEMS and field == "item_id" else field
-        message = f"{self.path}, line {self.line}: {self.header.explain_missing(field, option=option)}"
-        raise BadRow(message, reason=_NO_COLUMN)
+        raise BadRow(self.path, self.line, self.header.explain_missing(field, option=option), reason=_NO_COLUMN)
 
     def _as_text(self, field: str, value: object) -> str:
         if isinstance(value, str):
@@ -106,29 +94,37 @@ class Row:
 
 
 def read_rows(
-    path: Path, columns: Mapping[str, str], *, role: Role = Role.REVIEWS, hints: Mapping[str, str] | None = None
+    path: Path,
+    columns: Mapping[str, str],
+    faults: Faults | None = None,
+    *,
+    role: Role = Role.REVIEWS,
+    hints: Mapping[str, str] | None = None,
+    header: Sequence[str] | None = None,
 ) -> Iterator[Row]:
     """Rows of a `.jsonl`, `.json` (one object a line), `.csv` or `.tsv` file, each also as `.gz`.
 
     Args:
         columns: our field -> the user's column, binding; several columns are joined by newlines (`story_a+ending_a`).
+        faults: takes what is wrong with a single row; without it such a row is an error.
         role: what the rows are, for messages.
         hints: field -> a column to take for it where there is one of that name, before guessing.
+        header: the columns of a CSV file that has no header line.
     Raises:
         BadInput: the file as a whole cannot be used. Fields are checked when they are looked up (see `Row`).
     """
     headers: dict[tuple[str, ...], Header] = {}
-    for line, values in read_records(path):
+    for line, values in read_records(path, faults, header=header):
         names = tuple(values)
-        header = headers.get(names)
-        if header is None:
-            header = headers[names] = Header(names, columns, hints=hints or {})
-        yield Row(path, line, values, header, role)
+        known = headers.get(names)
+        if known is None:
+            known = headers[names] = Header(names, columns, hints=hints or {})
+        yield Row(path, line, values, known, role)
 
 
 def read_reviews(
-    reviews_path: Path, items_path: Path | None, *, columns: Mapping[str, str], scale: tuple[float, float], drop_bad: bool
-) -> tuple[list[Review], Problems]:
+    reviews_path: Path, items_path: Path | None, faults: Faults, *, columns: Mapping[str, str], scale: tuple[float, float]
+) -> list[Review]:
     """Reviews joined with the texts they are about, in the order of the file, scores rescaled to 1-10.
 
     Texts come from the items file, or from the reviews themselves where there is none (then an item id may be missing too:
@@ -136,10 +132,10 @@ def read_reviews(
     reviewer's usable rows.
 
     Raises:
-        BadInput: a file that cannot be used; without `drop_bad` also the first bad row; with it, no row left.
+        BadInput: a file that cannot be used; the first bad row, if those are to stop the reading; no row left.
     """
     check_fields(columns, Role.REVIEWS, with_items=items_path is not None)
-    items, problems = (None, Problems()) if items_path is None else _read_items(items_path, columns, drop_bad=drop_bad)
+    items = None if items_path is None else read_items(items_path, columns, faults)
     mapping = mapping_for(Role.REVIEWS, columns, with_items=items is not None)
     lines: dict[tuple[str, str], int] = {}
     counts: Counter[str] = Counter()
@@ -164,13 +160,12 @@ def read_reviews(
             time=time,
         )
 
-    rows = read_rows(reviews_path, mapping)
-    return _usable(rows, read, problems=problems, drop_bad=drop_bad), problems
+    return usable(read_rows(reviews_path, mapping, faults), read, faults)
 
 
 def read_comparisons(
-    pairs_path: Path, items_path: Path | None, *, columns: Mapping[str, str], drop_bad: bool
-) -> tuple[list[Comparison], Problems]:
+    pairs_path: Path, items_path: Path | None, faults: Faults, *, columns: Mapping[str, str]
+) -> list[Comparison]:
     """Comparisons, one for each annotator and pair of texts, with all aspects that the annotator judged.
 
     A row is one judgement: annotator, aspect, two texts (or two item ids of the items file) and the preference. The same two
@@ -182,7 +177,7 @@ def read_comparisons(
         BadInput: as in `read_reviews`.
     """
     check_fields(columns, Role.PAIRS, with_items=items_path is not None)
-    items, problems = (None, Problems()) if items_path is None else _read_items(items_path, columns, drop_bad=drop_bad)
+    items = None if items_path is None else read_items(items_path, columns, faults)
     mapping = mapping_for(Role.PAIRS, columns, with_items=items is not None)
     lines: dict[tuple[str, str, str], int] = {}
     counts: Counter[str] = Counter()
@@ -195,7 +190,7 @@ def read_comparisons(
         text_a, text_b = _pair_texts(row, items, items_path)
         choice = _preference(row)
         if choice in _UNDECIDED:
-            problems[_UNDECIDED[choice]] += 1
+            faults.left_out[_UNDECIDED[choice]] += 1
             return False
         pair_id = pair_key(text_a, text_b)
         if text_key(text_a) == text_key(text_b):
@@ -221,33 +216,29 @@ def read_comparisons(
         preferences.setdefault(pair, {})[aspect] = "A" if (choice == "A") != turned else "B"
         return True
 
-    _usable(read_rows(pairs_path, mapping, role=Role.PAIRS), read, problems=problems, drop_bad=drop_bad)
-    return [merged[pair].model_copy(update={"preference": preferences[pair]}) for pair in merged], problems
+    usable(read_rows(pairs_path, mapping, faults, role=Role.PAIRS), read, faults)
+    return [merged[pair].model_copy(update={"preference": preferences[pair]}) for pair in merged]
 
 
-def _usable(rows: Iterator[Row], read: Callable[[Row], T], *, problems: Problems, drop_bad: bool) -> list[T]:
-    """What `read` makes of each row. Bad rows are errors, or dropped and counted; if all are, the first is an error."""
-    usable: list[T] = []
-    first_bad: BadRow | None = None
+def usable(rows: Iterator[Row], read: Callable[[Row], T], faults: Faults) -> list[T]:
+    """What `read` makes of each row; a `BadRow` that it raises goes to `faults`. If no row is left, the first is an error."""
+    made: list[T] = []
+    before = len(faults.rows)
     for row in rows:
         try:
-            usable.append(read(row))
+            made.append(read(row))
         except BadRow as error:
-            if not drop_bad:
-                raise
-            first_bad = first_bad or error
-            problems[error.reason] += 1
-    if not usable and first_bad is not None:
-        # Dropping all rows would hide a column that was not mapped or a scale that was not given.
-        raise BadInput(f"no usable row; the first: {first_bad}")
-    return usable
+            faults.add(error)
+    if not made and len(faults.rows) > before:
+        # Skipping all rows would hide a column that was not mapped or a scale that was not given.
+        raise BadInput(f"no usable row; the first: {faults.rows[before]}")
+    return made
 
 
-def _read_items(path: Path, columns: Mapping[str, str], *, drop_bad: bool) -> tuple[dict[str, str], Problems]:
+def read_items(path: Path, columns: Mapping[str, str], faults: Faults) -> dict[str, str]:
     """item_id -> text. A column mapped to the reviews' `item_id` is taken here too where the items file has it."""
     items: dict[str, str] = {}
     lines: dict[str, int] = {}
-    problems = Problems()
 
     def read(row: Row) -> None:
         item_id = row.text("item_id", reason="item without id")
@@ -258,8 +249,8 @@ def _read_items(path: Path, columns: Mapping[str, str], *, drop_bad: bool) -> tu
 
     hints = {"item_id": columns["item_id"]} if "item_id" in columns else {"item_id": "id"}
     mapping = mapping_for(Role.ITEMS, columns, with_items=True)
-    _usable(read_rows(path, mapping, role=Role.ITEMS, hints=hints), read, problems=problems, drop_bad=drop_bad)
-    return items, problems
+    usable(read_rows(path, mapping, faults, role=Role.ITEMS, hints=hints), read, faults)
+    return items
 
 
 def _item(row: Row, items: Mapping[str, str] | None, items_path: Path | None) -> tuple[str, str]:
@@ -268,8 +259,8 @@ def _item(row: Row, items: Mapping[str, str] | None, items_path: Path | None) ->
         item_id = row.text("item_id", reason="no item")
         return item_id, _looked_up(row, "item_id", item_id, items, items_path)
     if row.header.columns_for("text") is None and not row.header.is_mapped("text"):
-        message = f"{row.path}, line {row.line}: {row.header.explain_missing('text', option='text')}"
-        raise BadRow(f"{message}, or the file of texts as --items", reason=_NO_COLUMN)
+        message = row.header.explain_missing("text", option="text") + ", or the file of texts as --items"
+        raise BadRow(row.path, row.line, message, reason=_NO_COLUMN)
     text = row.text("text", reason="empty text")
     return row.optional_text("item_id") or "t" + text_key(text), text
 

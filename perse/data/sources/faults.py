@@ -1,0 +1,48 @@
+"""Rows that cannot be used: refused one by one, or left out, counted and listed (`--on-error stop | skip`).
+
+A reader calls `Faults.add` with whatever is wrong with one row. With `stop` that raises, so the first bad row ends the build
+with its file, line and field. With `skip` it is noted and the reader goes on; the data set folder tells the counts in its
+manifest and lists every row in `skipped.jsonl`. What is wrong with a file as a whole (absent, empty, no gzip, no header) is
+never skipped.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from perse.errors import BadInput
+
+OnError = Literal["stop", "skip"]
+
+
+class BadRow(BadInput):
+    """One row that cannot be used. `reason` is what it is counted as; `field` is None where the whole line is bad."""
+
+    def __init__(self, path: Path, line: int, message: str, *, reason: str, field: str | None = None) -> None:
+        where = f"{path}, line {line}: " + (f"field '{field}': " if field else "")
+        super().__init__(where + message)
+        self.path, self.line, self.field, self.reason = path, line, field, reason
+
+
+@dataclass
+class Faults:
+    """The bad rows of one build, in the order they were met."""
+
+    on_error: OnError = "stop"
+    rows: list[BadRow] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    """Rows that are not bad but not wanted either, such as preference 'both', by reason."""
+
+    def add(self, bad: BadRow) -> None:
+        """Notes a bad row. Raises it instead where bad rows are to stop the build."""
+        if self.on_error == "stop":
+            raise bad
+        self.rows.append(bad)
+
+    @property
+    def counts(self) -> Counter[str]:
+        """How many rows were left out, by reason."""
+        return self.left_out + Counter(bad.reason for bad in self.rows)
