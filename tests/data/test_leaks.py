@@ -1,17 +1,23 @@
 """Every kind of leak, planted, is an error that names the rows: when a folder is written and when it is read."""
 
+import json
+import random
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.folder import DataSet, load_folder, write_folder
-from perse.data.leaks import check_leaks
+from perse.data.leaks import check_leaks, check_names, title_in
+from perse.data.near import near_duplicate
 from perse.data.parquet import write_parquet
 from perse.data.profiles import ExampleRow
 from perse.errors import BadInput
+from perse.records import PointwiseExample, Review
 
 
 @pytest.fixture(scope="session")
@@ -52,9 +58,9 @@ def refuses(data: DataSet, rows: list[ExampleRow], tmp_path: Path, *expected: st
         assert part in str(caught.value)
     planted = tmp_path / "planted"
     write(planted, data, list(data.rows))
-    write_parquet(planted / "examples.parquet", [asdict(row) for row in rows])
+    write_parquet(planted / "examples.parquet", rows)
     if records is not None:
-        write_parquet(planted / "reviews.parquet", [record.model_dump() for record in records])  # type: ignore[attr-defined]
+        write_parquet(planted / "reviews.parquet", records)
     with pytest.raises(BadInput, match="leak: "):
         load_folder(planted)
 
@@ -83,14 +89,14 @@ def test_the_query_under_another_review_id(critics: DataSet, tmp_path: Path, wha
     row = next(row for row in critics.rows if row.split == "train")
     query, shown = critics.reviews[row.query_id], critics.reviews[row.profile_ids[0]]
     value = query.item_id if what == "item_id" else f"  {query.text.upper()}\n"
-    records = dict(critics.reviews) | {shown.review_id: shown.model_copy(update={what: value})}
+    records = dict(critics.reviews) | {shown.review_id: replace(shown, **{what: value})}
     refuses(critics, list(critics.rows), tmp_path, "own profile", row.example_id, records=list(records.values()))
 
 
 def test_the_same_pair_in_its_profile_in_swapped_order(endings: DataSet) -> None:
     row = endings.rows[0]
     query, shown = endings.comparisons[row.query_id], endings.comparisons[row.profile_ids[0]]
-    swapped = shown.model_copy(update={"text_a": query.text_b, "text_b": query.text_a})
+    swapped = replace(shown, text_a=query.text_b, text_b=query.text_a)
     with pytest.raises(BadInput, match=f"own profile.*{row.example_id}"):
         check_leaks(endings.rows, {}, dict(endings.comparisons) | {shown.comparison_id: swapped}, disjoint_items=False)
 
@@ -99,7 +105,7 @@ def test_the_same_pair_in_its_profile_in_swapped_order(endings: DataSet) -> None
 def test_one_text_of_a_pair_in_its_profile(endings: DataSet, place: str) -> None:
     row = endings.rows[0]
     query, shown = endings.comparisons[row.query_id], endings.comparisons[row.profile_ids[0]]
-    planted = shown.model_copy(update={place: f" {query.text_a.upper()}\n"})
+    planted = replace(shown, **{place: f" {query.text_a.upper()}\n"})
     with pytest.raises(BadInput) as caught:
         check_leaks(endings.rows, {}, dict(endings.comparisons) | {shown.comparison_id: planted}, disjoint_items=False)
     for part in ("leak: a text of the query is in its own profile", row.example_id, row.query_id, shown.comparison_id):
@@ -109,7 +115,7 @@ def test_one_text_of_a_pair_in_its_profile(endings: DataSet, place: str) -> None
 def test_a_text_may_stand_on_both_sides_in_other_pairs(endings: DataSet) -> None:
     train, valid = (next(row for row in endings.rows if row.split == split) for split in ("train", "valid"))
     text = endings.comparisons[train.query_id].text_a
-    shared = endings.comparisons[valid.query_id].model_copy(update={"text_a": text})
+    shared = replace(endings.comparisons[valid.query_id], text_a=text)
     check_leaks(endings.rows, {}, dict(endings.comparisons) | {shared.comparison_id: shared}, disjoint_items=True)
 
 
@@ -125,28 +131,190 @@ def test_a_reviewer_in_two_folds(endings: DataSet) -> None:
 
 
 def test_an_item_on_both_sides_through_a_profile(critics: DataSet, tmp_path: Path) -> None:
-    train_items = {critics.reviews[row.query_id].item_id for row in critics.rows if row.split == "train"}
-    row = next(row for row in critics.rows if row.split == "valid")
-    stray = next(
-        one.review_id
-        for one in critics.reviews.values()
-        if one.reviewer_id == row.reviewer_id
-        and one.item_id in train_items
-        and one.item_id != critics.reviews[row.query_id].item_id
-    )
-    rows, name = edited(critics, lambda row: replace(row, profile_ids=(stray, row.profile_ids[0])), split="valid")
-    refuses(critics, rows, tmp_path, "an item is in training and in validation", name, "shares item ")
+    train, valid = (next(row for row in critics.rows if row.split == split) for split in ("train", "valid"))
+    shown, item = critics.reviews[valid.profile_ids[0]], critics.reviews[train.query_id].item_id
+    records = dict(critics.reviews) | {shown.review_id: replace(shown, item_id=item)}
+    expected = ("an item is in training and in validation", valid.example_id, f"shares item {item} with ")
+    refuses(critics, list(critics.rows), tmp_path, *expected, records=list(records.values()))
     # Where the split promises reviewers only, items may be shared.
-    check_leaks(rows, critics.reviews, {}, disjoint_items=False)
+    check_leaks(critics.rows, records, {}, disjoint_items=False)
 
 
 def test_a_pair_on_both_sides(endings: DataSet) -> None:
     train = next(row for row in endings.rows if row.split == "train")
     valid = next(row for row in endings.rows if row.split == "valid")
     theirs = endings.comparisons[train.query_id]
-    copy = endings.comparisons[valid.query_id].model_copy(update={"text_a": theirs.text_b, "text_b": theirs.text_a})
+    copy = replace(endings.comparisons[valid.query_id], text_a=theirs.text_b, text_b=theirs.text_a)
     with pytest.raises(BadInput, match=f"in training and in validation.*{valid.example_id}"):
         check_leaks(endings.rows, {}, dict(endings.comparisons) | {copy.comparison_id: copy}, disjoint_items=True)
+
+
+PLOT = " ".join(f"word{place}" for place in range(60))
+RETYPED = PLOT.replace("word30", "wrod30")
+
+
+def test_a_near_duplicate_of_the_query_in_its_profile(critics: DataSet, tmp_path: Path) -> None:
+    row = next(row for row in critics.rows if row.split == "train")
+    query, shown = critics.reviews[row.query_id], critics.reviews[row.profile_ids[-1]]
+    records = dict(critics.reviews)
+    for one, text in ((query, PLOT), (shown, RETYPED)):
+        records[one.review_id] = replace(one, item_id=f"new {one.item_id}", text=text)
+    named = f"{row.example_id} (query '{query.review_id}', profile '{shown.review_id}')"
+    expected = ("a near-duplicate of the query is in its profile in ", named)
+    refuses(critics, list(critics.rows), tmp_path, *expected, records=list(records.values()))
+
+
+@pytest.mark.parametrize("place", ["text_a", "text_b"])
+def test_a_near_duplicate_of_one_text_of_a_pair_in_its_profile(endings: DataSet, place: str) -> None:
+    row = endings.rows[0]
+    query, shown = endings.comparisons[row.query_id], endings.comparisons[row.profile_ids[0]]
+    records = dict(endings.comparisons)
+    records |= {query.comparison_id: replace(query, text_b=PLOT), shown.comparison_id: replace(shown, **{place: RETYPED})}
+    with pytest.raises(BadInput) as caught:
+        check_leaks(endings.rows, {}, records, disjoint_items=False)
+    for part in ("near-duplicate of the query", row.example_id, row.query_id, shown.comparison_id):
+        assert part in str(caught.value)
+
+
+def test_a_near_duplicate_item_on_both_sides(critics: DataSet, tmp_path: Path) -> None:
+    train, valid = (next(row for row in critics.rows if row.split == split) for split in ("train", "valid"))
+    records = dict(critics.reviews)
+    for one, text in ((records[train.query_id], PLOT), (records[valid.profile_ids[0]], RETYPED)):
+        records[one.review_id] = replace(one, item_id=f"new {one.item_id}", text=text)
+    expected = (
+        "near-duplicates are in training and in validation",
+        valid.example_id,
+        f"('{valid.profile_ids[0]}' is near '{train.query_id}' in ",
+    )
+    refuses(critics, list(critics.rows), tmp_path, *expected, records=list(records.values()))
+    check_leaks(critics.rows, records, {}, disjoint_items=False)
+
+
+@pytest.mark.parametrize("split", ["reviewer", "reviewer_item"])
+def test_a_catalogue_with_near_duplicates_builds_without_a_leak(tmp_path: Path, split: str) -> None:
+    plots = [" ".join(f"w{(7 * item + 13 * place * place) % 500}" for place in range(70)) for item in range(20)]
+    plots += [plot.replace(" w", " v", 1) for plot in plots[:6]]
+    (tmp_path / "items.jsonl").write_text(
+        "".join(json.dumps({"item_id": f"i{item}", "text": plot}) + "\n" for item, plot in enumerate(plots)), "utf-8"
+    )
+    rows = [
+        {"reviewer_id": f"R{who}", "item_id": f"i{item}", "score": 1 + (who + item) % 10, "review": "As one expects of it."}
+        for who in range(12)
+        for item in range(26)
+        if (who + item) % 2
+    ]
+    (tmp_path / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    options = PointwiseOptions(
+        reviews=tmp_path / "reviews.jsonl",
+        items=tmp_path / "items.jsonl",
+        out=tmp_path / "out",
+        k=3,
+        split=split,
+        valid=0.3,
+        valid_items=0.4,
+        max_queries=None,
+    )
+    build_pointwise(options)
+    assert load_folder(tmp_path / "out").examples("valid")
+    # Were the first six and their near-duplicates taken for different items, some query would have its twin in its profile.
+    twins = {f"i{item}": f"i{item + 20}" for item in range(6)}
+    for row in load_folder(tmp_path / "out").examples("train"):
+        assert isinstance(row, PointwiseExample)
+        assert not {twins.get(row.item_id)} & {past.item_id for past in row.profile}
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10**6), apart=st.booleans())
+def test_near_duplicates_are_refused_exactly_where_the_slow_twin_finds_them(seed: int, apart: bool) -> None:
+    chance = random.Random(seed)
+    base = [[f"w{chance.randrange(300)}" for _ in range(60)] for _ in range(12)]
+    texts = []
+    for _ in range(16):
+        words = list(chance.choice(base))
+        for _ in range(chance.randint(0, 3)):
+            words[chance.randrange(60)] = f"c{chance.randrange(10**6)}"
+        texts.append(" ".join(words))
+    reviews = {
+        f"p{n % 2}-r{n}": Review(
+            review_id=f"p{n % 2}-r{n}",
+            reviewer_id=f"p{n % 2}",
+            item_id=f"i{n}",
+            text=text,
+            review="r",
+            score=5,
+            original_score=5,
+        )
+        for n, text in enumerate(texts)
+        if texts.index(text) == n
+    }
+    rows = []
+    for who, side in (("p0", "train"), ("p1", "valid")):
+        mine = [one for one in reviews if one.startswith(who)]
+        chance.shuffle(mine)
+        rows += [
+            ExampleRow(f"{who}-e{n}", who, mine[0], tuple(mine[n : n + 2]), split=side)  # type: ignore[arg-type]
+            for n in range(1, len(mine) - 1, 2)
+        ]
+    leaking = [
+        row for row in rows if any(near_duplicate(reviews[row.query_id].text, reviews[one].text) for one in row.profile_ids)
+    ]
+    used = {
+        side: {reviews[one].text for row in rows if row.split == side for one in (row.query_id, *row.profile_ids)}
+        for side in ("train", "valid")
+    }
+    crossing = any(near_duplicate(one, other) for one in used["train"] for other in used["valid"])
+    if not leaking and not (apart and crossing):
+        check_leaks(rows, reviews, {}, disjoint_items=apart)
+        return
+    with pytest.raises(BadInput) as caught:
+        check_leaks(rows, reviews, {}, disjoint_items=apart)
+    if leaking:
+        assert f"its profile in {len(leaking)} examples: {leaking[0].example_id} " in str(caught.value)
+    else:
+        assert "near-duplicates are in training and in validation" in str(caught.value)
+
+
+def test_an_original_name_in_an_anonymized_text() -> None:
+    texts = {"i1": "Tom finds Sam\nSpade's hat.", "i2": "Annie and a rose.", "i3": "Nobody."}
+    originals = {"i1": ["Sam Spade", "Archer"], "i2": ["Ann", "Rose"]}
+    with pytest.raises(BadInput, match=r"^leak: .*original name in 1 items: i1 \('Sam Spade'\); anonymize"):
+        check_names(texts, originals, {}, warn=False)
+    (sentence,) = check_names(texts, originals, {}, warn=True)
+    assert "i1 ('Sam Spade')" in sentence and "i2" not in sentence
+    assert check_names(texts, {"i2": ["Ann", "Rose"]}, {}, warn=False) == []
+
+
+def test_a_title_in_an_anonymized_text() -> None:
+    texts = {f"i{n}": "This is how Falcons and  the maltese falcon met." for n in range(5)}
+    titles = dict.fromkeys(texts, "The Maltese Falcon")
+    with pytest.raises(BadInput, match=r"title in 5 items: i0 \('the maltese falcon'\), i1 .*, i2 .* and 2 more; anonymize"):
+        check_names(texts, {}, titles, warn=False)
+    both = check_names(texts, {"i4": ["Falcons"]}, titles, warn=True)
+    assert len(both) == 2 and "original name in 1 items: i4 ('Falcons')" in both[0] and "title in 5 items" in both[1]
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "found"),
+    [
+        ("Up", "He goes up. Up there he stays.", None),
+        ("Up", "In Up a house flies.", "Up"),
+        ("Alien", "An alien comes.", None),
+        ("Alien", "ALIEN: a ship.", "ALIEN"),
+        ("The Ring", "She finds the ring.", None),
+        ("The Ring", "In The Ring a ring rings.", None),
+        ("The Ring", "In The  Ring all die.", "The Ring"),
+        ("Heat Wave", "a heat\nwave", "heat wave"),
+        ("Heat", "Heathen", None),
+        ("300", "Some 300 men.", None),
+        ("Schindler's List", "Schindler\u2019s List", "Schindler's List"),
+        ("Am\u00e9lie", "Ame\u0301lie smiles.", "Am\u00e9lie"),
+        ("M*A*S*H (1970)", "In M*A*S*H (1970) they laugh.", "M*A*S*H (1970)"),
+        ("", "Anything.", None),
+        ("  ", "Anything.", None),
+    ],
+)
+def test_a_title_counts_where_it_cannot_be_common_words(title: str, text: str, found: str | None) -> None:
+    assert title_in(text, title) == found
 
 
 def test_rows_that_point_nowhere_or_to_another_reviewer(critics: DataSet, tmp_path: Path) -> None:
