@@ -1,0 +1,114 @@
+"""Answers kept by what they depend on, so that the same thing is never asked twice, whatever was killed in between.
+
+One SQLite file in its plain journal mode and with short transactions: a kill leaves whole batches, two processes take
+turns, and it works on a network disk, which the faster write-ahead log does not; a batch costs one flush, nothing beside
+the time a model needs. Failures are not kept, so the next run asks again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from perse.data.rewriting.writer import Writer, Written
+from perse.engines.base import Sampling
+from perse.errors import BadInput
+
+PATIENCE = 60.0
+"""Seconds to wait for another process that is writing."""
+
+_SOME = 500
+"""Keys looked up in one query; SQLite binds at most 999 in old versions."""
+
+
+def answer_key(writer: Writer, message: str, wanted: Sampling, seed: int) -> str:
+    """sha256 over all that an answer depends on: the writer (weights included), the prompt as its engine gets it (token ids,
+    where it takes them), sampling, schema and seed."""
+    sampling = writer.sampling(wanted)
+    depends = {
+        "writer": writer.identity,
+        "prompt": writer.prompt(message),
+        "temperature": sampling.temperature,
+        "max_new_tokens": sampling.max_new_tokens,
+        "stop_ids": sorted(sampling.stop_ids),
+        "schema": sampling.schema,
+        "seed": seed,
+    }
+    return hashlib.sha256(json.dumps(depends, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+class AnswerCache:
+    """The raw answers of one file, which is made if absent; to be closed, or used in a `with`.
+
+    Raises:
+        BadInput: the file cannot be made, is no such cache, or stays locked by another process for a minute.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        with self._explained():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+            self._file.execute(
+                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, "
+                "refused INTEGER NOT NULL) WITHOUT ROWID"
+            )
+            self._file.execute("SELECT key, text, finish_reason, refused FROM answers LIMIT 1")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._file.close()
+
+    def known(self, keys: Sequence[str]) -> dict[str, Written]:
+        """The answers kept under these keys; those that are not are left out."""
+        found: dict[str, Written] = {}
+        for start in range(0, len(keys), _SOME):
+            some = keys[start : start + _SOME]
+            marks = ",".join("?" * len(some))
+            with self._explained():
+                query = f"SELECT key, text, finish_reason, refused FROM answers WHERE key IN ({marks})"
+                rows = self._file.execute(query, some).fetchall()
+            found |= {key: Written(text, reason, bool(refused)) for key, text, reason, refused in rows}
+        return found
+
+    def keep(self, answers: Mapping[str, Written]) -> dict[str, Written]:
+        """Store answers, on disk when this returns, and say what now stands under their keys.
+
+        An answer that another process stored first stays, and is what stands for both: an engine that does not answer twice
+        alike then gives no two results.
+        """
+        rows = [(key, one.text, one.finish_reason, int(one.refused)) for key, one in answers.items()]
+        with self._explained():
+            self._file.execute("BEGIN IMMEDIATE")
+            try:
+                self._file.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
+                self._file.execute("COMMIT")
+            except sqlite3.Error:
+                self._file.execute("ROLLBACK")
+                raise
+        return self.known(list(answers))
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise BadInput(
+                f"{self.path}: the cache of answers cannot be made: {error.strerror}; choose another place"
+            ) from None
+        except sqlite3.Error as error:
+            raise BadInput(
+                f"{self.path}: the cache of answers cannot be used ({error}); wait for another process that uses it, or give "
+                "a file that is a cache of answers or does not exist"
+            ) from None
