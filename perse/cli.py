@@ -26,6 +26,7 @@ from rich.progress import (
 )
 
 from perse import __version__
+from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.data.commands import app as data_app
 from perse.errors import PerseError
 
@@ -121,6 +122,10 @@ def _score(
         str | None, typer.Option(help="pointwise, pointwise_score or pairwise; by default after the data.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge a seeded sample of this many examples.")] = None,
+    k: ShownK = None,
+    order_seed: OrderSeed = None,
+    review_text: ReviewText = True,
+    profile_aspects: ShownAspects = "all",
     temperature: Temperature = 0.8,
     max_new_tokens: MaxNew = 600,
     dtype: Dtype = "bfloat16",
@@ -140,6 +145,7 @@ def _score(
     """
     from perse.batch.local import check_unseen, read_run, sample, score
     from perse.data.load import load_examples
+    from perse.data.views import View
     from perse.errors import BadInput
     from perse.judge import Judge
     from perse.judgement import Prices, Status
@@ -148,7 +154,8 @@ def _score(
     costs = Prices.parse(prices) if prices else None
     if split not in ("train", "valid"):
         raise BadInput(f"--split is '{split}'; choose train or valid")
-    loaded = sample(load_examples(examples, split=split, fold=fold), limit, seed=seed)  # type: ignore[arg-type]
+    view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
+    loaded = sample(load_examples(examples, split=split, fold=fold, view=view), limit, seed=seed)  # type: ignore[arg-type]
     asked = question_for(loaded.examples, question)
     settings = _settings(temperature, max_new_tokens, seed)
     if split == "valid":

@@ -71,7 +71,7 @@ class Trained:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     folder = tmp_path_factory.mktemp("trained")
     run, data, examples = folder / "run", folder / "data", folder / "examples.jsonl"
-    perse("data", "pointwise", "--reviews", SAMPLES / "reviews.jsonl", "--items", SAMPLES / "items.jsonl", "--profiles", "per_reviewer", "--valid", "0.34", "--out", data)  # fmt: skip
+    perse("data", "pointwise", "--reviews", SAMPLES / "reviews.jsonl", "--items", SAMPLES / "items.jsonl", "--profiles", "per_reviewer_epoch", "--valid", "0.34", "--out", data)  # fmt: skip
     perse("train", "--config", "embedded_lora", f"data.path={data}", "data.max_examples=16", f"output={run}")
     lines = perse("data", "export", data).splitlines(keepends=True)
     examples.write_text("".join(lines[:ITEMS]))

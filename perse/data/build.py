@@ -6,9 +6,10 @@ first file is read; the leak check stands between drawing and writing (in `write
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,13 +17,16 @@ import perse
 from perse.data.card import shared_texts_notes
 from perse.data.folder import Kind, check_target, folder_digest, write_folder
 from perse.data.identity import shuffled, works
+from perse.data.moments import sortable
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
-from perse.data.profiles import ExampleRow, pairwise_rows, pointwise_rows, sortable
+from perse.data.parts import parts_of
+from perse.data.profiles import ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.pseudonyms import hide_annotators, hide_reviewers, salt_from_seed
+from perse.data.selection import selection
 from perse.data.sources.faults import Faults
 from perse.data.sources.table import read_comparisons, read_reviews
-from perse.data.splits import review_pools, reviewer_folds, sides, touched, valid_share
-from perse.data.summary import Part, Summary, describe, dropped_lines, shared_texts, summary_table
+from perse.data.splits import review_pools, reviewer_folds, touched, valid_share
+from perse.data.summary import Summary, dropped_lines, summary_table
 from perse.errors import BadInput
 from perse.records import Comparison, Review
 from perse.runlog import file_digest
@@ -42,32 +46,72 @@ Record = TypeVar("Record", Review, Comparison)
 Dropped = dict[str, Counter[str]]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Material:
+    """What a source gave: records under real names, where they came from, and what was done to them before."""
+
+    records: Sequence[Review] | Sequence[Comparison]
+    inputs: Mapping[str, Path]
+    """role -> file, for the manifest."""
+    faults: Faults
+    dropped: Mapping[str, Counter[str]] = field(default_factory=dict)
+    """unit -> reason -> how many, of what was left out before."""
+    made: Mapping[str, Any] = field(default_factory=dict)
+    """More for the manifest: which engine rewrote the texts, with what result."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """name -> text of more files for the folder."""
+    notes: tuple[str, ...] = ()
+
+
 def build_pointwise(options: PointwiseOptions) -> Summary:
-    """Builds a data set of reviews (Per-MPST's construction; PerSE, section 4.1).
+    """Builds a data set of reviews from a table (Per-MPST's construction; PerSE, section 4.1).
 
     Raises:
         BadInput: settings, a file or a row that cannot be used, no reviewer or example left, a leak, or `out` is taken.
     """
     check_target(options.out, overwrite=options.overwrite)
     faults = Faults(options.on_error)
-    read = read_reviews(options.reviews, options.items, faults, columns=options.columns, scale=options.scale)
-    reviews = read if options.keep_names else hide_reviewers(read, salt=_salt(options))
-    dropped: Dropped = {"rows": faults.counts, "reviews": Counter(), "reviewers": Counter(), "examples": Counter()}
+    inputs = {"reviews": options.reviews} | ({} if options.items is None else {"items": options.items})
+    material = Material(
+        records=read_reviews(
+            options.reviews, options.items, faults, columns=options.columns, scale=options.scale, limit=options.limit
+        ),
+        inputs=inputs,
+        faults=faults,
+    )
+    return pointwise_set(material, options)
+
+
+def build_pairwise(options: PairwiseOptions) -> Summary:
+    """Builds a data set of comparisons from a table (Per-DOC's construction; PerSE, section 4.1). Raises as `build_pointwise`."""
+    check_target(options.out, overwrite=options.overwrite)
+    faults = Faults(options.on_error)
+    read = read_comparisons(options.pairs, options.items, faults, columns=options.columns, limit=options.limit)
+    inputs = {"pairs": options.pairs} | ({} if options.items is None else {"items": options.items})
+    return pairwise_set(Material(records=read, inputs=inputs, faults=faults), options)
+
+
+def pointwise_set(material: Material, options: PointwiseOptions) -> Summary:
+    """Filters, splits, draws, checks and writes a data set of the reviews in `material`. Raises as `build_pointwise`."""
+    reviews: Sequence[Any] = material.records
+    if not options.keep_names:
+        reviews = hide_reviewers(reviews, salt=_salt(options))
+    dropped: Dropped = {"rows": material.faults.counts, **material.dropped}
+    dropped |= {unit: dropped.get(unit, Counter()) for unit in ("reviews", "reviewers", "examples")}
     long = [review for review in reviews if len(review.review) >= options.min_review_chars]
     dropped["reviews"][f"shorter than {options.min_review_chars} characters"] = len(reviews) - len(long)
     by_reviewer = _enough(_by_reviewer(long), options, dropped, unit="reviews")
     about = works(long)
+    prepare = selection(options.select, embedding_model=options.embedding_model)
 
     def draw_rows(pools: Mapping[str, Sequence[Review]]) -> list[ExampleRow]:
-        return pointwise_rows(
-            pools, about, k=options.k, profiles=options.profiles, max_queries=options.max_queries, seed=options.seed
-        )
+        return pointwise_rows(pools, about, options.drawing, prepare=prepare)
 
+    pools: Mapping[str, Sequence[Review]] = by_reviewer
     if options.folds is not None:
         rows = _folded(draw_rows(by_reviewer), by_reviewer, options)
     else:
         valid = valid_share(by_reviewer, share=options.valid, seed=options.seed, what="reviewers")
-        pools: Mapping[str, Sequence[Review]] = by_reviewer
         if options.split == "reviewer_item":
             known = {about[review.review_id] for theirs in by_reviewer.values() for review in theirs}
             valid_works = valid_share(known, share=options.valid_items, seed=options.seed, what="items")
@@ -75,25 +119,27 @@ def build_pointwise(options: PointwiseOptions) -> Summary:
         rows = _on_sides(draw_rows(pools), valid)
         if pools is not by_reviewer:
             dropped["examples"]["crossing the split"] = len(draw_rows(by_reviewer)) - len(rows)
-    notes = _scale_notes(long, options.scale) + _time_notes(long, options.k)
-    sources = {"reviews": options.reviews, "items": options.items}
-    return _finish(by_reviewer, rows, options, kind_sources=sources, dropped=dropped, notes=notes)
+    dropped["reviews"]["of items of the other side"] = _count(by_reviewer) - _count(pools)
+    notes = (*material.notes, *_scale_notes(long, options.scale), *_time_notes(long, options.k))
+    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes))
 
 
-def build_pairwise(options: PairwiseOptions) -> Summary:
-    """Builds a data set of comparisons (Per-DOC's construction; PerSE, section 4.1). Raises as `build_pointwise`."""
-    check_target(options.out, overwrite=options.overwrite)
-    faults = Faults(options.on_error)
-    read = read_comparisons(options.pairs, options.items, faults, columns=options.columns)
-    comparisons = read if options.keep_names else hide_annotators(read, salt=_salt(options))
-    dropped: Dropped = {"rows": faults.counts, "reviewers": Counter(), "examples": Counter()}
+def pairwise_set(material: Material, options: PairwiseOptions) -> Summary:
+    """Filters, splits, draws, checks and writes a data set of the comparisons in `material`. Raises as `build_pointwise`."""
+    comparisons: Sequence[Any] = material.records
+    if not options.keep_names:
+        comparisons = hide_annotators(comparisons, salt=_salt(options))
+    dropped: Dropped = {"rows": material.faults.counts, **material.dropped}
+    dropped |= {unit: dropped.get(unit, Counter()) for unit in ("comparisons", "reviewers", "examples")}
     by_reviewer = _enough(_by_reviewer(comparisons), options, dropped, unit="comparisons")
     by_id = {one.comparison_id: one for one in comparisons}
+    prepare = selection(options.select, embedding_model=options.embedding_model)
 
     def draw_rows(pools: Mapping[str, Sequence[Comparison]]) -> list[ExampleRow]:
-        return pairwise_rows(pools, k=options.k, profiles=options.profiles, max_queries=options.max_queries, seed=options.seed)
+        return pairwise_rows(pools, options.drawing, prepare=prepare)
 
     rows = draw_rows(by_reviewer)
+    pools: Mapping[str, Sequence[Comparison]] = by_reviewer
     if options.folds is not None:
         rows = _folded(rows, by_reviewer, options)
     else:
@@ -101,18 +147,19 @@ def build_pairwise(options: PairwiseOptions) -> Summary:
         if options.split == "reviewer_item":
             for_valid = [row for row in rows if row.reviewer_id in valid]
             theirs = touched(for_valid, by_id)
-            pools = {
+            for_training = {
                 reviewer: [one for one in own if one.pair_id not in theirs]
                 for reviewer, own in by_reviewer.items()
                 if reviewer not in valid
             }
-            apart = for_valid + draw_rows(pools)
+            apart = for_valid + draw_rows(for_training)
             dropped["examples"]["crossing the split"] = len(rows) - len(apart)
             rows = sorted(apart, key=lambda row: row.reviewer_id)  # stable: a reviewer's examples keep their order
+            pools = {reviewer: for_training.get(reviewer, own) for reviewer, own in by_reviewer.items()}
         rows = _on_sides(rows, valid)
-    sources = {"pairs": options.pairs, "items": options.items}
-    notes = _time_notes(comparisons, options.k)
-    return _finish(by_reviewer, rows, options, kind_sources=sources, dropped=dropped, notes=notes)
+    dropped["comparisons"]["of pairs of the other side"] = _count(by_reviewer) - _count(pools)
+    notes = (*material.notes, *_time_notes(comparisons, options.k))
+    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes))
 
 
 def _salt(options: BuildOptions) -> str:
@@ -124,6 +171,10 @@ def _by_reviewer(records: Sequence[Record]) -> dict[str, list[Record]]:
     for record in records:
         grouped.setdefault(record.reviewer_id, []).append(record)
     return grouped
+
+
+def _count(pools: Mapping[str, Sequence[object]]) -> int:
+    return sum(len(theirs) for theirs in pools.values())
 
 
 def _enough(grouped: dict[str, list[Record]], options: BuildOptions, dropped: Dropped, *, unit: str) -> dict[str, list[Record]]:
@@ -157,22 +208,21 @@ def _on_sides(rows: Sequence[ExampleRow], valid: frozenset[str]) -> list[Example
 
 
 def _finish(
-    by_reviewer: Mapping[str, Sequence[Record]],
+    pools: Mapping[str, Sequence[Review] | Sequence[Comparison]],
     rows: list[ExampleRow],
     options: PointwiseOptions | PairwiseOptions,
-    *,
-    kind_sources: Mapping[str, Path | None],
-    dropped: Dropped,
-    notes: tuple[str, ...],
+    material: Material,
 ) -> Summary:
-    """Writes the folder and says what it holds. Reviewers without an example are left out of it."""
+    """Writes the folder and says what it holds: the records that queries and profiles may be drawn from, of the reviewers
+    with an example."""
     kind: Kind = "pointwise" if isinstance(options, PointwiseOptions) else "pairwise"
     asked = {row.reviewer_id for row in rows}
-    dropped["reviewers"]["without enough left for a query and its profile"] = len(by_reviewer) - len(asked)
-    records: list[Any] = [record for reviewer, theirs in by_reviewer.items() if reviewer in asked for record in theirs]
+    dropped = dict(material.dropped)
+    dropped["reviewers"]["without enough left for a query and its profile"] = len(pools) - len(asked)
+    records: list[Any] = [record for reviewer, theirs in pools.items() if reviewer in asked for record in theirs]
     reviews = {one.review_id: one for one in records if isinstance(one, Review)}
     comparisons = {one.comparison_id: one for one in records if isinstance(one, Comparison)}
-    parts = _parts(rows, options, reviews, comparisons)
+    parts = parts_of(rows, reviews, comparisons, options.for_manifest())
     for part in parts:
         if part.train_examples is not None:
             crossing = len(rows) - part.examples - part.train_examples
@@ -186,13 +236,15 @@ def _finish(
     manifest = {
         "perse": perse.__version__,
         "options": options.for_manifest(),
-        "sources": {
-            role: {"name": path.name, "sha256": file_digest(path)} for role, path in kind_sources.items() if path is not None
-        },
+        "sources": {role: {"name": path.name, "sha256": file_digest(path)} for role, path in material.inputs.items()},
         "counts": counts,
         "dropped": left_out,
+        **material.made,
     }
-    write_folder(options.out, records, kind=kind, rows=rows, manifest=manifest, overwrite=options.overwrite)
+    files = dict(material.files)
+    if material.faults.rows:
+        files["skipped.jsonl"] = "".join(json.dumps(bad.listed(), ensure_ascii=False) + "\n" for bad in material.faults.rows)
+    write_folder(options.out, records, kind=kind, rows=rows, manifest=manifest, files=files, overwrite=options.overwrite)
     return Summary(
         out=options.out,
         kind=kind,
@@ -202,36 +254,8 @@ def _finish(
         records=len(records),
         parts=parts,
         dropped=left_out,
-        notes=shared_texts_notes(counts["parts"], split=options.split) + notes,
+        notes=shared_texts_notes(counts["parts"], split=options.split) + material.notes,
     )
-
-
-def _parts(
-    rows: Sequence[ExampleRow],
-    options: BuildOptions,
-    reviews: Mapping[str, Review],
-    comparisons: Mapping[str, Comparison],
-) -> tuple[Part, ...]:
-    """The sides described, each with at least one example."""
-    apart = comparisons if options.split == "reviewer_item" else None
-    parts: list[Part] = []
-    for fold in [None] if options.folds is None else range(options.folds):
-        train, valid = sides(rows, fold, apart=apart)
-        for name, side in (("training", train), ("validation", valid)):
-            if not side:
-                where = "" if fold is None else f" of fold {fold}"
-                looser = " or give --split reviewer" if options.split == "reviewer_item" else ""
-                least = options.least[0].replace("_", "-")
-                raise BadInput(f"no example is left for {name}{where}; add reviewers, raise --{least}{looser}")
-        if fold is None:
-            parts.append(describe("Train", train, reviews=reviews, comparisons=comparisons))
-        validation = describe("Valid" if fold is None else f"Fold {fold}", valid, reviews=reviews, comparisons=comparisons)
-        seen = {
-            "train_examples": None if fold is None else len(train),
-            "texts_in_training": shared_texts(train, valid, comparisons) if comparisons else None,
-        }
-        parts.append(validation.model_copy(update=seen))
-    return tuple(parts)
 
 
 def _time_notes(records: Sequence[Review] | Sequence[Comparison], k: int) -> tuple[str, ...]:

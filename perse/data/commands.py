@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import sys
-from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -12,57 +10,49 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from perse.data.build import (
-    PairwiseOptions,
-    PointwiseOptions,
-    Summary,
-    build_pairwise,
-    build_pointwise,
-    dropped_lines,
-    summary_table,
+from perse.data import paper_commands, rewrite_commands
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
+from perse.data.command_options import (
+    AsJson,
+    EmbeddingModel,
+    Folds,
+    KeepNames,
+    Limit,
+    Map,
+    MaxK,
+    MaxReviewers,
+    OnErrorOption,
+    OrderSeed,
+    Out,
+    Overwrite,
+    ProfilesOption,
+    ReviewText,
+    Salt,
+    Seed,
+    SelectOption,
+    ShownAspects,
+    ShownK,
+    Valid,
+    read_columns,
+    read_scale,
+    show,
 )
 from perse.data.folder import export_lines, load_folder
-from perse.data.profiles import Profiles
-from perse.data.sources.faults import OnError
+from perse.data.forget import forget as forget_person
+from perse.data.selection import EMBEDDING_MODEL
 from perse.data.splits import SplitBy
+from perse.data.views import View
 from perse.errors import BadInput
 from perse.records import Split
 from perse.runlog import write_whole
 
-app = typer.Typer(no_args_is_help=True, help="Build data sets from raw tables, and export them.", rich_markup_mode="rich")
-
-Out = Annotated[Path, typer.Option("--out", help="The folder to write.", show_default=False)]
-Map = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--map",
-        metavar="FIELD=COLUMN",
-        help="Which column holds a field, where perse does not find it; may be repeated. Join columns with +: "
-        "[bold]--map text_a=story_a+ending_a[/bold]. For the items file: [bold]--map items.item_id=id[/bold].",
-        show_default=False,
-    ),
-]
-ProfilesOption = Annotated[
-    Profiles,
-    typer.Option(
-        help="per_example: a profile drawn for each query, as in the paper; per_reviewer: one for each reviewer, shared."
-    ),
-]
-Valid = Annotated[float, typer.Option(help="Share of the reviewers that is for validation.")]
-Folds = Annotated[
-    int | None, typer.Option(help="Cross-fitting: every reviewer in one of N folds, instead of a split.", show_default=False)
-]
-MaxReviewers = Annotated[
-    int | None, typer.Option(help="At most so many reviewers, drawn by the seed, for a quick try.", show_default=False)
-]
-Seed = Annotated[int, typer.Option(help="Seeds every random choice: the same seed and files give the same bytes.")]
-OnErrorOption = Annotated[OnError, typer.Option("--on-error", help="At a bad row: stop, or skip it, count it and list it.")]
-KeepNames = Annotated[bool, typer.Option("--keep-names", help="Keep reviewer names as they are; else they become pseudonyms.")]
-Salt = Annotated[
-    str | None, typer.Option(help="Secret that makes pseudonyms unguessable; else derived from the seed.", show_default=False)
-]
-Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the folder if it is a perse data set.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the summary as JSON on stdout; the table goes to stderr.")]
+app = typer.Typer(
+    no_args_is_help=True, help="Build data sets from raw files, look into them, and export them.", rich_markup_mode="rich"
+)
+app.command("per-mpst")(paper_commands.per_mpst)
+app.command("per-doc")(paper_commands.per_doc)
+app.command()(rewrite_commands.anonymize)
+app.command()(rewrite_commands.summarize)
 
 
 @app.command()
@@ -82,10 +72,14 @@ def pointwise(
     valid_items: Annotated[float, typer.Option(help="With --split reviewer_item: share of items for validation.")] = 0.3,
     folds: Folds = None,
     profiles: ProfilesOption = "per_example",
+    max_k: MaxK = None,
+    select: SelectOption = "random",
+    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
     max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
     min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
     min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
     max_reviewers: MaxReviewers = None,
+    limit: Limit = None,
     seed: Seed = 0,
     on_error: OnErrorOption = "stop",
     keep_names: KeepNames = False,
@@ -106,24 +100,28 @@ def pointwise(
         items=items,
         out=out,
         k=k,
-        columns=_columns(columns),
-        scale=_scale(scale),
+        columns=read_columns(columns),
+        scale=read_scale(scale),
         split=split,
         valid=valid,
         valid_items=valid_items,
         folds=folds,
         profiles=profiles,
+        max_k=max_k,
+        select=select,
+        embedding_model=embedding_model,
         max_queries=max_queries or None,
         min_reviews=min_reviews,
         min_review_chars=min_review_chars,
         max_reviewers=max_reviewers,
+        limit=limit,
         seed=seed,
         on_error=on_error,
         keep_names=keep_names,
         salt=salt,
         overwrite=overwrite,
     )
-    _show(build_pointwise(options), as_json=as_json)
+    show(build_pointwise(options), as_json=as_json)
 
 
 @app.command()
@@ -144,9 +142,13 @@ def pairwise(
     valid: Valid = 0.1,
     folds: Folds = None,
     profiles: ProfilesOption = "per_example",
+    max_k: MaxK = None,
+    select: SelectOption = "random",
+    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
     max_queries: Annotated[int, typer.Option(help="At most so many examples per annotator and aspect; 0 for all.")] = 10,
     min_comparisons: Annotated[int, typer.Option(help="Leave out annotators with fewer comparisons.")] = 2,
     max_reviewers: MaxReviewers = None,
+    limit: Limit = None,
     seed: Seed = 0,
     on_error: OnErrorOption = "stop",
     keep_names: KeepNames = False,
@@ -166,21 +168,25 @@ def pairwise(
         items=items,
         out=out,
         k=k,
-        columns=_columns(columns),
+        columns=read_columns(columns),
         split=split,
         valid=valid,
         folds=folds,
         profiles=profiles,
+        max_k=max_k,
+        select=select,
+        embedding_model=embedding_model,
         max_queries=max_queries or None,
         min_comparisons=min_comparisons,
         max_reviewers=max_reviewers,
+        limit=limit,
         seed=seed,
         on_error=on_error,
         keep_names=keep_names,
         salt=salt,
         overwrite=overwrite,
     )
-    _show(build_pairwise(options), as_json=as_json)
+    show(build_pairwise(options), as_json=as_json)
 
 
 @app.command()
@@ -193,17 +199,49 @@ def samples() -> None:
 
 
 @app.command()
+def forget(
+    person: Annotated[str, typer.Argument(metavar="ID", help="A pseudonym, or the name as the raw files have it.")],
+    places: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH...", help="Data set folders, PerSum folders, scored runs, or files of examples."),
+    ],
+    salt: Annotated[
+        str | None, typer.Option(help="Of the pseudonyms, where the data was built with --salt.", show_default=False)
+    ] = None,
+) -> None:
+    """Remove a person: reviews, examples, and what a judge said of them. The raw files and trained models stay as they are.
+
+    Example: [bold]perse data forget "Ann Example" data/critics runs/first-valid valid.jsonl[/bold]
+    """
+    console = Console(stderr=True, highlight=False)
+    for place in places:
+        gone = forget_person(person, place, salt=salt)
+        said = (
+            f"{gone.records:,} records and {gone.examples:,} examples removed"
+            if gone.records or gone.examples
+            else "nothing there"
+        )
+        console.print(f"{place}: {said}", markup=False, soft_wrap=True)
+
+
+@app.command()
 def export(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set folder.", show_default=False)],
     split: Annotated[Split, typer.Option(help="Which side.")] = "valid",
     fold: Annotated[int | None, typer.Option(help="With folds: the one that validates, from 0.", show_default=False)] = None,
+    k: ShownK = None,
+    order_seed: OrderSeed = None,
+    review_text: ReviewText = True,
+    profile_aspects: ShownAspects = "all",
+    epoch: Annotated[int, typer.Option(min=0, help="Of a data set drawn per reviewer and epoch: which draw.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A file to write; else stdout.", show_default=False)] = None,
 ) -> None:
     """Write one side of a data set as self-contained JSON lines, which every judging command reads.
 
     Example: [bold]perse data export data/critics --split valid --out valid.jsonl[/bold]
     """
-    lines = export_lines(load_folder(folder), split, fold=fold)
+    view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
+    lines = export_lines(load_folder(folder), split, fold=fold, view=view, epoch=epoch)
     if out is None:
         for line in lines:
             sys.stdout.write(line)
@@ -212,36 +250,3 @@ def export(
         write_whole(out, "".join(lines))
     except OSError as error:
         raise BadInput(f"{out}: cannot be written ({error.strerror or error}); give another --out") from None
-
-
-def _columns(options: Sequence[str] | None) -> dict[str, str]:
-    """`FIELD=COLUMN` options as a mapping. Raises BadInput for one that is none, and for a field mapped twice."""
-    columns: dict[str, str] = {}
-    for option in options or ():
-        name, equals, column = (part.strip() for part in option.partition("="))
-        if not (name and equals and column):
-            raise BadInput(f"--map {option}: expected FIELD=COLUMN, such as --map text=plot")
-        if name in columns:
-            raise BadInput(f"--map {option}: field '{name}' is mapped twice, to '{columns[name]}' before; join columns with +")
-        columns[name] = column
-    return columns
-
-
-def _scale(text: str) -> tuple[float, float]:
-    number = r"([+-]?\d+(?:\.\d+)?)"
-    found = re.fullmatch(rf"\s*{number}\s*-\s*{number}\s*", text)
-    if found is None:
-        raise BadInput(f"--scale {text}: expected LOW-HIGH, such as --scale 1-5")
-    return float(found.group(1)), float(found.group(2))
-
-
-def _show(summary: Summary, *, as_json: bool) -> None:
-    console = Console(stderr=True, highlight=False)
-    console.print(summary_table(summary))
-    for line in dropped_lines(summary):
-        console.print(line, markup=False)
-    for note in summary.notes:
-        console.print(f"note: {note}", markup=False)
-    console.print(f"written: {summary.out}", markup=False, soft_wrap=True)
-    if as_json:
-        sys.stdout.write(summary.model_dump_json(indent=2) + "\n")

@@ -2,31 +2,37 @@
 
     reviews.parquet | comparisons.parquet    the records, each once
     examples.parquet                         query and profile by record id, with the side of the split
+    skipped.jsonl, rewriting.jsonl           the bad rows that were left out, what was done to each text; where there is any
     manifest.json                            how it was made, from what, how much was dropped and why
     README.md                                the data card
 
 The same inputs and options give the same bytes: no times, no absolute paths. Written beside its target and renamed, so that a
-folder is there whole or not at all.
+folder is there whole or not at all. Parquet files are streamed from the records and into them (`data.parquet`); the records
+and rows themselves are in memory, each text once.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from perse.data.card import data_card
+from perse.data.epochs import redrawn
 from perse.data.leaks import check_leaks
 from perse.data.parquet import read_parquet, write_parquet
 from perse.data.profiles import ExampleRow
 from perse.data.splits import sides
+from perse.data.views import View
 from perse.errors import BadInput
 from perse.records import (
     ChoiceReference,
@@ -43,12 +49,14 @@ from perse.records import (
     explain,
 )
 
-SCHEMA = 1
+SCHEMA = 2
 """Version of the folder's layout; a folder of another one is refused."""
 
 Kind = Literal["pointwise", "pairwise"]
 
-Record = TypeVar("Record", bound=BaseModel)
+DEFAULT_VIEW = View()
+
+Record = TypeVar("Record", Review, Comparison)
 
 
 @dataclass(frozen=True)
@@ -70,18 +78,41 @@ class DataSet:
         return kind
 
     @property
+    def k(self) -> int:
+        """How many profile entries the plain view shows."""
+        k: int = self.manifest["options"]["k"]
+        return k
+
+    @property
+    def max_k(self) -> int:
+        """How many profile entries are kept, so the largest k of a view."""
+        k: int = self.manifest["options"]["max_k"]
+        return k
+
+    @property
+    def redrawn(self) -> bool:
+        """Whether every epoch of training has profiles of its own."""
+        return bool(self.manifest["options"]["profiles"] == "per_reviewer_epoch")
+
+    @property
     def folds(self) -> int | None:
         """The number of folds, or None for a plain split."""
         folds: int | None = self.manifest["options"]["folds"]
         return folds
 
-    def examples(self, split: Split, fold: int | None = None) -> list[PointwiseExample] | list[PairwiseExample]:
+    def examples(
+        self, split: Split, fold: int | None = None, *, view: View = DEFAULT_VIEW, epoch: int = 0
+    ) -> list[PointwiseExample] | list[PairwiseExample]:
         """The self-contained examples of one side, in the order of examples.parquet.
 
         With folds, `fold` (from 0) is the validation side and the others are for training.
 
+        Args:
+            view: how the profiles are shown.
+            epoch: of `per_reviewer_epoch`: which draw of profiles and queries; 0 is the one in the folder.
         Raises:
-            BadInput: no fold given for a data set with folds, one given for a data set without, or no such fold.
+            BadInput: no fold given for a data set with folds, one given for a data set without, or no such fold; a view of
+                more entries than the folder keeps; an epoch of a data set that is not drawn by epoch.
         """
         if self.folds is None and fold is not None:
             raise BadInput(f"{self.path} has no folds, found fold {fold}; leave the fold out, or build with --folds")
@@ -89,29 +120,45 @@ class DataSet:
             raise BadInput(f"{self.path} has {self.folds} folds; say which one validates, from 0 to {self.folds - 1} (--fold)")
         if self.folds is not None and fold is not None and not 0 <= fold < self.folds:
             raise BadInput(f"{self.path} has no fold {fold}; its folds go from 0 to {self.folds - 1}")
+        if view.k is not None and view.k > self.max_k:
+            raise BadInput(f"{self.path} keeps profiles of {self.max_k}, found k = {view.k}; build it with --max-k {view.k}")
         train, valid = sides(self.rows, fold, apart=self.comparisons if _disjoint_items(self.manifest) else None)
         rows = train if split == "train" else valid
-        return [self._pointwise(row) for row in rows] if self.kind == "pointwise" else [self._pairwise(row) for row in rows]
+        if epoch:
+            rows = redrawn(rows, self.reviews, self.comparisons, self.manifest["options"], epoch)
+        return [self._pointwise(row, view) if row.aspect is None else self._pairwise(row, view) for row in rows]  # type: ignore[return-value]
 
-    def _pointwise(self, row: ExampleRow) -> PointwiseExample:
+    def _pointwise(self, row: ExampleRow, view: View) -> PointwiseExample:
         query = self.reviews[row.query_id]
-        past = [self.reviews[one] for one in row.profile_ids]
+        past = view.shown([self.reviews[one] for one in row.profile_ids], k=self.k, example_id=row.example_id)
         return PointwiseExample(
             id=row.example_id,
             reviewer_id=row.reviewer_id,
             item_id=query.item_id,
             profile=tuple(
-                ProfileReview(text=one.text, review=one.review, score=one.score, item_id=one.item_id, time=one.time)
+                ProfileReview(
+                    text=one.text,
+                    review=one.review if view.review_text else None,
+                    score=one.score,
+                    item_id=one.item_id,
+                    time=one.time,
+                )
                 for one in past
             ),
             query=query.text,
             reference=ReviewReference(review=query.review, score=query.score),
         )
 
-    def _pairwise(self, row: ExampleRow) -> PairwiseExample:
+    def _pairwise(self, row: ExampleRow, view: View) -> PairwiseExample:
         query = self.comparisons[row.query_id]
-        past = [self.comparisons[one] for one in row.profile_ids]
         assert row.aspect is not None, row
+        past = view.shown([self.comparisons[one] for one in row.profile_ids], k=self.k, example_id=row.example_id)
+        if view.profile_aspects == "asked":
+            past = [
+                replace(one, preference={row.aspect: one.preference[row.aspect]})
+                for one in past
+                if row.aspect in one.preference
+            ]
         return PairwiseExample(
             id=row.example_id,
             reviewer_id=row.reviewer_id,
@@ -132,6 +179,7 @@ def write_folder(
     kind: Kind,
     rows: Sequence[ExampleRow],
     manifest: Mapping[str, Any],
+    files: Mapping[str, str] = MappingProxyType({}),
     overwrite: bool = False,
 ) -> None:
     """Writes a data set folder, after checking it for leaks.
@@ -139,6 +187,7 @@ def write_folder(
     Args:
         manifest: what the manifest says beside schema and kind: `perse`, `options` (with `split` and `folds`), `sources`,
             `counts`, `dropped`.
+        files: name -> text of what else lies in the folder: `skipped.jsonl`, `rewriting.jsonl`.
         overwrite: replace `out` if it is a perse data folder.
     Raises:
         BadInput: a leak (see `check_leaks`), or `out` is taken (see `check_target`).
@@ -153,10 +202,12 @@ def write_folder(
     fresh, old = target.with_name(f".{target.name}.new-{mark}"), target.with_name(f".{target.name}.old-{mark}")
     try:
         fresh.mkdir()
-        write_parquet(fresh / _records_file(kind), [_flat(record) for record in records])
-        write_parquet(fresh / "examples.parquet", [asdict(row) for row in rows])
+        write_parquet(fresh / _records_file(kind), records)
+        write_parquet(fresh / "examples.parquet", rows)
         (fresh / "manifest.json").write_text(json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         (fresh / "README.md").write_text(data_card(whole), "utf-8")
+        for name, text in files.items():
+            (fresh / name).write_text(text, "utf-8")
         # rename refuses a target with files in it, so the old folder steps aside and goes when the new one is in place.
         if target.is_dir():
             target.rename(old)
@@ -214,9 +265,7 @@ def load_folder(path: Path) -> DataSet:
         reviews = _records(source, Review, key="review_id")
     else:
         comparisons = _records(source, Comparison, key="comparison_id")
-    rows = tuple(
-        ExampleRow(**(row | {"profile_ids": tuple(row["profile_ids"])})) for row in read_parquet(path / "examples.parquet")
-    )
+    rows = tuple(ExampleRow(**row) for row in read_parquet(path / "examples.parquet"))
     _check_rows(path / "examples.parquet", rows, manifest, comparisons)
     check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(manifest))
     return DataSet(path, manifest, reviews, comparisons, rows, folder_digest(path, kind=manifest["kind"]))
@@ -226,18 +275,22 @@ def folder_digest(path: Path, *, kind: Kind) -> str:
     """sha256 over the names and bytes of the Parquet files and what the manifest says, the perse version left out."""
     manifest = json.loads((path / "manifest.json").read_text("utf-8"))
     said = {name: value for name, value in manifest.items() if name != "perse"}
-    contents = {name: (path / name).read_bytes() for name in (_records_file(kind), "examples.parquet")}
-    contents["manifest.json"] = json.dumps(said, sort_keys=True).encode()
     digest = sha256()
-    for name, content in contents.items():
-        digest.update(f"{name} {len(content)}\n".encode())
-        digest.update(content)
+    for name in (_records_file(kind), "examples.parquet"):
+        with (path / name).open("rb") as file:
+            digest.update(f"{name} {os.fstat(file.fileno()).st_size}\n".encode())
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+    content = json.dumps(said, sort_keys=True).encode()
+    digest.update(f"manifest.json {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
-def export_lines(dataset: DataSet, split: Split, *, fold: int | None = None) -> Iterator[str]:
+def export_lines(
+    dataset: DataSet, split: Split, *, fold: int | None = None, view: View = DEFAULT_VIEW, epoch: int = 0
+) -> Iterator[str]:
     """The examples of one side as lines of JSON. Raises as `DataSet.examples`, before the first line."""
-    return example_lines(dataset.examples(split, fold))
+    return example_lines(dataset.examples(split, fold, view=view, epoch=epoch))
 
 
 def _records_file(kind: Kind) -> str:
@@ -255,25 +308,19 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     if manifest["schema"] != SCHEMA:
         raise BadInput(f"{path}: the data set has schema {manifest['schema']}, this perse reads {SCHEMA}; build it again")
     options = manifest.get("options")
-    if not isinstance(options, dict) or not {"split", "folds"} <= options.keys():
-        raise BadInput(f"{path}/manifest.json: 'options' lacks 'split' or 'folds'; build the data set again")
+    if not isinstance(options, dict) or not (needed := {"split", "folds", "k", "max_k"}) <= options.keys():
+        raise BadInput(f"{path}/manifest.json: 'options' lacks one of {', '.join(sorted(needed))}; build the data set again")
     return manifest
 
 
-def _flat(record: BaseModel) -> dict[str, Any]:
-    row = record.model_dump()
-    if "preference" in row:
-        row["preference"] = json.dumps(row["preference"], sort_keys=True, ensure_ascii=False)
-    return row
-
-
 def _records(path: Path, model: type[Record], *, key: str) -> dict[str, Record]:
+    checked = TypeAdapter(model)
     records: dict[str, Record] = {}
     for number, row in enumerate(read_parquet(path), start=1):
         try:
             if "preference" in row:
                 row["preference"] = json.loads(row["preference"])
-            record = model.model_validate(row)
+            record = checked.validate_python(row)
         except ValidationError as error:
             raise BadInput(f"{path}, row {number}: {explain(error)}; build the data set again") from None
         except ValueError as error:

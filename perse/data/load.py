@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.data.folder import is_data_folder, load_folder
+from perse.data.folder import DEFAULT_VIEW, is_data_folder, load_folder
+from perse.data.views import View
 from perse.errors import BadInput
 from perse.records import Example, Split, read_examples
 from perse.runlog import file_digest
@@ -19,24 +20,38 @@ class LoadedExamples:
     digest: str
     folder: Path | None
     fold: int | None
+    epochs: int = 1
+    """How many epochs of training the examples are: more than one where each has profiles of its own."""
 
 
-def load_examples(path: str | Path, *, split: Split, fold: int | None = None) -> LoadedExamples:
+def load_examples(
+    path: str | Path, *, split: Split, fold: int | None = None, view: View = DEFAULT_VIEW, epochs: int = 1
+) -> LoadedExamples:
     """The `split` side of a data set folder, or all examples of a JSON lines file.
 
+    Args:
+        view: how the profiles of a folder are shown.
+        epochs: of a folder drawn per reviewer and epoch: so many draws, one after the other; other data is the same in all
+            epochs, and comes once.
     Raises:
-        BadInput: neither a folder nor a file, no example in it, or a fold asked of what has none.
+        BadInput: neither a folder nor a file, no example in it, or a fold or a view asked of what has none.
     """
     place = Path(path)
     if is_data_folder(place):
         data = load_folder(place)
-        loaded = LoadedExamples(list(data.examples(split, fold=fold)), data.digest, place, fold)
+        draws = epochs if data.redrawn else 1
+        examples: list[Example] = [one for epoch in range(draws) for one in data.examples(split, fold, view=view, epoch=epoch)]
+        loaded = LoadedExamples(examples, data.digest, place, fold, draws)
     elif place.is_dir():
         raise BadInput(
             f"{place} is no data set folder (it has no manifest.json of `perse data`); build one, or give a .jsonl file"
         )
     elif fold is not None:
         raise BadInput(f"{place} is a file of examples and has no folds; leave the fold out")
+    elif view != DEFAULT_VIEW:
+        raise BadInput(
+            f"{place} is a file of examples and shows them as they were exported; give the data set folder, or export it so"
+        )
     else:
         loaded = LoadedExamples(read_examples(place), file_digest(place) if place.exists() else "", None, None)
     if not loaded.examples:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from perse.data.profiles import Profiles
+from perse.data.profiles import Drawing, Profiles
+from perse.data.selection import EMBEDDING_MODEL, Select
 from perse.data.sources.faults import OnError
 from perse.data.splits import SplitBy
 from perse.errors import BadInput
@@ -27,9 +28,15 @@ class BuildOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     """Our field -> the user's column (`perse.data.sources.columns`)."""
     k: int
-    """How many reviews (comparisons) a profile holds."""
+    """How many reviews (comparisons) a profile shows."""
+    max_k: int | None = None
+    """How many are kept for each profile, so that any k up to it can be shown later (`views.View.k`); k by default."""
     profiles: Profiles = "per_example"
-    """Draw a profile for each query (the paper), or one for each reviewer."""
+    """Draw a profile for each query (the paper), or one for each reviewer, anew in every epoch of training."""
+    select: Select = "random"
+    """Which of the others make a profile (`perse.data.selection`)."""
+    embedding_model: str = EMBEDDING_MODEL
+    """Of `select: embedding`: a folder or a hub name."""
     max_queries: int | None = 10
     """At most so many examples per reviewer (pairs: and aspect); None for all."""
     split: SplitBy
@@ -40,6 +47,8 @@ class BuildOptions:
     """Cross-fitting: every reviewer in one of so many folds, instead of a split."""
     max_reviewers: int | None = None
     """At most so many reviewers, drawn by the seed; for quick tries."""
+    limit: int | None = None
+    """Read only so many rows of reviews or pairs; for quick tries."""
     seed: int = 0
     """Seeds every random choice."""
     on_error: OnError = "stop"
@@ -56,11 +65,25 @@ class BuildOptions:
         """(option, value) of how many reviews or comparisons a reviewer must have."""
         raise NotImplementedError
 
+    @property
+    def drawing(self) -> Drawing:
+        """How queries and profiles are drawn."""
+        k = self.k if self.max_k is None else self.max_k
+        return Drawing(k, self.profiles, self.max_queries, self.seed)
+
     def __post_init__(self) -> None:
         name, least = self.least
+        k = self.drawing.k
         wrong = {
             f"k is {self.k}, expected 0 or more": self.k < 0,
-            f"{name} is {least}, expected more than k = {self.k}, since a query stands beside its profile": least <= self.k,
+            f"max_k is {self.max_k}, expected at least k = {self.k}": k < self.k,
+            f"{name} is {least}, expected more than {'k' if k == self.k else 'max_k'} = {k}, since a query stands beside its "
+            "profile": least <= k,
+            f"select is '{self.select}', expected {_either(Select)}": self.select not in get_args(Select),
+            f"select {self.select} looks at the query, and a profile that is drawn once for a reviewer has many: give profiles "
+            "per_example, or select random or diverse": self.profiles == "per_reviewer_epoch"
+            and self.select in ("recent", "bm25", "embedding"),
+            f"limit is {self.limit}, expected 1 or more": self.limit is not None and self.limit < 1,
             f"valid is {self.valid:g}, expected a share between 0 and 1, such as 0.1": not 0 < self.valid < 1,
             f"folds is {self.folds}, expected 2 or more": self.folds is not None and self.folds < 2,
             f"max_queries is {self.max_queries}, expected 1 or more": self.max_queries is not None and self.max_queries < 1,
@@ -83,7 +106,9 @@ class BuildOptions:
         """All settings but paths and the salt; of the salt only whether it was given."""
         kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IN_MANIFEST}
         salt = None if self.keep_names else "from seed" if self.salt is None else "given"
-        return kept | {"columns": dict(self.columns), "salt": salt}
+        if self.select != "embedding":
+            del kept["embedding_model"]
+        return kept | {"columns": dict(self.columns), "max_k": self.drawing.k, "salt": salt}
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ may still be known by what they wrote.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 
 from perse.errors import BadInput
@@ -37,7 +38,7 @@ def pseudonyms(names: Iterable[str], *, salt: str) -> dict[str, str]:
             reviewer.
     """
     names_of: dict[str, str] = {}
-    for name in names:
+    for name in dict.fromkeys(names):
         hidden = pseudonym(name, salt=salt)
         if names_of.setdefault(hidden, name) != name:
             raise BadInput(f"reviewers '{names_of[hidden]}' and '{name}' get one pseudonym, {hidden}; give another --salt")
@@ -48,11 +49,10 @@ def hide_reviewers(reviews: Sequence[Review], *, salt: str) -> list[Review]:
     """The reviews under pseudonyms; review ids, which begin with the name, change with it. Raises as `pseudonyms`."""
     names = pseudonyms((review.reviewer_id for review in reviews), salt=salt)
     return [
-        review.model_copy(
-            update={
-                "reviewer_id": names[review.reviewer_id],
-                "review_id": names[review.reviewer_id] + review.review_id[len(review.reviewer_id) :],
-            }
+        replace(
+            review,
+            reviewer_id=names[review.reviewer_id],
+            review_id=names[review.reviewer_id] + review.review_id[len(review.reviewer_id) :],
         )
         for review in reviews
     ]
@@ -62,11 +62,10 @@ def hide_annotators(comparisons: Sequence[Comparison], *, salt: str) -> list[Com
     """`hide_reviewers` for comparisons."""
     names = pseudonyms((comparison.reviewer_id for comparison in comparisons), salt=salt)
     return [
-        comparison.model_copy(
-            update={
-                "reviewer_id": names[comparison.reviewer_id],
-                "comparison_id": names[comparison.reviewer_id] + comparison.comparison_id[len(comparison.reviewer_id) :],
-            }
+        replace(
+            comparison,
+            reviewer_id=names[comparison.reviewer_id],
+            comparison_id=names[comparison.reviewer_id] + comparison.comparison_id[len(comparison.reviewer_id) :],
         )
         for comparison in comparisons
     ]

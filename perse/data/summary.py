@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from rich.table import Table
 
 from perse.data.folder import Kind
 from perse.data.identity import text_key
+from perse.data.lengths import Cell
 from perse.data.profiles import ExampleRow
 from perse.records import Comparison, Review
 
@@ -30,7 +31,9 @@ class Part(BaseModel):
     texts: int
     """Distinct texts in queries and profiles."""
     words: float
-    """Average number of words of profile and query, the instruction not counted."""
+    """Average number of words of a whole prompt, as it is shown by default and after the budget."""
+    cells: tuple[Cell, ...]
+    """The columns of Table 1: for each k that the folder keeps, or for each aspect."""
     answers: dict[str, dict[str, int]]
     """Pointwise: {"score": {"1": n, ...}}; pairwise: {aspect: {"A": n, "B": n}}. Of the queries."""
     train_examples: int | None = None
@@ -63,47 +66,45 @@ def describe(
     *,
     reviews: Mapping[str, Review],
     comparisons: Mapping[str, Comparison],
+    cells: Sequence[Cell],
+    k: int,
 ) -> Part:
-    """The numbers of the examples `rows`; one of `reviews` and `comparisons` holds their records."""
-    lengths: dict[str, int] = {}
-    texts: set[str] = set()
-    answers: dict[str, Counter[str]] = {}
-    total = 0
+    """The numbers of the examples `rows`; one of `reviews` and `comparisons` holds their records.
+
+    Args:
+        cells: their columns of Table 1.
+        k: how many profile entries are shown by default.
+    """
+    answers: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for row in rows:
-        for place, one in enumerate((row.query_id, *row.profile_ids)):
-            shown = _texts(reviews.get(one), comparisons.get(one), in_profile=place > 0)
-            total += sum(_words(text, lengths) for text in shown)
-            texts.update(shown[:1] if one in reviews else shown[:2])
         if row.aspect is None:
-            answers.setdefault("score", Counter())[str(reviews[row.query_id].score)] += 1
+            answers["score"][str(reviews[row.query_id].score)] += 1
         else:
-            answers.setdefault(row.aspect, Counter())[comparisons[row.query_id].preference[row.aspect]] += 1
+            answers[row.aspect][comparisons[row.query_id].preference[row.aspect]] += 1
+    told = [cell for cell in cells if cell.name == f"k={k}" or not reviews]
+    fitting = sum(cell.examples - cell.too_long for cell in told)
     return Part(
         name=name,
         reviewers=len({row.reviewer_id for row in rows}),
         examples=len(rows),
-        texts=len(texts),
-        words=total / len(rows) if rows else 0.0,
+        texts=len(_texts(rows, reviews, comparisons)),
+        words=sum(cell.words * (cell.examples - cell.too_long) for cell in told) / fitting if fitting else 0.0,
+        cells=tuple(cells),
         answers={of: _ordered(counts) for of, counts in sorted(answers.items())},
     )
 
 
 def shared_texts(train: Iterable[ExampleRow], valid: Iterable[ExampleRow], comparisons: Mapping[str, Comparison]) -> int:
     """How many distinct texts of the `valid` examples also stand, when normalised, in the `train` examples."""
-
-    def texts(rows: Iterable[ExampleRow]) -> set[str]:
-        shown = {one for row in rows for one in (row.query_id, *row.profile_ids)}
-        return {text for one in shown for text in (comparisons[one].text_a, comparisons[one].text_b)}
-
-    seen = {text_key(text) for text in texts(train)}
-    return sum(text_key(text) in seen for text in texts(valid))
+    seen = {text_key(text) for text in _texts(train, {}, comparisons)}
+    return sum(text_key(text) in seen for text in _texts(valid, {}, comparisons))
 
 
 def summary_table(summary: Summary) -> Table:
     """PerSE's Table 1 for this data set."""
     pointwise = summary.kind == "pointwise"
     title = f"{summary.out.name}: {summary.kind}, k = {summary.k}"
-    caption = "Texts: how many distinct ones. Words: of profile and query, on average."
+    caption = "Texts: how many distinct ones. Words: of a prompt, on average."
     table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("", no_wrap=True)
     for name in ("Reviewers", "Examples", "Texts", "Words"):
@@ -129,18 +130,12 @@ def dropped_lines(summary: Summary) -> list[str]:
     return lines
 
 
-def _texts(review: Review | None, comparison: Comparison | None, *, in_profile: bool) -> tuple[str, ...]:
-    """What of a record a prompt shows; the reviewed text, or the two texts, first."""
-    if review is not None:
-        return (review.text, review.review) if in_profile else (review.text,)
-    assert comparison is not None
-    return (comparison.text_a, comparison.text_b, comparison.premise or "")
-
-
-def _words(text: str, lengths: dict[str, int]) -> int:
-    if text not in lengths:
-        lengths[text] = len(text.split())
-    return lengths[text]
+def _texts(rows: Iterable[ExampleRow], reviews: Mapping[str, Review], comparisons: Mapping[str, Comparison]) -> set[str]:
+    """The distinct texts of queries and profiles."""
+    shown = {one for row in rows for one in (row.query_id, *row.profile_ids)}
+    if reviews:
+        return {reviews[one].text for one in shown}
+    return {text for one in shown for text in (comparisons[one].text_a, comparisons[one].text_b)}
 
 
 def _ordered(counts: Counter[str]) -> dict[str, int]:

@@ -37,7 +37,7 @@ class Pointwise:
 
     def clean(self, example: PointwiseExample, clean: Any) -> PointwiseExample:
         profile = tuple(
-            past.model_copy(update={"text": clean(past.text, lines=True), "review": clean(past.review)})
+            past.model_copy(update={"text": clean(past.text, lines=True), "review": past.review and clean(past.review)})
             for past in example.profile
         )
         reference = example.reference and example.reference.model_copy(update={"review": clean(example.reference.review)})

@@ -9,6 +9,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from perse.config import Section, load_settings, packaged_recipes
+from perse.data.views import View
 from perse.rendering import ANSWER_TOKENS, MAX_WORDS
 
 
@@ -31,10 +32,23 @@ class Data(Section):
     """What to learn to answer; by default `pointwise` or `pairwise` after the data."""
     max_examples: int | None = Field(default=None, ge=1)
     """Train on a seeded sample of this many examples."""
+    k: int | None = Field(default=None, ge=0)
+    """Profile entries to show, at most what the folder keeps; by default its own k. PerSE retrains for each (figure 3)."""
+    order_seed: int | None = None
+    """Shuffle every profile by this seed; by default oldest first."""
+    review_text: bool = True
+    """False leaves the review texts out of the profiles (PerSE, table 5)."""
+    profile_aspects: Literal["all", "asked"] = "all"
+    """Pairs: show all preferences of a profile entry, or only the aspect that is asked."""
     answer_tokens: int = Field(default=ANSWER_TOKENS, ge=1)
     """Room kept for the answer, so that a prompt has the same profile here as when judging (PerSE, section 4.2)."""
     max_words: int = Field(default=MAX_WORDS, ge=1)
     """Longest prompt in words (PerSE, section 4.1)."""
+
+    @property
+    def view(self) -> View:
+        """How the profiles are shown."""
+        return View(k=self.k, order_seed=self.order_seed, review_text=self.review_text, profile_aspects=self.profile_aspects)
 
 
 class Lora(Section):
@@ -47,6 +61,7 @@ class Lora(Section):
 
 class Train(Section):
     epochs: float = Field(default=1.0, gt=0)
+    """Passes over the data. A data set drawn per reviewer and epoch has other profiles in each."""
     steps: int | None = Field(default=None, ge=1)
     """Optimizer steps; when given, `epochs` does not count."""
     batch_size: int = Field(default=4, ge=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import random
 import shutil
 from collections.abc import Callable, Sequence
@@ -56,14 +57,20 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
         RunMismatch: the output folder holds a run with other settings.
     """
     base = models.find(config.model.path)
-    loaded = load_examples(config.data.path, split=config.data.split, fold=config.data.fold)
+    loaded = load_examples(
+        config.data.path,
+        split=config.data.split,
+        fold=config.data.fold,
+        view=config.data.view,
+        epochs=math.ceil(config.train.epochs),
+    )
     question = question_for(loaded.examples, config.data.question)
     examples = loaded.examples
-    if config.data.max_examples is not None and config.data.max_examples < len(examples):
-        examples = random.Random(config.train.seed).sample(examples, config.data.max_examples)
+    if config.data.max_examples is not None and (most := config.data.max_examples * loaded.epochs) < len(examples):
+        examples = random.Random(config.train.seed).sample(examples, most)
     tokenizer = AutoTokenizer.from_pretrained(base)
     out = Path(config.output)
-    arguments = _arguments(config, out)
+    arguments = _arguments(config, out, passes=config.train.epochs / loaded.epochs)
     seen = track(examples, "rendering", console=Console(stderr=True), disable=not arguments.should_save)
     rows = training_rows(_renderer(config, base, tokenizer), question, seen, answer_tokens=config.data.answer_tokens)
     # Every rank looks before any writes, so that all of them go on from the same place.
@@ -178,13 +185,13 @@ def _renderer(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:
     return Renderer(tokenizer, context, max_words=config.data.max_words)
 
 
-def _arguments(config: TrainConfig, out: Path) -> TrainingArguments:
+def _arguments(config: TrainConfig, out: Path, *, passes: float) -> TrainingArguments:
     settings = config.train
     return TrainingArguments(
         output_dir=str(out / "checkpoints"),
         per_device_train_batch_size=settings.batch_size,
         gradient_accumulation_steps=settings.accumulation,
-        num_train_epochs=settings.epochs,
+        num_train_epochs=passes,
         max_steps=settings.steps or -1,
         learning_rate=settings.learning_rate,
         lr_scheduler_type=settings.scheduler,

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from perse.data import pseudonyms as naming
 from perse.data.identity import normalised, pair_key, text_key, works
-from perse.data.profiles import ExampleRow, oldest_first, pairwise_rows, pointwise_rows, sortable
+from perse.data.moments import oldest_first, sortable
+from perse.data.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.pseudonyms import hide_reviewers, pseudonym, pseudonyms
 from perse.data.splits import review_pools, reviewer_folds, sides, valid_share
 from perse.errors import BadInput
@@ -30,10 +31,13 @@ def review(who: str, item: str, *, text: str | None = None, time: str | None = N
 
 def comparison(who: str, pair: int, *aspects: str) -> Comparison:
     a, b = f"a{pair}", f"b{pair}"
-    preference = dict.fromkeys(aspects or ("Ending",), "A")
-    return Comparison.model_validate(
-        {"comparison_id": f"{who}-c{pair}", "reviewer_id": who, "pair_id": pair_key(a, b), "text_a": a, "text_b": b}
-        | {"preference": preference}
+    return Comparison(
+        comparison_id=f"{who}-c{pair}",
+        reviewer_id=who,
+        pair_id=pair_key(a, b),
+        text_a=a,
+        text_b=b,
+        preference=dict.fromkeys(aspects or ("Ending",), "A"),
     )
 
 
@@ -42,8 +46,8 @@ def people(count: int, reviews: int = 12) -> dict[str, list[Review]]:
 
 
 def rows_of(reviews: dict[str, list[Review]], **changes: object) -> list[ExampleRow]:
-    options = {"k": 3, "profiles": "per_example", "max_queries": 10, "seed": 0} | changes
-    return pointwise_rows(reviews, works(one for theirs in reviews.values() for one in theirs), **options)  # type: ignore[arg-type]
+    drawing = Drawing(**({"k": 3, "max_queries": 10} | changes))  # type: ignore[arg-type]
+    return pointwise_rows(reviews, works(one for theirs in reviews.values() for one in theirs), drawing)
 
 
 def test_pseudonyms_are_stable_salted_and_short() -> None:
@@ -77,7 +81,7 @@ def test_a_query_is_never_in_its_profile(seed: int, k: int, shared: bool, cap: i
     # Two item ids with one text: neither may be shown beside the other.
     reviews = {"p": [review("p", f"i{n}", text="same" if n < 2 else None) for n in range(9)]}
     about = works(reviews["p"])
-    rows = rows_of(reviews, seed=seed, k=k, profiles="per_reviewer" if shared else "per_example", max_queries=cap)
+    rows = rows_of(reviews, seed=seed, k=k, profiles="per_reviewer_epoch" if shared else "per_example", max_queries=cap)
     assert rows and len(rows) <= (cap or 9)
     for row in rows:
         assert len(row.profile_ids) == len(set(row.profile_ids)) == k
@@ -96,7 +100,7 @@ def test_one_more_reviewer_changes_nobody_elses_draw() -> None:
 
 
 def test_per_reviewer_profiles_are_shared_and_never_asked_about() -> None:
-    rows = rows_of(people(3), profiles="per_reviewer", max_queries=None)
+    rows = rows_of(people(3), profiles="per_reviewer_epoch", max_queries=None)
     for who in ("p0", "p1", "p2"):
         mine = [row for row in rows if row.reviewer_id == who]
         assert len({row.profile_ids for row in mine}) == 1 and len(mine) == 12 - 3
@@ -111,40 +115,46 @@ def test_profiles_stand_oldest_first_only_where_all_times_sort() -> None:
 
 def test_profiles_of_pairs_prefer_comparisons_with_the_same_aspect() -> None:
     mine = [comparison("p", 0, "Ending", "Surprise"), comparison("p", 1, "Ending"), comparison("p", 2, "Surprise")]
-    rows = pairwise_rows({"p": mine}, k=1, profiles="per_example", max_queries=None, seed=3)
+    rows = pairwise_rows({"p": mine}, Drawing(k=1, profiles="per_example", max_queries=None, seed=3))
     shown = {(row.query_id, row.aspect): row.profile_ids for row in rows}
     assert shown["p-c1", "Ending"] == ("p-c0",) and shown["p-c2", "Surprise"] == ("p-c0",)
     assert shown["p-c0", "Ending"] == ("p-c1",) and shown["p-c0", "Surprise"] == ("p-c2",)
 
 
-@pytest.mark.parametrize("profiles", ["per_example", "per_reviewer"])
+@pytest.mark.parametrize("profiles", ["per_example", "per_reviewer_epoch"])
 def test_pairs_are_capped_for_each_aspect_and_never_shown_to_themselves(profiles: str) -> None:
     mine = [comparison("p", n, "Ending", "Surprise") for n in range(20)]
-    rows = pairwise_rows({"p": mine}, k=2, profiles=profiles, max_queries=5, seed=0)  # type: ignore[arg-type]
+    rows = pairwise_rows({"p": mine}, Drawing(k=2, profiles=profiles, max_queries=5, seed=0))  # type: ignore[arg-type]
     assert [sum(row.aspect == aspect for row in rows) for aspect in ("Ending", "Surprise")] == [5, 5]
     assert all(row.query_id not in row.profile_ids and len(row.profile_ids) == 2 for row in rows)
     # All aspects of a query share a profile when all comparisons judge all aspects.
     assert len({(row.query_id, row.profile_ids) for row in rows}) == 5
 
 
-@pytest.mark.parametrize("profiles", ["per_example", "per_reviewer"])
+@pytest.mark.parametrize("profiles", ["per_example", "per_reviewer_epoch"])
 def test_no_text_of_a_query_stands_in_its_profile_in_another_pair(profiles: str) -> None:
     # Pair n is (text n, text n + 1): pairs 3 and 4 share a text, once as B and once as A, in another case and spacing.
     mine = [
-        comparison("p", n).model_copy(
-            update={"text_a": f"text {n}", "text_b": f"TEXT  {n + 1}", "pair_id": pair_key(f"text {n}", f"text {n + 1}")}
+        replace(
+            comparison("p", n),
+            text_a=f"text {n}",
+            text_b=f"TEXT  {n + 1}",
+            pair_id=pair_key(f"text {n}", f"text {n + 1}"),
         )
         for n in range(9)
     ]
-    rows = pairwise_rows({"p": mine}, k=2, profiles=profiles, max_queries=None, seed=0)  # type: ignore[arg-type]
+    rows = pairwise_rows({"p": mine}, Drawing(k=2, profiles=profiles, max_queries=None, seed=0))  # type: ignore[arg-type]
     number = {one.comparison_id: n for n, one in enumerate(mine)}
     apart = [abs(number[row.query_id] - number[one]) for row in rows for one in row.profile_ids]
     assert apart and min(apart) > 1
     # With one neighbour on each side at most, 6 of the 9 others are left for every query.
-    assert profiles == "per_reviewer" or len(rows) == 9
+    assert profiles == "per_reviewer_epoch" or len(rows) == 9
     if profiles == "per_example":
-        assert pairwise_rows({"p": mine[:3]}, k=1, profiles=profiles, max_queries=None, seed=0)[0].query_id in ("p-c0", "p-c2")
-        assert pairwise_rows({"p": mine[:2]}, k=1, profiles=profiles, max_queries=None, seed=0) == []
+        assert pairwise_rows({"p": mine[:3]}, Drawing(k=1, profiles=profiles, max_queries=None, seed=0))[0].query_id in (
+            "p-c0",
+            "p-c2",
+        )
+        assert pairwise_rows({"p": mine[:2]}, Drawing(k=1, profiles=profiles, max_queries=None, seed=0)) == []
 
 
 @settings(max_examples=50, deadline=None)

@@ -1,0 +1,35 @@
+"""When something was written: the dates that can be put in order, and records put in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+from perse.records import Comparison, Review
+
+Record = TypeVar("Record", Review, Comparison)
+
+
+def sortable(time: str | None) -> datetime | None:
+    """The moment that an ISO date (2018-11-10, with or without a time of day) names; None for anything else.
+
+    Other ways to write dates are not guessed at: 02/03/2018 is two days. A time without a zone is taken as UTC.
+    """
+    if time is None or not re.match(r"\d{4}-\d{2}-\d{2}", time):
+        return None
+    try:
+        moment = datetime.fromisoformat(time)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def oldest_first(profile: Sequence[Record]) -> list[Record]:
+    """The profile by time if every time is an ISO date, else as it is. Equal times keep their order."""
+    times = [sortable(record.time) for record in profile]
+    known = [time for time in times if time is not None]
+    if len(known) < len(times):
+        return list(profile)
+    return [profile[place] for place in sorted(range(len(known)), key=known.__getitem__)]

@@ -1,0 +1,210 @@
+"""`perse data per-mpst | per-doc | persum | released`: the papers' data sets, one command each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from perse.data.build import PairwiseOptions, PointwiseOptions
+from perse.data.command_options import (
+    AsJson,
+    KeepNames,
+    Limit,
+    Map,
+    MaxReviewers,
+    OnErrorOption,
+    Out,
+    Overwrite,
+    ProfilesOption,
+    Salt,
+    Seed,
+    SelectOption,
+    Valid,
+    read_columns,
+    read_scale,
+    show,
+)
+from perse.data.per_doc import build_per_doc
+from perse.data.splits import SplitBy
+
+Judge = Annotated[
+    str, typer.Option(help="PATH or vllm:PATH (a training run, a model folder, an embedded model), or openai:URL#MODEL.")
+]
+WriterOption = Annotated[
+    str,
+    typer.Option(
+        help="Who rewrites the plots: a judge's name (PATH, vllm:PATH or openai:URL#MODEL), rules, or none (as they are)."
+    ),
+]
+Ner = Annotated[
+    str, typer.Option(help="Who finds names: rules, or an installed spaCy pipeline, such as en_core_web_sm, or its folder.")
+]
+Words = Annotated[int, typer.Option(help="Length of a summary to ask for.")]
+Tries = Annotated[int, typer.Option(help="At most so many answers for each text and step.")]
+Cache = Annotated[
+    Path | None, typer.Option(help="File that keeps the writer's answers.", show_default="OUT.work/answers.sqlite")
+]
+Tokenizer = Annotated[
+    str | None, typer.Option(help="Of a served model whose folder is not on this machine.", show_default=False)
+]
+Dtype = Annotated[str, typer.Option(help="Of a model in this process: bfloat16, float16 or float32.")]
+
+
+def per_mpst(
+    plots: Annotated[
+        Path, typer.Option(help="mpst_full_data.csv, or any table of plots: id, text[, title].", show_default=False)
+    ],
+    reviews: Annotated[Path, typer.Option(help="Table of reviews: reviewer, item, score, review[, date].", show_default=False)],
+    out: Out,
+    writer: WriterOption = "rules",
+    ner: Ner = "rules",
+    summarize: Annotated[bool, typer.Option("--summarize/--no-summarize", help="Summarize the anonymized plots.")] = True,
+    words: Words = 300,
+    tries: Tries = 3,
+    cache: Cache = None,
+    dtype: Dtype = "bfloat16",
+    tokenizer: Tokenizer = None,
+    k: Annotated[int, typer.Option("--k", help="Reviews in a profile.")] = 3,
+    max_k: Annotated[int, typer.Option("--max-k", help="Reviews kept for each profile: any k up to this can be shown.")] = 5,
+    columns: Map = None,
+    scale: Annotated[str, typer.Option(metavar="LOW-HIGH", help="Lowest and highest raw score; rescaled to 1-10.")] = "1-10",
+    split: Annotated[SplitBy, typer.Option(help="What training and validation must not share.")] = "reviewer",
+    valid: Valid = 0.1,
+    profiles: ProfilesOption = "per_example",
+    select: SelectOption = "random",
+    max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
+    min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
+    min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
+    max_reviewers: MaxReviewers = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    on_error: OnErrorOption = "stop",
+    keep_names: KeepNames = False,
+    salt: Salt = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Per-MPST (PerSE, 4.1): plots anonymized and summarized, readers with 6 reviews or more, k up to 5.
+
+    A killed build is continued by the same command: no answer of the writer is asked for twice.
+
+    Example: [bold]perse data per-mpst --plots mpst_full_data.csv --reviews reviews.csv --writer openai:http://127.0.0.1:8000/v1#llama
+    --out data/per-mpst[/bold]
+
+    Without a model: [bold]perse data per-mpst --plots items.jsonl --reviews reviews.jsonl --out data/critics[/bold]
+    """
+    from perse.data.per_mpst import PerMpstOptions, build_per_mpst, work_folder
+    from perse.data.rewriting.plots import RewriteOptions
+
+    options = PerMpstOptions(
+        plots=plots,
+        build=PointwiseOptions(
+            reviews=reviews,
+            out=out,
+            k=k,
+            max_k=max_k,
+            columns=read_columns(columns),
+            scale=read_scale(scale),
+            split=split,
+            valid=valid,
+            profiles=profiles,
+            select=select,
+            max_queries=max_queries or None,
+            min_reviews=min_reviews,
+            min_review_chars=min_review_chars,
+            max_reviewers=max_reviewers,
+            limit=limit,
+            seed=seed,
+            on_error=on_error,
+            keep_names=keep_names,
+            salt=salt,
+            overwrite=overwrite,
+        ),
+        rewriting=RewriteOptions(
+            writer=writer,
+            ner=ner,
+            steps=("anonymize", "summarize") if summarize else ("anonymize",),
+            words=words,
+            tries=tries,
+            cache=cache or work_folder(out) / "answers.sqlite",
+            dtype=dtype,
+            tokenizer=tokenizer,
+        ),
+    )
+    with steps() as progress:
+        summary = build_per_mpst(options, step=step_in(progress))
+    show(summary, as_json=as_json, paper=True)
+
+
+def per_doc(
+    annotations: Annotated[
+        Path,
+        typer.Option(
+            help="Table of annotations: worker, premise, two plots, and the answers to five questions.", show_default=False
+        ),
+    ],
+    out: Out,
+    k: Annotated[int, typer.Option("--k", help="Comparisons in a profile.")] = 1,
+    columns: Map = None,
+    split: Annotated[SplitBy, typer.Option(help="What training and validation must not share.")] = "reviewer_item",
+    valid: Valid = 0.1,
+    profiles: ProfilesOption = "per_example",
+    max_queries: Annotated[int, typer.Option(help="At most so many examples per annotator and aspect; 0 for all.")] = 0,
+    min_comparisons: Annotated[int, typer.Option(help="Leave out annotators with fewer comparisons.")] = 2,
+    max_reviewers: MaxReviewers = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    on_error: OnErrorOption = "stop",
+    keep_names: KeepNames = False,
+    salt: Salt = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Per-DOC (PerSE, 4.1): which of two plots an annotator prefers, on five aspects; annotators and pairs unseen in validation.
+
+    One row a comparison with five answers, or one row an answer with its aspect. A profile shows all preferences on its pair, and
+    the asked aspect comes last, so that five questions share one prompt; the paper shows the asked one alone:
+    [bold]perse data export data/per-doc --profile-aspects asked[/bold], and the same option of perse score.
+
+    Example: [bold]perse data per-doc --annotations doc.csv --map Ending=q5 --out data/per-doc[/bold]
+    """
+    options = PairwiseOptions(
+        pairs=annotations,
+        out=out,
+        k=k,
+        columns=read_columns(columns),
+        split=split,
+        valid=valid,
+        profiles=profiles,
+        max_queries=max_queries or None,
+        min_comparisons=min_comparisons,
+        max_reviewers=max_reviewers,
+        limit=limit,
+        seed=seed,
+        on_error=on_error,
+        keep_names=keep_names,
+        salt=salt,
+        overwrite=overwrite,
+    )
+    show(build_per_doc(options), as_json=as_json, paper=True)
+
+
+def steps() -> Progress:
+    """A progress bar on stderr for long steps; nothing where nobody looks."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=Console(stderr=True), transient=True)
+
+
+def step_in(progress: Progress) -> Callable[[str, int], Callable[[int], None]]:
+    """Begins a bar for each step it is told of."""
+
+    def step(what: str, of: int) -> Callable[[int], None]:
+        task = progress.add_task(what, total=of)
+        return lambda done: progress.advance(task, done)
+
+    return step

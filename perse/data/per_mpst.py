@@ -1,0 +1,115 @@
+"""Per-MPST: a corpus of plots and a table of reviews -> a data set of readers and plots that no judge has by heart.
+
+The plots are anonymized and summarized first (PerSE, appendix A.2), but only those that a reader with enough reviews
+has reviewed: rewriting is what costs. Everything else is `perse data pointwise` with the paper's numbers (section 4.1).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from perse.data.build import Material, Summary, pointwise_set
+from perse.data.folder import check_target
+from perse.data.leaks import check_names
+from perse.data.options import PointwiseOptions
+from perse.data.rewriting.plots import NONE, RULES, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
+from perse.data.sources.faults import Faults
+from perse.data.sources.mpst import plot_texts, read_mpst
+from perse.data.sources.table import read_reviews
+from perse.errors import BadInput
+from perse.records import Review
+from perse.runlog import write_whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerMpstOptions:
+    """Settings of `build_per_mpst`."""
+
+    plots: Path
+    """MPST's mpst_full_data.csv, or any table of items: an id, a text and perhaps a title."""
+    build: PointwiseOptions
+    """Of the data set; `items` is not used, since the plots are the items."""
+    rewriting: RewriteOptions
+
+    @property
+    def work(self) -> Path:
+        """The folder beside the data set that keeps what does not belong into it: answers and original names."""
+        return work_folder(self.build.out)
+
+
+def work_folder(out: Path) -> Path:
+    """Where a build keeps what continues it after a kill."""
+    return out.with_name(out.name + ".work")
+
+
+def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
+    """Reads, rewrites, and builds the data set; original names go to `names.jsonl` in the work folder.
+
+    Args:
+        step: told what is being done, for a progress bar.
+    Raises:
+        BadInput: as `build_pointwise`; also a writer that cannot be asked, or no plot that could be rewritten.
+        EngineLost: the writer failed at everything; the same command continues.
+    """
+    build = options.build
+    check_target(build.out, overwrite=build.overwrite)
+    faults = Faults(build.on_error)
+    plots = read_mpst(options.plots, faults)
+    read = read_reviews(build.reviews, plot_texts(plots), faults, columns=build.columns, scale=build.scale, limit=build.limit)
+    inputs = {"reviews": build.reviews, "plots": options.plots}
+    if options.rewriting.writer == NONE:
+        note = "the plots are as they were: a judge may know them (PerSE, appendix A.1); give --writer to rewrite them"
+        return pointwise_set(Material(records=read, inputs=inputs, faults=faults, notes=(note,)), build)
+    titles = {item: plot.title for item, plot in plots.items() if plot.title}
+    wanted = {one.item_id: plots[one.item_id].text for one in _of_frequent(read, build)}
+    rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, step=step)
+    if not rewritten.texts:
+        raise BadInput(f"none of {len(wanted)} plots could be rewritten: {_reasons(rewritten)}; try another --writer")
+    check_names(rewritten.texts, {item: tuple(rewritten.mappings[item]) for item in rewritten.texts}, titles, warn=False)
+    names: list[Mapping[str, Any]] = [
+        {"item_id": item, "names": mapping, "faults": rewritten.reasons[item]} for item, mapping in rewritten.mappings.items()
+    ]
+    options.work.mkdir(parents=True, exist_ok=True)
+    write_whole(options.work / "names.jsonl", json_lines(names))
+    material = Material(
+        records=[replace(one, text=rewritten.texts[one.item_id]) for one in read if one.item_id in rewritten.texts],
+        inputs=inputs,
+        faults=faults,
+        dropped=_left_out(read, wanted, rewritten),
+        made={"rewriting": rewritten.manifest},
+        files={"rewriting.jsonl": json_lines(list(rewritten.lines))},
+        notes=_notes(options, rewritten),
+    )
+    return pointwise_set(material, build)
+
+
+def _of_frequent(reviews: list[Review], build: PointwiseOptions) -> list[Review]:
+    """The reviews by those who have enough of them to be kept."""
+    long = [one for one in reviews if len(one.review) >= build.min_review_chars]
+    counts = Counter(one.reviewer_id for one in long)
+    return [one for one in long if counts[one.reviewer_id] >= build.min_reviews]
+
+
+def _left_out(reviews: list[Review], wanted: Mapping[str, str], rewritten: Rewritten) -> dict[str, Counter[str]]:
+    lost = Counter(f"of a plot {why}" for one in reviews if (why := rewritten.failed.get(one.item_id)))
+    lost["of a plot that nobody with enough reviews reviewed"] = sum(one.item_id not in wanted for one in reviews)
+    return {"plots": Counter(rewritten.failed.values()), "reviews": lost}
+
+
+def _reasons(rewritten: Rewritten) -> str:
+    ranked = Counter(rewritten.failed.values()).most_common()
+    return ", ".join(f"{count} {reason}" for reason, count in ranked)
+
+
+def _notes(options: PerMpstOptions, rewritten: Rewritten) -> tuple[str, ...]:
+    notes = [f"{len(rewritten.texts):,} plots rewritten; original names are in {options.work}/names.jsonl: keep it apart"]
+    left = rewritten.manifest["with_survivors"]
+    if left:
+        notes.append(f"in {left:,} plots the recognizer found names that were not replaced; rewriting.jsonl lists them")
+    if options.rewriting.writer == RULES:
+        notes.append("plots were rewritten by rules, not by a model (PerSE used one): give --writer JUDGE for the paper's way")
+    return tuple(notes)

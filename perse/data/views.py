@@ -1,0 +1,50 @@
+"""How the examples of a data set are shown: the same queries, with the profile cut, turned or stripped.
+
+A folder keeps each profile once, in the order in which it was chosen. A view makes what a study varies out of it: the first k
+of it (nested, so a curve over k compares the same queries), another order (PerSE, figure 4), no review texts (table 5), or of
+a pair's aspects only the one that is asked. Nothing is drawn anew, so two views differ in what they say they differ in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from perse.data.identity import draw
+from perse.data.moments import oldest_first
+from perse.errors import BadInput
+from perse.records import Comparison, Review
+
+Record = TypeVar("Record", Review, Comparison)
+
+ProfileAspects = Literal["all", "asked"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """One way to show the profiles of a data set. The default shows them as the folder was built to be shown."""
+
+    k: int | None = None
+    """How many entries, the most wanted first chosen; None for the folder's own k."""
+    order_seed: int | None = None
+    """Shuffle each profile by this seed; None puts it oldest first where all its times are ISO dates, else as drawn."""
+    review_text: bool = True
+    """Show what the reviewer wrote; without it a profile entry is a text and its score."""
+    profile_aspects: ProfileAspects = "all"
+    """Pairs: the preferences that a profile entry shows. `all` lets the questions on one query share their prompt up to the
+    asked aspect; `asked` is the paper's way: only the aspect that is asked, where the entry has it."""
+
+    def __post_init__(self) -> None:
+        if self.k is not None and self.k < 0:
+            raise BadInput(f"k is {self.k}, expected 0 or more")
+        if self.profile_aspects not in ("all", "asked"):
+            raise BadInput(f"profile_aspects is '{self.profile_aspects}', expected all or asked")
+
+    def shown(self, chosen: Sequence[Record], *, k: int, example_id: str) -> list[Record]:
+        """The profile as it is shown, of the entries `chosen`, most wanted first; `k` is the folder's own."""
+        kept = list(chosen[: k if self.k is None else self.k])
+        if self.order_seed is None:
+            return oldest_first(kept)
+        draw(self.order_seed, example_id, "order").shuffle(kept)
+        return kept

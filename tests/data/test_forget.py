@@ -1,0 +1,97 @@
+"""A person who asks to leave is in no data set, export or run any more, and nobody else's examples change."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perse.cli import app
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
+from perse.data.folder import load_folder
+from perse.data.forget import forget
+from perse.data.pseudonyms import pseudonym, salt_from_seed
+from perse.errors import BadInput
+from perse.records import example_lines
+
+SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
+NAME = json.loads((SAMPLES / "reviews.jsonl").read_text("utf-8").splitlines()[0])["reviewer_id"]
+HIDDEN = pseudonym(NAME, salt=salt_from_seed(0))
+
+
+def built(out: Path, **changes: object) -> Path:
+    options = {"reviews": SAMPLES / "reviews.jsonl", "items": SAMPLES / "items.jsonl", "out": out, "valid": 0.3}
+    build_pointwise(PointwiseOptions(**(options | changes)))  # type: ignore[arg-type]
+    return out
+
+
+@pytest.mark.parametrize("person", [NAME, HIDDEN])
+def test_a_person_is_forgotten_by_name_or_pseudonym_and_the_others_stay(tmp_path: Path, person: str) -> None:
+    before = load_folder(built(tmp_path / "set"))
+    gone = forget(person, tmp_path / "set")
+    after = load_folder(tmp_path / "set")
+    assert gone.records == sum(one.reviewer_id == HIDDEN for one in before.reviews.values()) > 0
+    assert gone.examples == sum(row.reviewer_id == HIDDEN for row in before.rows) > 0
+    for split in ("train", "valid"):
+        others = [one for one in before.examples(split) if one.reviewer_id != HIDDEN]  # type: ignore[arg-type]
+        assert after.examples(split) == others  # type: ignore[arg-type]
+    for file in (tmp_path / "set").iterdir():
+        assert HIDDEN.encode() not in file.read_bytes() and NAME.encode() not in file.read_bytes(), file
+    assert after.manifest["forgotten"] == 1 and after.digest != before.digest
+    assert after.manifest["counts"]["records"] == len(after.reviews)
+    assert forget(person, tmp_path / "set").records == 0
+
+
+def test_a_comparing_annotator_is_forgotten(tmp_path: Path) -> None:
+    build_pairwise(PairwiseOptions(pairs=SAMPLES / "pairs.jsonl", items=SAMPLES / "items.jsonl", out=tmp_path / "set"))
+    person = load_folder(tmp_path / "set").rows[0].reviewer_id
+    assert forget(person, tmp_path / "set").examples > 0
+    assert all(row.reviewer_id != person for row in load_folder(tmp_path / "set").rows)
+
+
+def test_a_data_set_with_a_secret_salt_asks_for_it(tmp_path: Path) -> None:
+    built(tmp_path / "set", salt="secret")
+    with pytest.raises(BadInput, match="built with a salt of its own; give it with --salt"):
+        forget(NAME, tmp_path / "set")
+    assert forget(NAME, tmp_path / "set", salt="secret").records > 0
+
+
+def test_exports_and_scored_runs_lose_the_persons_lines_and_judgements(tmp_path: Path) -> None:
+    data = load_folder(built(tmp_path / "set"))
+    split = next(row.split for row in data.rows if row.reviewer_id == HIDDEN)
+    assert split is not None
+    lines = list(example_lines(data.examples(split)))
+    theirs = [json.loads(line)["id"] for line in lines if HIDDEN in line]
+    run, export = tmp_path / "run", tmp_path / "export.jsonl"
+    run.mkdir()
+    export.write_text("".join(lines), "utf-8")
+    (run / "examples.jsonl").write_text("".join(lines), "utf-8")
+    (run / "judgements.jsonl").write_text("".join(json.dumps({"id": json.loads(line)["id"]}) + "\n" for line in lines))
+    (run / "manifest.json").write_text(json.dumps({"run": {"kind": "score"}}))
+    done = CliRunner().invoke(app, ["data", "forget", HIDDEN, str(run), str(export)])
+    assert done.exit_code == 0, done.output
+    for file in (export, run / "examples.jsonl", run / "judgements.jsonl"):
+        left = file.read_text("utf-8").splitlines()
+        assert len(left) == len(lines) - len(theirs)
+        assert not any(one in line for one in [HIDDEN, *theirs] for line in left)
+
+
+def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers(tmp_path: Path) -> None:
+    def review(who: str) -> dict[str, object]:
+        return {"reviewer_id": who, "item_id": "p", "review": "good", "score": 5.0, "time": None}
+
+    samples = [
+        {"id": "a", "own": review("ann"), "product_reviews": [review("bob")], "history": [review("ann")]},
+        {"id": "b", "own": review("bob"), "product_reviews": [review("ann"), review("cy")], "history": [review("bob")]},
+        {"id": "c", "own": review("cy"), "product_reviews": [review("ann")], "history": [review("cy")]},
+    ]
+    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+    (tmp_path / "manifest.json").write_text("{}")
+    forget("ann", tmp_path)
+    (left,) = [json.loads(line) for line in (tmp_path / "samples.jsonl").read_text().splitlines()]
+    assert left["id"] == "b" and [one["reviewer_id"] for one in left["product_reviews"]] == ["cy"]
+
+
+def test_a_place_that_holds_no_data_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="found no data set, scored run or file of examples"):
+        forget("ann", tmp_path)
