@@ -119,7 +119,8 @@ def _score(
     split: Annotated[str, typer.Option(help="Of a data set folder: valid or train.")] = "valid",
     fold: Annotated[int | None, typer.Option(min=0, help="Of a cross-fitted data set: judge this fold.")] = None,
     question: Annotated[
-        str | None, typer.Option(help="pointwise, pointwise_score or pairwise; by default after the data.")
+        str | None,
+        typer.Option(help="pointwise, pointwise_score, pairwise, coverage, sentiment, ...; by default after the data."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge a seeded sample of this many examples.")] = None,
     k: ShownK = None,

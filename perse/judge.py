@@ -79,7 +79,7 @@ class Judge:
         self, question: Question, examples: Iterable[Example], settings: JudgeSettings | None = None
     ) -> Iterator[list[Judgement]]:
         """Judgements in chunks of what the engine likes to be given at once, as they are ready, ordered by reviewer."""
-        ordered = sorted(examples, key=lambda example: example.reviewer_id)
+        ordered = sorted(examples, key=lambda example: example.reviewer_id or "")
         chunk = self.engine.capabilities.batch
         for start in range(0, len(ordered), chunk):
             yield self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())

@@ -1,16 +1,18 @@
 """What the data is: reviews and comparisons as built, examples as judged and exported.
 
-`Review` and `Comparison` are rows of a data set folder. `PointwiseExample` and `PairwiseExample` are self-contained: one
-line of `perse data export`, read directly by every judging command (DESIGN.md, section 3).
+`Review` and `Comparison` are rows of a data set folder: slotted dataclasses, since a build holds millions of them, so that
+whoever makes one from outside data checks it (`data.sources`, `data.folder`). `PointwiseExample` and `PairwiseExample` are
+self-contained: one line of `perse data export`, read directly by every judging command (DESIGN.md, section 3).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from perse.errors import BadInput
 
@@ -25,21 +27,26 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Review(_Record):
-    """One reviewer's review of one text: `x_u, a_u, y_u` in PerSE, section 3."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Review:
+    """One reviewer's review of one text: `x_u, a_u, y_u` in PerSE, section 3. Making one checks nothing."""
 
     review_id: str
     reviewer_id: str
     item_id: str
     text: str
     review: str
-    score: int = Field(ge=1, le=10)
+    score: Annotated[int, Field(ge=1, le=10)]
     original_score: float
     time: str | None = None
 
 
-class Comparison(_Record):
-    """One reviewer's preferences, aspect by aspect, between two texts. `pair_id` is the same for the same two texts."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """One reviewer's preferences, aspect by aspect, between two texts. `pair_id` is the same for the same two texts.
+
+    Making one checks nothing.
+    """
 
     comparison_id: str
     reviewer_id: str
@@ -52,10 +59,10 @@ class Comparison(_Record):
 
 
 class ProfileReview(_Record):
-    """A past review as the judge is shown it."""
+    """A past review as the judge is shown it; without `review`, a text and its score alone (PerSE, table 5)."""
 
     text: str
-    review: str
+    review: str | None = None
     score: int = Field(ge=1, le=10)
     item_id: str | None = None
     time: str | None = None
@@ -113,7 +120,59 @@ class PairwiseExample(_Record):
     reference: ChoiceReference | None = None
 
 
-Example = PointwiseExample | PairwiseExample
+class SummaryReference(_Record):
+    """What people said of the text, on the scale of the question that is asked; an average may lie between its labels."""
+
+    score: float
+
+
+class SummaryExample(_Record):
+    """How does `summary` stand to `reviews`? Asked of summaries, and of one review beside the others (Rehearsal, section 4)."""
+
+    id: str
+    reviewer_id: str
+    """Whose reviews these are: a reviewer, or a product."""
+    reviews: tuple[str, ...]
+    """Oldest first: the first ones leave a prompt that is too long."""
+    summary: str
+    reference: SummaryReference | None = None
+
+    @property
+    def profile(self) -> tuple[str, ...]:
+        """The reviews, as what the renderer may shorten."""
+        return self.reviews
+
+    @property
+    def query(self) -> str:
+        """The text that is judged."""
+        return self.summary
+
+
+def _kind_of_reference(given: object) -> str:
+    return "choice" if isinstance(given, ChoiceReference) or (isinstance(given, dict) and "preference" in given) else "review"
+
+
+class VerbatimExample(_Record):
+    """A prompt that is used as it is, with whatever profile and query stand in it (released data)."""
+
+    id: str
+    reviewer_id: str | None = None
+    prompt: str = Field(min_length=1)
+    reference: (
+        Annotated[
+            Annotated[ReviewReference, Tag("review")] | Annotated[ChoiceReference, Tag("choice")],
+            Discriminator(_kind_of_reference),
+        ]
+        | None
+    ) = None
+
+    @property
+    def profile(self) -> tuple[()]:
+        """Nothing: a profile inside a prompt is not shortened."""
+        return ()
+
+
+Example = PointwiseExample | PairwiseExample | SummaryExample | VerbatimExample
 
 
 def explain(error: ValidationError) -> str:
@@ -127,13 +186,13 @@ def parse_example(fields: object) -> Example:
     """One JSON object of section 3 of DESIGN.md as an example; its shape says which kind it is.
 
     Raises:
-        BadInput: neither kind; the message names the first field that does not fit.
+        BadInput: no kind of example; the message names the first field that does not fit.
     """
     if not isinstance(fields, dict):
         raise BadInput(f"expected a JSON object, found {type(fields).__name__}")
-    if "prompt" in fields:
-        raise BadInput("verbatim examples ('prompt') are not judged yet; give 'profile' and 'query'")
-    model = PairwiseExample if "aspect" in fields or isinstance(fields.get("query"), dict) else PointwiseExample
+    pairwise = "aspect" in fields or isinstance(fields.get("query"), dict)
+    judged = SummaryExample if "summary" in fields else PairwiseExample if pairwise else PointwiseExample
+    model = VerbatimExample if "prompt" in fields else judged
     try:
         return model.model_validate(fields)
     except ValidationError as error:
@@ -144,6 +203,10 @@ def shown_query(example: Example) -> bool:
     """Whether the profile gives the query away (DESIGN.md, promise 5): it holds the same text, or the same pair."""
     from perse.data.identity import normalised, pair_key
 
+    if isinstance(example, VerbatimExample):
+        return False  # what stands in the prompt is not told apart
+    if isinstance(example, SummaryExample):
+        return False  # a summary may quote a review, and nothing in the reviews says how well it does
     if isinstance(example, PointwiseExample):
         query = normalised(example.query)
         return any(past.item_id == example.item_id or normalised(past.text) == query for past in example.profile)
@@ -161,6 +224,7 @@ def read_examples(path: Path) -> list[Example]:
 
     examples: list[Example] = []
     lines_of: dict[str, int] = {}
+    known = ""
     for line, fields in read_json_lines(path):
         try:
             example = parse_example(fields)
@@ -174,11 +238,21 @@ def read_examples(path: Path) -> list[Example]:
             raise BadInput(
                 f"{path}, line {line}: id '{example.id}' was already used on line {lines_of[example.id]}; ids must be unique"
             )
-        if examples and type(example) is not type(examples[0]):
-            raise BadInput(f"{path}, line {line}: pointwise and pairwise examples in one file; put them in two")
+        kind = _kind(example)
+        if not (kind.startswith(known) or known.startswith(kind)):
+            raise BadInput(f"{path}, line {line}: {known} and {kind} examples in one file; put them in two")
+        known = max(known, kind, key=len)  # a prompt without an answer goes with either kind of answer
         lines_of[example.id] = line
         examples.append(example)
     return examples
+
+
+def _kind(example: Example) -> str:
+    """What all examples of a file must be."""
+    kind = type(example).__name__.removesuffix("Example").lower()
+    if isinstance(example, VerbatimExample) and example.reference is not None:
+        kind += " pairwise" if isinstance(example.reference, ChoiceReference) else " pointwise"
+    return kind
 
 
 def example_lines(examples: Iterable[Example]) -> Iterator[str]:

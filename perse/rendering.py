@@ -19,7 +19,7 @@ from perse.errors import BadInput, TooLong
 from perse.prompts import source
 from perse.questions import Question
 from perse.questions.base import Ask
-from perse.records import Example
+from perse.records import Example, VerbatimExample
 from perse.scale import Scale
 
 MAX_WORDS = 2500
@@ -38,7 +38,7 @@ Ids = tuple[int, ...]
 
 _DELIMITERS = re.compile(
     # A line that begins with a bracket could pass for any of ours, aspects included; ours pass for themselves anywhere.
-    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|answer|premise|aspect|inst|interestingness|adaptability"
+    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|text|answer|premise|aspect|inst|interestingness|adaptability"
     r"|surprise|character development|ending)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -161,7 +161,7 @@ class Renderer:
             BadInput: the room kept for the answer is all there is.
         """
         example = question.clean(example, self.clean)
-        reserved = LABEL_TOKENS + (answer_tokens if question.layout.free_stem is not None else 0)
+        reserved = label_room(question) + (answer_tokens if question.layout.free_stem is not None else 0)
         room = self.context - max(reserved, sum(map(len, completion)))
         if reserved >= self.context:
             raise BadInput(
@@ -174,7 +174,7 @@ class Renderer:
             if tokens <= room and words <= self.max_words:
                 return rendered
         raise TooLong(
-            f"example {example.id}: {tokens} tokens and {words} words with an empty profile; the budget is {room} tokens "
+            f"example {example.id}: {tokens} tokens and {words} words{_least(example)}; the budget is {room} tokens "
             f"(context {self.context} less the answer) and {self.max_words} words; shorten the text or use a model with a longer context",
             tokens=tokens,
             token_budget=room,
@@ -195,11 +195,12 @@ class Renderer:
 
     def free_line(self, question: Question, written: str) -> Ids:
         """A free line the model wrote, as training would have tokenized it, newline included."""
-        return self.encode(f"{self.frame.lead}{question.layout.free_stem} {written}".rstrip() + "\n")
+        return self.encode(self.frame.lead + question.layout.free_line(written))
 
     def label_support(self, question: Question) -> LabelSupport:
         """Label ids in context: every whole label line is encoded, end-of-turn included, and their common start is the stem."""
-        return self._support(question.layout.free_stem is None, question.layout.label_stem, question.scale)
+        layout = question.layout
+        return self._support(layout.free_stem is None, layout.label_stem, layout.closing, question.scale)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of generated ids; special tokens left out."""
@@ -216,24 +217,24 @@ class Renderer:
         framed[-1] += self.frame.tail
         return tuple(framed)
 
-    def _support(self, first_line: bool, stem: str, scale: Scale) -> LabelSupport:
+    def _support(self, first_line: bool, stem: str, closing: str, scale: Scale) -> LabelSupport:
         lead = self.frame.lead if first_line else ""
-        tail = self.encode_tail()
-        lines = [self.encode(lead + stem + label + self.frame.tail) for label in scale.labels]
+        tail = self.encode_tail(closing)
+        lines = [self.encode(lead + stem + label + closing + self.frame.tail) for label in scale.labels]
         bare = [line[: len(line) - len(tail)] for line in lines]
         if any(line[len(line) - len(tail) :] != tail for line in lines):
             raise BadInput(
-                f"the tokenizer {self.tokenizer.name_or_path} joins a label with the end-of-turn token; such a tokenizer cannot be read exactly"
+                f"the tokenizer {self.tokenizer.name_or_path} joins a label with what ends the answer; such a tokenizer cannot be read exactly"
             )
         shared = 0
         while len({line[shared : shared + 1] for line in bare}) == 1:
             shared += 1
         return LabelSupport(bare[0][:shared], tuple(line[shared:] for line in bare))
 
-    def encode_tail(self) -> Ids:
-        """The ids that follow a label: the template's end-of-turn."""
+    def encode_tail(self, closing: str = "") -> Ids:
+        """The ids that follow a label: `closing`, and the template's end-of-turn."""
         word = self.encode("x")
-        ids = self.encode("x" + self.frame.tail)
+        ids = self.encode("x" + closing + self.frame.tail)
         return ids[len(word) :]
 
     def _end_ids(self) -> frozenset[int]:
@@ -243,10 +244,12 @@ class Renderer:
         return frozenset(ends)
 
     def _segments(self, ask: Ask) -> Rendered:
-        pieces = [("instruction", self._encode_whole(self.frame.head + ask.instruction))]
-        pieces += [("profile", self.encode(text)) for text in ask.profile]
-        pieces += [("query", self.encode(ask.query)), ("ask", self.encode(ask.ask + self.frame.middle))]
-        return Rendered(tuple(Segment(name, ids) for name, ids in pieces), len(ask.profile), len(ask.text.split()))
+        texts = [("instruction", ask.instruction), *(("profile", text) for text in ask.profile)]
+        texts += [(name, text) for name, text in (("query", ask.query), ("ask", ask.ask)) if text]
+        texts[-1] = (texts[-1][0], texts[-1][1] + self.frame.middle)
+        first = Segment(texts[0][0], self._encode_whole(self.frame.head + texts[0][1]))
+        others = (Segment(name, self.encode(text)) for name, text in texts[1:])
+        return Rendered((first, *others), len(ask.profile), len(ask.text.split()))
 
     def _encode_whole(self, text: str) -> Ids:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
@@ -295,10 +298,20 @@ class TextRenderer:
             if words <= self.max_words:
                 return messages
         raise TooLong(
-            f"example {example.id}: {words} words with an empty profile; the budget is {self.max_words} words; shorten the text",
+            f"example {example.id}: {words} words{_least(example)}; the budget is {self.max_words} words; shorten the text",
             words=words,
             word_budget=self.max_words,
         )
+
+
+def label_room(question: Question) -> int:
+    """Tokens kept for all of an answer but its free text."""
+    return LABEL_TOKENS + question.layout.surroundings
+
+
+def _least(example: Example) -> str:
+    """What a prompt that is too long has already lost."""
+    return "" if isinstance(example, VerbatimExample) else " with an empty profile"
 
 
 def neutralised(text: str, markers: re.Pattern[str], *, lines: bool) -> str:

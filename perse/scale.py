@@ -42,6 +42,13 @@ CHOICES = Scale("choice", ("A", "B"))
 """Which of two texts is preferred (PerSE, section 4.1, Per-DOC)."""
 
 
+GRADES = Scale("grade", ("1", "2", "3", "4", "5"), (1.0, 2.0, 3.0, 4.0, 5.0))
+"""1 (not at all) to 5 (fully): how well a text stands to reviews (Rehearsal, section 4.1)."""
+
+HUNDREDS = Scale("hundred", ("0", "20", "40", "60", "80", "100"), (0.0, 20.0, 40.0, 60.0, 80.0, 100.0))
+"""0 to 100 in steps of 20: wider than `GRADES`, since judges are lenient (Rehearsal, section 4.2)."""
+
+
 def rescale(score: float, low: float, high: float) -> int:
     """`score` on [low, high] moved linearly to 1-10 and rounded to the nearest label, halves up.
 

@@ -77,7 +77,8 @@ def all_ids(renderer: Renderer, question: Any, given_example: Any) -> tuple[int,
     return renderer.render(question, given_example)[0].ids + tuple(token for line in answer for token in line)
 
 
-@pytest.mark.parametrize("name", QUESTIONS)
+# Verbatim prompts are one segment (test_verbatim.py); coverage and sentiment have tests of their own.
+@pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])
 def test_segments_concatenated_equal_the_whole_encoded(tokenizer: Any, name: str) -> None:
     renderer, question = Renderer(tokenizer, 4096), QUESTIONS[name]
     for given_example in pairwise_examples() if name == "pairwise" else pointwise_examples():

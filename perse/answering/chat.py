@@ -16,7 +16,7 @@ from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Example
-from perse.rendering import LABEL_TOKENS, Message, TextRenderer
+from perse.rendering import Message, TextRenderer, label_room
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class ChatAnswering:
             except TooLong as error:
                 done[example.id] = failed(self.identity, question, example, Status.TOO_LONG, str(error))
         flat = [(message.text, text_seed(settings, example)) for example, messages in asked for message in messages]
-        limit = LABEL_TOKENS + (settings.max_new_tokens if question.layout.free_stem is not None else 0)
+        limit = label_room(question) + (settings.max_new_tokens if question.layout.free_stem is not None else 0)
         sampling = Sampling(settings.temperature, limit)
         replies = iter(self.engine.chat([text for text, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else [])
         for example, messages in asked:

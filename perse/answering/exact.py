@@ -16,7 +16,7 @@ from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Example
-from perse.rendering import LABEL_TOKENS, Ids, Rendered, Renderer
+from perse.rendering import Ids, Rendered, Renderer, label_room
 
 log = logging.getLogger(__name__)
 
@@ -104,10 +104,11 @@ class ExactAnswering:
                 one.failure = generation
                 continue
             one.written = generation
-            one.text = self.renderer.neutralise(self.renderer.decode(generation.ids).partition("\n")[0])
+            line = self.renderer.decode(generation.ids).partition("\n")[0]
+            one.text = self.renderer.neutralise(question.layout.free_text(line))
             one.answer = self.renderer.free_line(question, one.text)
             # Cleaned and tokenized anew, a text can have more tokens than were written; unheard of in real reviews.
-            if max(map(len, one.prefixes(one.answer))) + LABEL_TOKENS > self.renderer.context:
+            if max(map(len, one.prefixes(one.answer))) + label_room(question) > self.renderer.context:
                 one.failure = Failure(f"the review has {len(one.answer)} tokens when read again, too many for the context")
 
     def _judgement(self, question: Question, one: _Work, settings: JudgeSettings) -> Judgement:

@@ -10,13 +10,17 @@ from collections import defaultdict
 from collections.abc import Sequence
 from os.path import commonprefix
 from pathlib import Path
+from typing import Any
 
 from perse.batch.local import ScoredRun, read_run
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.evaluation.evaluate import Part
 from perse.judgement import Judgement
-from perse.records import Example
+from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
+
+IN_PROMPT = "as prompted"
+"""The aspect of pairs whose prompt alone names it."""
 
 
 def judges_and_parts(
@@ -48,7 +52,7 @@ def judges_and_parts(
             if run.examples != first.examples:
                 raise BadInput(f"{other} was asked other examples than {folder}; evaluate runs of the same examples together")
         train, reason = _training_side(first, train_data)
-        parts.append(Part(first.examples, train))
+        parts.append(Part(_answered(first.examples), None if train is None else _answered(train)))
         missing += [reason] if reason else []
     return judges, parts, missing
 
@@ -57,6 +61,23 @@ def _training_side(run: ScoredRun, train_data: Path | None) -> tuple[Sequence[Ex
     if train_data is None:
         return run.training_side()
     return load_examples(train_data, split="train", fold=run.fold).examples, None
+
+
+def _answered(examples: Sequence[Example]) -> list[Example]:
+    """The examples with prompts taken for what they ask, which is what their answers are compared by.
+
+    Nobody knows who is behind a prompt without reviewer: each is a reviewer of its own. Its profile and aspect are not told.
+    """
+    chosen = any(isinstance(example.reference, ChoiceReference) for example in examples)
+    return [_asked(example, chosen) if isinstance(example, VerbatimExample) else example for example in examples]
+
+
+def _asked(example: VerbatimExample, chosen: bool) -> Example:
+    reviewer = example.reviewer_id or example.id
+    common: dict[str, Any] = {"id": example.id, "reviewer_id": reviewer, "profile": (), "reference": example.reference}
+    if chosen:
+        return PairwiseExample(**common, aspect=IN_PROMPT, query=Pair(text_a=example.prompt, text_b=""))
+    return PointwiseExample(**common, item_id=example.id, query=example.prompt)
 
 
 def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: dict[str, list[Judgement]]) -> str:

@@ -85,14 +85,24 @@ ShownAspects = Annotated[
 def read_columns(options: Sequence[str] | None) -> dict[str, str]:
     """`FIELD=COLUMN` options as a mapping. Raises BadInput for one that is none, and for a field mapped twice."""
     columns: dict[str, str] = {}
-    for option in options or ():
-        name, equals, column = (part.strip() for part in option.partition("="))
-        if not (name and equals and column):
-            raise BadInput(f"--map {option}: expected FIELD=COLUMN, such as --map text=plot")
+    for name, column in read_pairs(options, option="--map", example="text=plot", shape="FIELD=COLUMN"):
         if name in columns:
-            raise BadInput(f"--map {option}: field '{name}' is mapped twice, to '{columns[name]}' before; join columns with +")
+            raise BadInput(
+                f"--map {name}={column}: field '{name}' is mapped twice, to '{columns[name]}' before; join columns with +"
+            )
         columns[name] = column
     return columns
+
+
+def read_pairs(options: Sequence[str] | None, *, option: str, example: str, shape: str = "NAME=VALUE") -> list[tuple[str, str]]:
+    """`NAME=VALUE` options, taken apart. Raises BadInput for one that is none."""
+    pairs = []
+    for given in options or ():
+        name, equals, value = (part.strip() for part in given.partition("="))
+        if not (name and equals and value):
+            raise BadInput(f"{option} {given}: expected {shape}, such as {option} {example}")
+        pairs.append((name, value))
+    return pairs
 
 
 def read_scale(text: str) -> tuple[float, float]:

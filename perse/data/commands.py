@@ -51,6 +51,9 @@ app = typer.Typer(
 )
 app.command("per-mpst")(paper_commands.per_mpst)
 app.command("per-doc")(paper_commands.per_doc)
+app.command()(paper_commands.persum)
+app.command()(paper_commands.release)
+app.command()(paper_commands.amazon)
 app.command()(rewrite_commands.anonymize)
 app.command()(rewrite_commands.summarize)
 
@@ -187,6 +190,28 @@ def pairwise(
         overwrite=overwrite,
     )
     show(build_pairwise(options), as_json=as_json)
+
+
+@app.command()
+def describe(
+    path: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Any file that perse reads, or a data set folder.", show_default=False)
+    ],
+    limit: Limit = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the description as JSON on stdout.")] = False,
+) -> None:
+    """Say what a file holds before anything is built of it: format, reviewers, items, scores, dates, problems.
+
+    Example: [bold]perse data describe reviews.jsonl.gz[/bold]
+    """
+    from perse.data.describing import describe as described
+    from perse.data.description_table import description_table
+
+    found = described(path, limit=limit)
+    if as_json:
+        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+    else:
+        Console(highlight=False).print(description_table(found))
 
 
 @app.command()

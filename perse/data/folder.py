@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -32,6 +30,7 @@ from perse.data.leaks import check_leaks
 from perse.data.parquet import read_parquet, write_parquet
 from perse.data.profiles import ExampleRow
 from perse.data.splits import sides
+from perse.data.swap import check_place, kind_of, swap_in
 from perse.data.views import View
 from perse.errors import BadInput
 from perse.records import (
@@ -197,32 +196,16 @@ def write_folder(
     comparisons = {one.comparison_id: one for one in records if isinstance(one, Comparison)}
     check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(whole))
     target = check_target(out, overwrite=overwrite)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    mark = secrets.token_hex(4)
-    fresh, old = target.with_name(f".{target.name}.new-{mark}"), target.with_name(f".{target.name}.old-{mark}")
-    try:
-        fresh.mkdir()
+
+    def write(fresh: Path) -> None:
         write_parquet(fresh / _records_file(kind), records)
         write_parquet(fresh / "examples.parquet", rows)
         (fresh / "manifest.json").write_text(json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         (fresh / "README.md").write_text(data_card(whole), "utf-8")
         for name, text in files.items():
             (fresh / name).write_text(text, "utf-8")
-        # rename refuses a target with files in it, so the old folder steps aside and goes when the new one is in place.
-        if target.is_dir():
-            target.rename(old)
-        try:
-            fresh.rename(target)
-        except OSError:
-            if old.is_dir():
-                old.rename(target)
-            raise
-    except OSError as error:
-        raise BadInput(f"{out}: cannot be written ({error.strerror or error}); give another --out") from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if target.is_dir():
-            shutil.rmtree(old, ignore_errors=True)
+
+    swap_in(target, write)
 
 
 def check_target(out: Path, *, overwrite: bool) -> Path:
@@ -231,24 +214,12 @@ def check_target(out: Path, *, overwrite: bool) -> Path:
     Raises:
         BadInput: it is a file, or holds files and may not be replaced: `overwrite` is not set or it is no perse data folder.
     """
-    target = out.resolve()
-    if target.exists() and not target.is_dir():
-        raise BadInput(f"{out}: found a file, expected a folder to write to or nothing; give another --out")
-    if target.is_dir() and any(target.iterdir()):
-        if not is_data_folder(target):
-            raise BadInput(f"{out}: holds files and is no perse data set, so it is not overwritten; give another --out")
-        if not overwrite:
-            raise BadInput(f"{out}: already holds a data set; give another --out, or --overwrite to replace it")
-    return target
+    return check_place(out, overwrite=overwrite, kinds=get_args(Kind), what="data set")
 
 
 def is_data_folder(path: Path) -> bool:
     """Whether `path` is a folder with the manifest of a perse data set."""
-    try:
-        manifest = json.loads((path / "manifest.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("kind") in ("pointwise", "pairwise") and "schema" in manifest
+    return kind_of(path) in get_args(Kind)
 
 
 def load_folder(path: Path) -> DataSet:

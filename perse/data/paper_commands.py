@@ -1,10 +1,11 @@
-"""`perse data per-mpst | per-doc | persum | released`: the papers' data sets, one command each."""
+"""`perse data per-mpst | per-doc | persum | release | amazon`: data sets of published corpora, one command each."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
@@ -16,6 +17,7 @@ from perse.data.command_options import (
     KeepNames,
     Limit,
     Map,
+    MaxK,
     MaxReviewers,
     OnErrorOption,
     Out,
@@ -26,15 +28,15 @@ from perse.data.command_options import (
     SelectOption,
     Valid,
     read_columns,
+    read_pairs,
     read_scale,
     show,
 )
 from perse.data.per_doc import build_per_doc
 from perse.data.splits import SplitBy
 
-Judge = Annotated[
-    str, typer.Option(help="PATH or vllm:PATH (a training run, a model folder, an embedded model), or openai:URL#MODEL.")
-]
+Rouge = Literal["both", "either"]
+
 WriterOption = Annotated[
     str,
     typer.Option(
@@ -192,6 +194,205 @@ def per_doc(
         overwrite=overwrite,
     )
     show(build_per_doc(options), as_json=as_json, paper=True)
+
+
+def persum(
+    reviews: Annotated[
+        list[Path],
+        typer.Option(
+            help="Amazon reviews of one category; its name is the file's. Give one for each category.", show_default=False
+        ),
+    ],
+    out: Out,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help="Who answers coverage and sentiment: PATH, vllm:PATH or openai:URL#MODEL. Without one only the first two filters "
+            "are counted.",
+            show_default=False,
+        ),
+    ] = None,
+    min_product_reviews: Annotated[int, typer.Option(help="Reviews by others that a product must have.")] = 1,
+    rouge: Annotated[
+        Rouge, typer.Option(help="Which overlap must suffice: with history and product's reviews, or with either.")
+    ] = "both",
+    min_overlap: Annotated[float, typer.Option(help="Least sum of ROUGE-1, -2 and -L.")] = 0.45,
+    counts: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CATEGORY=HIGH,LOW,HHPL",
+            help="How many samples of a category to draw, each a number or all; may be repeated.",
+            show_default="the paper's for its four categories; else 100,all,all",
+        ),
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="At most so many candidates of a category go to the judge, drawn by the seed.", show_default=False
+        ),
+    ] = None,
+    dtype: Dtype = "bfloat16",
+    tokenizer: Tokenizer = None,
+    seed: Seed = 0,
+    on_error: OnErrorOption = "stop",
+    keep_names: KeepNames = False,
+    salt: Salt = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """PerSum (Rehearsal, 4.1, A): samples for personalized opinion summaries, by three filters on Amazon's reviews.
+
+    The judge's answers are kept in OUT.work: a killed build is continued by the same command.
+
+    Example: [bold]perse data persum --reviews Electronics_5.json.gz --reviews Home_and_Kitchen_5.json.gz --judge vllm:MODEL
+    --out data/persum[/bold]
+    """
+    from perse.data.persum import build_persum
+    from perse.data.persum_folder import persum_tables
+    from perse.data.persum_judging import notes
+    from perse.data.persum_options import Counts, PersumOptions
+
+    options = PersumOptions(
+        reviews=tuple(reviews),
+        out=out,
+        min_product_reviews=min_product_reviews,
+        rouge=rouge,
+        min_overlap=min_overlap,
+        counts={
+            name: Counts.parse(text) for name, text in read_pairs(counts, option="--counts", example="Electronics=100,all,52")
+        },
+        limit=limit,
+        seed=seed,
+        on_error=on_error,
+        keep_names=keep_names,
+        salt=salt,
+        overwrite=overwrite,
+    )
+    console = Console(stderr=True, highlight=False)
+    loaded = None
+    if judge is not None:
+        from perse.judge import Judge
+
+        loaded = Judge.load(judge, dtype=dtype, tokenizer=tokenizer)
+        for note in notes(loaded):
+            console.print(f"note: {note}", markup=False)
+    with steps() as progress:
+        task = progress.add_task("judging", total=None, visible=loaded is not None)
+        summary = build_persum(options, loaded, tick=lambda done, of: progress.update(task, completed=done, total=of))
+    for table in persum_tables(summary):
+        console.print(table)
+    for category, reasons in summary.left_out.items():
+        ranked = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
+        console.print(f"left out, {category}: " + "; ".join(f"{count:,} {reason}" for reason, count in ranked), markup=False)
+    for note in summary.notes:
+        console.print(f"note: {note}", markup=False)
+    console.print(f"written: {out}" if summary.out else "nothing written: give --judge for the last filter", markup=False)
+    if as_json:
+        sys.stdout.write(summary.model_dump_json(indent=2) + "\n")
+
+
+def release(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...", help="Released Per-MPST files, or Per-DOC files (one for each aspect).", show_default=False
+        ),
+    ],
+    out: Out,
+    aspect: Annotated[
+        str | None,
+        typer.Option(help="Of Per-DOC files whose names do not tell it: I, A, S, C, E or its name.", show_default=False),
+    ] = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    on_error: OnErrorOption = "stop",
+    keep_names: KeepNames = False,
+    salt: Salt = None,
+    overwrite: Overwrite = False,
+) -> None:
+    """The data sets that PerSE's authors released: as they are (verbatim.jsonl), and taken apart (examples.jsonl).
+
+    Example: [bold]perse data release PerMPST.k3.valid.jsonl --out data/released[/bold], then
+    [bold]perse score --examples data/released/verbatim.jsonl --judge runs/first --out runs/released[/bold]
+    """
+    from perse.data.release import build_release
+
+    summary = build_release(
+        files,
+        out,
+        aspect=aspect,
+        limit=limit,
+        keep_names=keep_names,
+        salt=salt,
+        seed=seed,
+        on_error=on_error,
+        overwrite=overwrite,
+    )
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    for line in summary.lines():
+        console.print(line, markup=False)
+
+
+def amazon(
+    reviews: Annotated[
+        Path,
+        typer.Option(
+            help="Amazon reviews, 5-core: .json, .jsonl or .csv, with or without header, also .gz.", show_default=False
+        ),
+    ],
+    meta: Annotated[
+        Path, typer.Option(help="The products' file, which has their titles and descriptions.", show_default=False)
+    ],
+    out: Out,
+    k: Annotated[int, typer.Option("--k", help="Reviews in a profile.")] = 3,
+    max_k: MaxK = None,
+    columns: Map = None,
+    split: Annotated[SplitBy, typer.Option(help="What training and validation must not share.")] = "reviewer",
+    valid: Valid = 0.1,
+    profiles: ProfilesOption = "per_example",
+    select: SelectOption = "random",
+    max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
+    min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
+    min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
+    max_reviewers: MaxReviewers = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    on_error: OnErrorOption = "stop",
+    keep_names: KeepNames = False,
+    salt: Salt = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Would this customer like this product? Amazon's reviews with the products' descriptions; stars become 1 to 10.
+
+    Example: [bold]perse data amazon --reviews Books_5.json.gz --meta meta_Books.json.gz --out data/books[/bold]
+    """
+    from perse.data.amazon_set import build_amazon
+
+    options = PointwiseOptions(
+        reviews=reviews,
+        items=meta,
+        out=out,
+        k=k,
+        max_k=max_k,
+        columns=read_columns(columns),
+        scale=(1, 5),
+        split=split,
+        valid=valid,
+        profiles=profiles,
+        select=select,
+        max_queries=max_queries or None,
+        min_reviews=min_reviews,
+        min_review_chars=min_review_chars,
+        max_reviewers=max_reviewers,
+        limit=limit,
+        seed=seed,
+        on_error=on_error,
+        keep_names=keep_names,
+        salt=salt,
+        overwrite=overwrite,
+    )
+    show(build_amazon(options), as_json=as_json)
 
 
 def steps() -> Progress:

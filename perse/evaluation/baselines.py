@@ -63,13 +63,15 @@ def pairwise_baselines(
     examples: Sequence[PairwiseExample], train: Sequence[PairwiseExample] | None, *, seed: int = 0
 ) -> tuple[Baseline[Choice], ...]:
     """`copy the example`, `random`, and `majority` (of the training references, per aspect)."""
-    copied: tuple[Choice, ...] = tuple(_copy(example, seed=seed) for example in examples)
+    copy = Baseline[Choice]("copy the example", unavailable="no example has a profile to copy from")
+    if any(example.profile for example in examples):
+        copy = Baseline("copy the example", tuple(_copy(example, seed=seed) for example in examples))
     drawn: tuple[Choice, ...] = tuple(_coin(example.id, seed) for example in examples)
     majority = Baseline[Choice]("majority", unavailable=NO_TRAINING_DATA)
     known = [(example.aspect, example.reference.preference) for example in train or () if example.reference]
     if known:
         majority = Baseline[Choice]("majority", tuple(map(_fit_majority(known), examples)))
-    return Baseline[Choice]("copy the example", copied), Baseline[Choice]("random", drawn), majority
+    return copy, Baseline[Choice]("random", drawn), majority
 
 
 def joined(of_parts: Sequence[Sequence[Baseline[Prediction]]]) -> list[Baseline[Prediction]]:

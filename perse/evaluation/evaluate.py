@@ -240,7 +240,7 @@ def _cross_fitted(items: Items) -> list[str]:
 def _seen_in_training(items: Items) -> list[str]:
     """A reviewer may be in the training side of another fold, not in that of their own."""
     asked = {example.reviewer_id for example in items.examples}
-    seen: set[str] = set()
+    seen: set[str | None] = set()
     for part in items.parts:
         trained = {example.reviewer_id for example in part.train or ()}
         seen |= trained & {example.reviewer_id for example in part.examples}

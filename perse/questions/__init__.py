@@ -6,11 +6,21 @@ from collections.abc import Sequence
 
 from perse.errors import BadInput
 from perse.questions.base import Ask, Question
+from perse.questions.coverage import COVERAGE, COVERAGE_100
 from perse.questions.pairwise import Pairwise
 from perse.questions.pointwise import Pointwise, PointwiseScore
-from perse.records import Example, PairwiseExample
+from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
+from perse.questions.verbatim import VERBATIM_PAIRWISE, VERBATIM_POINTWISE, misfit, verbatim_question
+from perse.records import Example, PairwiseExample, SummaryExample, VerbatimExample
 
-QUESTIONS: dict[str, Question] = {q.name: q for q in (Pointwise(), PointwiseScore(), Pairwise())}
+QUESTIONS: dict[str, Question] = {
+    q.name: q
+    for q in (
+        *(Pointwise(), PointwiseScore(), Pairwise()),
+        *(COVERAGE, SENTIMENT, COVERAGE_100, SENTIMENT_100),
+        *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
+    )
+}
 
 __all__ = ["QUESTIONS", "Ask", "Question", "question_for"]
 
@@ -19,15 +29,27 @@ def question_for(examples: Sequence[Example], name: str | None = None) -> Questi
     """The question `name`, or the usual one for these examples, checked to fit them.
 
     Raises:
-        BadInput: no such question, or one that asks for the other kind of example.
+        BadInput: no such question, one that asks for another kind of example, or prompts that do not tell which one they ask.
     """
     pairwise = bool(examples) and isinstance(examples[0], PairwiseExample)
+    summaries = bool(examples) and isinstance(examples[0], SummaryExample)
+    prompts = [example for example in examples if isinstance(example, VerbatimExample)]
+    if name is None and prompts:
+        name = verbatim_question(prompts)
+        if name is None:
+            raise BadInput(
+                "neither a reference nor the prompts tell what is asked; give the question: verbatim_pointwise or verbatim_pairwise"
+            )
     if name is None:
-        name = "pairwise" if pairwise else "pointwise"
+        name = "pairwise" if pairwise else "coverage" if summaries else "pointwise"
     if name not in QUESTIONS:
         raise BadInput(f"there is no question '{name}'; choose from {', '.join(QUESTIONS)}")
     question = QUESTIONS[name]
     if examples and not isinstance(examples[0], question.example_type):
-        found = "pairs" if pairwise else "single texts"
+        found = "pairs" if pairwise else "summaries of reviews" if summaries else "prompts" if prompts else "single texts"
         raise BadInput(f"question '{name}' does not fit: the examples are {found}; leave the question out to get the usual one")
+    if other := misfit(question, examples):
+        raise BadInput(
+            f"question '{name}' does not fit: example {other.id} has a reference of another kind; leave the question out"
+        )
     return question

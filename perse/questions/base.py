@@ -6,11 +6,12 @@ of `label_stem` and a label. So the trainer's completion and the judge's exact r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from perse.questions.written import read_written
+from perse.questions.written import json_fields, read_json, read_written
 from perse.records import Example
 from perse.scale import Scale
 
@@ -32,18 +33,41 @@ class Ask:
 
 @dataclass(frozen=True)
 class AnswerLayout:
-    """`free_stem` starts a line the model writes by itself (None: no such line); `label_stem` starts the line of the label."""
+    """`free_stem` starts a line the model writes by itself (None: no such line); `label_stem` starts the line of the label.
+
+    An answer with `keys` is a JSON object: the free text is a JSON string, the last key is the label's, `closing` ends it.
+    """
 
     free_stem: str | None
     label_stem: str
+    closing: str = ""
+    keys: tuple[str, ...] = ()
+
+    @property
+    def surroundings(self) -> int:
+        """Room, in tokens, for what JSON puts around text and label: its characters, since no token is less than one."""
+        return len((self.free_stem or "") + self.label_stem + self.closing) if self.keys else 0
 
     def completion(self, label: str, free: str | None = None) -> tuple[str, ...]:
-        """The lines of a whole answer; all but the last end in a newline."""
-        last = self.label_stem + label
-        return (last,) if self.free_stem is None else (f"{self.free_stem} {free}\n", last)
+        """The segments of a whole answer, cut at newlines; all but the last end in one."""
+        last = self.label_stem + label + self.closing
+        return (last,) if self.free_stem is None else (self.free_line(str(free)), last)
+
+    def free_line(self, free: str) -> str:
+        """The line of the free text, newline included."""
+        value = json.dumps(free, ensure_ascii=False) + "," if self.keys else free
+        return f"{self.free_stem} {value}".rstrip() + "\n"
+
+    def free_text(self, written: str) -> str:
+        """The free text of what a model wrote behind `free_stem`; in JSON it may have gone on to the label."""
+        if not self.keys:
+            return written
+        return dict(reversed(json_fields(f"{self.free_stem}{written}", self.keys))).get(self.keys[0], "")
 
     def read(self, answer: str, scale: Scale) -> tuple[str | None, str]:
         """The label of an answer given in words, or None, and the free text before it (see `written`)."""
+        if self.keys:
+            return read_json(answer, scale, label_stem=self.label_stem, keys=self.keys)
         return read_written(answer, scale, label_stem=self.label_stem, free_stem=self.free_stem)
 
 

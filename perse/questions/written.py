@@ -5,11 +5,16 @@ last counts, of two choices neither. An answer that is a label alone is one too.
 ("Plot A because ..."), or a mark and words without another label ("7, gladly"). Behind anything else it is none: part of a
 number, an end of a range, one of two, of another scale, compared, a heading. A missed label is counted; a wrong one would
 not be noticed.
+
+An answer in JSON is brought into that form, and read as any other. Models write JSON with quotes inside strings, commas too
+many, on one line or in a fence; what stands behind the keys is found all the same.
 """
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Sequence
 
 from perse.scale import Scale
 
@@ -41,3 +46,58 @@ def read_written(answer: str, scale: Scale, *, label_stem: str, free_stem: str |
         free = re.sub(rf"(?im)\A.*?(?:^\W*{word}\b[\]*:\s]*|\[{word}\]\s*)", "", free, count=1, flags=re.DOTALL)
     canonical = {known.casefold(): known for known in scale.labels}
     return canonical[match[1].casefold()] if match else None, " ".join(free.split())
+
+
+def read_json(answer: str, scale: Scale, *, label_stem: str, keys: Sequence[str]) -> tuple[str | None, str]:
+    """`read_written` for an answer that is a JSON object, or should be one.
+
+    Args:
+        label_stem: what stands before the label, such as '"Score": ' or '{"Choice": "Plot '.
+        keys: of the free text, if there is one, and of the label.
+    """
+    *free, key = keys
+    worded = label_stem.rpartition('":')[2].strip(' "')  # "Plot", or nothing
+    lines = [
+        (value if worded else f"[{name}] {value}") if name == key else f"[{name}] {' '.join(value.split())}"
+        for name, value in json_fields(answer, keys)
+    ]
+    return read_written(
+        "\n".join(lines) or answer,
+        scale,
+        label_stem=f"{worded} " if worded else f"[{key}] ",
+        free_stem=f"[{free[0]}]" if free else None,
+    )
+
+
+def json_fields(answer: str, keys: Sequence[str]) -> list[tuple[str, str]]:
+    """(key, value in words) wherever one of `keys` stands in an answer that is JSON or nearly so; none if none does."""
+    canonical = {key.casefold(): key for key in keys}
+    names = "|".join(map(re.escape, keys))
+    found = [*re.finditer(rf"""(?i)(?:^|[{{,\n])[^\S\n]*["']({names})["']\s*:\s*""", answer)]
+    ends = [*(match.start() for match in found[1:]), len(answer)]
+    return [
+        (canonical[match[1].casefold()], _value(answer[match.end() : end])) for match, end in zip(found, ends, strict=False)
+    ]
+
+
+def _value(text: str) -> str:
+    """The value that `text` begins with. A string ends where JSON says so if the object goes on from there, else at the end."""
+    if not text.startswith('"'):
+        bare = re.split(r"""\n|\}|`|,\s*["']""", text, maxsplit=1)[0]
+        return bare.strip(" \t\r,'")
+    try:
+        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+        if re.match(r"""\s*,?\s*(?:$|\}|```|"[^"\n]*"\s*:)""", text[end:]):
+            return _whole_characters(value)
+    except json.JSONDecodeError:
+        pass
+    body = text[1:].rstrip(" \t\r\n,}`").removesuffix('"')
+    try:
+        return _whole_characters(json.loads('"' + re.sub(r'(?<!\\)((?:\\\\)*)"', r'\1\\"', body) + '"', strict=False))
+    except json.JSONDecodeError:  # a backslash that escapes nothing
+        return body
+
+
+def _whole_characters(text: str) -> str:
+    """Without halves of surrogate pairs, which JSON can escape and nothing can write."""
+    return text.encode("utf-8", "replace").decode("utf-8")

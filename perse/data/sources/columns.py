@@ -2,7 +2,7 @@
 
 A field is found by the mapping the user gave (`field=column`, several columns joined by a newline: `text_a=story_a+ending_a`),
 else by its own name, else by the names that such columns usually have (`ALIASES`). Names are compared without case, spaces and
-punctuation, so `reviewerID` is `reviewer_id`. Where several fit, the one listed first is taken. Columns called just "story",
+punctuation and the `Input.` and `Answer.` of Mechanical Turk, so `reviewerID` is `reviewer_id`. Where several fit, the one listed first is taken. Columns called just "story",
 "story_a" or "title" are never guessed to be the whole text: they often hold a part of it.
 """
 
@@ -19,8 +19,19 @@ from perse.errors import BadInput
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "reviewer_id": ("reviewer", "annotator_id", "annotator", "user_id", "user", "worker_id", "worker", "rater", "critic"),
-        "item_id": ("item", "asin", "product_id", "movie_id", "film_id", "book_id", "story_id", "plot_id", "work_id"),
-        "text": ("plot", "synopsis", "document", "article"),
+        "item_id": (
+            "item",
+            "asin",
+            "product_id",
+            "movie_id",
+            "film_id",
+            "book_id",
+            "story_id",
+            "plot_id",
+            "work_id",
+            "imdb_id",
+        ),
+        "text": ("plot", "synopsis", "plot_synopsis", "document", "article"),
         "review": ("review_text", "review_body", "comment"),
         "score": ("rating", "stars", "overall", "grade"),
         "time": ("date", "timestamp", "review_date", "created_at"),
@@ -36,12 +47,38 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Other names under which a field is found when it is not mapped, best first."""
 
 
+DOC_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        **ALIASES,
+        "text_a": ("plot_a", "plot1", "story_a", "story1", "outline_a", "outline1"),
+        "text_b": ("plot_b", "plot2", "story_b", "story2", "outline_b", "outline2"),
+    }
+)
+"""The same for annotation tables of story plots."""
+
+AMAZON_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "reviewer_id": ("reviewerID", "user_id", "customer_id"),
+        "item_id": ("parent_asin", "asin", "product_id"),
+        "review": ("reviewText", "text", "review_body"),
+        "score": ("overall", "rating", "star_rating"),
+        "title": ("summary", "review_headline"),
+        "time": ("unixReviewTime", "timestamp", "reviewTime", "review_date"),
+        "category": ("main_category", "product_category"),
+    }
+)
+"""The same for Amazon's files, where `text` is the review and `title` its headline or the product's name."""
+
+
 class Role(StrEnum):
     """What a file is read as; its fields are `FIELDS[role]`."""
 
     REVIEWS = "reviews"
     ITEMS = "items"
     PAIRS = "pairs"
+    DOC = "plot comparisons"
+    AMAZON = "Amazon reviews"
+    PRODUCTS = "Amazon products"
 
 
 FIELDS: Mapping[Role, tuple[str, ...]] = MappingProxyType(
@@ -49,6 +86,9 @@ FIELDS: Mapping[Role, tuple[str, ...]] = MappingProxyType(
         Role.REVIEWS: ("reviewer_id", "item_id", "score", "review", "time", "text"),
         Role.ITEMS: ("item_id", "text"),
         Role.PAIRS: ("reviewer_id", "aspect", "preference", "text_a", "text_b", "item_a", "item_b", "premise", "time"),
+        Role.DOC: ("reviewer_id", "text_a", "text_b", "premise", "time"),
+        Role.AMAZON: ("reviewer_id", "item_id", "review", "score", "title", "time", "category"),
+        Role.PRODUCTS: ("item_id", "title", "description", "features"),
     }
 )
 
@@ -86,20 +126,37 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return f" (nearest: '{found[0]}')" if found else ""
 
 
-def _plain(name: str) -> str:
+def aliases_of(role: Role) -> Mapping[str, tuple[str, ...]]:
+    """Other names under which the fields of such a file are found."""
+    if role in (Role.AMAZON, Role.PRODUCTS):
+        return AMAZON_ALIASES
+    return DOC_ALIASES if role is Role.DOC else ALIASES
+
+
+def plain_name(name: str) -> str:
+    """A column's name without case, spaces, punctuation and what Amazon Mechanical Turk puts before it."""
+    name = name.removeprefix("Input.").removeprefix("Answer.")
     return re.sub(r"[\W_]+", "", name).casefold()
 
 
 class Header:
     """The columns of a row, and which of them hold a field. One object serves all rows with the same columns."""
 
-    def __init__(self, names: Sequence[str], mapping: Mapping[str, str], *, hints: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],
+        mapping: Mapping[str, str],
+        *,
+        hints: Mapping[str, str],
+        role: Role = Role.REVIEWS,
+    ) -> None:
         """`mapping` is binding; a column of `hints` is taken for its field where there is one of that name."""
+        self._aliases = aliases_of(role)
         self.names = tuple(names)
         self._mapping = mapping
         self._hints = hints
         self._present = frozenset(names)
-        self._by_plain = {_plain(name): name for name in reversed(self.names)}
+        self._by_plain = {plain_name(name): name for name in reversed(self.names)}
         self._found: dict[str, tuple[str, ...] | None] = {}
 
     def columns_for(self, field: str) -> tuple[str, ...] | None:
@@ -118,8 +175,8 @@ class Header:
         for name in (self._hints.get(field), field):
             if name in self._present:
                 return (name,)
-        for name in (field, *ALIASES.get(field, ())):
-            if (found := self._by_plain.get(_plain(name))) is not None:
+        for name in (field, *self._aliases.get(field, ())):
+            if (found := self._by_plain.get(plain_name(name))) is not None:
                 return (found,)
         return None
 
@@ -136,7 +193,7 @@ class Header:
             what = f"no column '{missing[0]}', to which field '{field}' is mapped{nearest(missing[0], self.names)}"
         else:
             close = nearest(field, self.names)
-            for name in ALIASES.get(field, ()):
+            for name in self._aliases.get(field, ()):
                 close = close or nearest(name, self.names)
             what = f"no column for field '{field}'{close}"
         join = "; join several with +" if field.startswith("text") else ""

@@ -26,13 +26,22 @@ class BadRow(BadInput):
         super().__init__(where + message)
         self.path, self.line, self.field, self.reason = path, line, field, reason
 
+    def listed(self) -> dict[str, str | int | None]:
+        """As a line of `skipped.jsonl`: where it stands, not what stands there, which may be a person's name. The file by name
+        only, so that the folder is the same wherever it was built."""
+        return {"file": self.path.name, "line": self.line, "field": self.field, "reason": self.reason}
+
 
 @dataclass
 class Faults:
     """The bad rows of one build, in the order they were met."""
 
     on_error: OnError = "stop"
+    keep: int | None = None
+    """So many are kept in `rows`, the others only counted; None keeps all."""
     rows: list[BadRow] = field(default_factory=list)
+    met: Counter[str] = field(default_factory=Counter)
+    """How many bad rows there were, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Rows that are not bad but not wanted either, such as preference 'both', by reason."""
 
@@ -40,9 +49,11 @@ class Faults:
         """Notes a bad row. Raises it instead where bad rows are to stop the build."""
         if self.on_error == "stop":
             raise bad
-        self.rows.append(bad)
+        self.met[bad.reason] += 1
+        if self.keep is None or len(self.rows) < self.keep:
+            self.rows.append(bad)
 
     @property
     def counts(self) -> Counter[str]:
         """How many rows were left out, by reason."""
-        return self.left_out + Counter(bad.reason for bad in self.rows)
+        return self.left_out + self.met

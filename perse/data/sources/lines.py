@@ -2,10 +2,13 @@
 
 Files are read as bytes and decoded line by line, so that a byte that is not UTF-8 is reported with its line. JSON lines end
 at "\\n" alone (U+2028 and its like may stand inside a string); the csv module finds the ends of CSV records itself.
+
+Which lines are bad, and what a bad line costs, is the table "Rows that do not fit" of `table`.
 """
 
 from __future__ import annotations
 
+import ast
 import csv
 import gzip
 import io
@@ -18,8 +21,11 @@ from pathlib import Path
 from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
 
+MAX_LITERAL = 200_000
+"""A line of Python literals may have so many characters, since building one takes a hundred times its length in memory."""
 
-def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, object]]:
+
+def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool = False) -> Iterator[tuple[int, object]]:
     """(line number from 1, value) of each line of JSON; blank lines are skipped, `.gz` is unpacked on the way.
 
     Infinity and halves of surrogate pairs are not JSON here: they could not be written again. NaN is no JSON either, but
@@ -27,20 +33,26 @@ def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[
 
     Args:
         faults: takes the lines that are not UTF-8 or not JSON; without it they are errors.
+        literals: a line that is no JSON may be a Python literal, such as {'a': None}; it is built, never run.
     Raises:
         BadInput: the file is absent, empty or cannot be unpacked; a bad line, if those are to stop the reading.
     """
     faults = faults or Faults()
+    before = faults.met.total()
+    decoder = json.JSONDecoder(parse_constant=_constant)  # `json.loads` would make one for each line
     found = False
     for line, text in _lines(path, faults):
         if not text.strip():
             continue
         found = True
         try:
-            value = json.loads(text, parse_constant=_constant)
+            value = decoder.decode(text)
             if "\\ud" in text or "\\uD" in text:
                 json.dumps(value, ensure_ascii=False).encode()
         except json.JSONDecodeError as error:
+            if literals and (literal := _literal(text)) is not None:
+                yield line, literal
+                continue
             hint = "; the file seems to be one JSON array: give one object a line" if text.lstrip().startswith("[") else ""
             what = f"{error.msg} at column {error.colno}{hint}"
         except UnicodeEncodeError:
@@ -51,12 +63,12 @@ def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[
             yield line, value
             continue
         faults.add(BadRow(path, line, f"not JSON, {what}", reason="not JSON"))
-    if not found and not faults.rows:
+    if not found and faults.met.total() == before:
         raise BadInput(f"{path}: the file is empty; expected one JSON object a line")
 
 
 def read_records(
-    path: Path, faults: Faults | None = None, *, header: Sequence[str] | None = None
+    path: Path, faults: Faults | None = None, *, header: Sequence[str] | None = None, literals: bool = False
 ) -> Iterator[tuple[int, dict[str, object]]]:
     """(line number of its start, column -> value) of each record; the name of the file says which format it has.
 
@@ -64,15 +76,15 @@ def read_records(
         faults: takes the records that are not UTF-8, no JSON object, or do not fit the header; without it they are errors.
             A line that repeats a CSV file's header (files put together with `cat`) counts as one of these.
         header: the columns of a CSV file that has no header line.
+        literals: as in `read_json_lines`.
     Raises:
         BadInput: as `read_json_lines`; a name that says no format; a CSV file without header or with a column named twice.
     """
     faults = faults or Faults()
-    kind = Path(path.name.removesuffix(".gz")).suffix.lower()
-    if kind in (".csv", ".tsv"):
-        yield from _csv_records(path, faults, delimiter="\t" if kind == ".tsv" else ",", names=header)
-    elif kind in (".jsonl", ".json"):
-        for line, value in read_json_lines(path, faults):
+    if is_csv(path):
+        yield from _csv_records(path, faults, names=header)
+    elif (kind := _suffix(path)) in (".jsonl", ".json"):
+        for line, value in read_json_lines(path, faults, literals=literals):
             if isinstance(value, dict):
                 yield line, value
                 continue
@@ -80,6 +92,31 @@ def read_records(
             faults.add(BadRow(path, line, f"found {shown(value)}, expected a JSON object{hint}", reason="no JSON object"))
     else:
         raise BadInput(f"{path}: cannot tell the format from '{kind}'; expected .jsonl, .json, .csv or .tsv, each also as .gz")
+
+
+def is_csv(path: Path) -> bool:
+    """Whether the name of a file says that it is CSV or TSV; `.gz` does not count."""
+    return _suffix(path) in (".csv", ".tsv")
+
+
+def first_fields(path: Path) -> list[str]:
+    """The fields of the first record of a CSV or TSV file that can be read; none where no record can be.
+
+    Raises:
+        BadInput: the file is absent or cannot be unpacked.
+    """
+    return next((fields for _, fields in _csv_fields(path, Faults("skip"))), [])
+
+
+def column_names(path: Path) -> list[str]:
+    """The columns of a file: of its header, or of its first JSON object.
+
+    Raises:
+        BadInput: the file is absent, empty or cannot be unpacked.
+    """
+    if is_csv(path):
+        return [name.strip() for name in first_fields(path)]
+    return next((list(values) for _, values in read_records(path, Faults("skip"))), [])
 
 
 def shown(value: object) -> str:
@@ -106,9 +143,9 @@ def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
         raise BadInput(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def _csv_records(
-    path: Path, faults: Faults, *, delimiter: str, names: Sequence[str] | None
-) -> Iterator[tuple[int, dict[str, object]]]:
+def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
+    """(line number of its start, fields) of each record that is not blank."""
+    delimiter = "\t" if _suffix(path) == ".tsv" else ","
     # `line_num` counts what the csv module was given, so the line that each piece came from is kept beside it.
     seen: list[int] = [0]
 
@@ -122,8 +159,6 @@ def _csv_records(
     # Strict: a quote out of place is an error with its line, rather than a record that swallows those after it.
     more = pieces()
     reader = csv.reader(more, delimiter=delimiter, strict=True)
-    header: list[str] = list(names or ())
-    found = False
     while True:
         before = seen[0]
         try:
@@ -131,14 +166,18 @@ def _csv_records(
         except csv.Error as error:
             faults.add(BadRow(path, before + 1, f"not CSV, {error}", reason="not CSV"))
             reader = csv.reader(more, delimiter=delimiter, strict=True)  # what it had begun to read goes with it
-            found = True
             continue
         if record is None:
-            break
-        # A record without fields is a blank line.
-        if not record:
-            continue
-        start = before + 1
+            return
+        if record:
+            yield before + 1, record
+
+
+def _csv_records(path: Path, faults: Faults, *, names: Sequence[str] | None) -> Iterator[tuple[int, dict[str, object]]]:
+    header: list[str] = list(names or ())
+    before = faults.met.total()
+    found = False
+    for start, record in _csv_fields(path, faults):
         if not header:
             header = [name.strip() for name in record]
             if twice := [name for name, times in Counter(header).items() if times > 1]:
@@ -154,8 +193,24 @@ def _csv_records(
             faults.add(BadRow(path, start, what, reason="the header again"))
             continue
         yield start, dict(zip(header, record, strict=True))
-    if not found and not faults.rows:
+    if not found and faults.met.total() == before:
         raise BadInput(f"{path}: the file is empty; expected a header and at least one row")
+
+
+def _suffix(path: Path) -> str:
+    return Path(path.name.removesuffix(".gz")).suffix.lower()
+
+
+def _literal(text: str) -> object:
+    """A Python literal as JSON would have said it, or None where it is none or too long to be looked at."""
+    if len(text) > MAX_LITERAL:
+        return None
+    try:
+        value = ast.literal_eval(text.strip())
+        # By way of JSON: what JSON cannot say (bytes, sets, half characters) is refused, tuples become lists.
+        return json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
 
 
 def _constant(name: str) -> None:

@@ -1,0 +1,241 @@
+"""Released PerSE files -> a folder of JSON lines that every judging and training command takes.
+
+    verbatim.jsonl     the released prompts as they are, without the marks of their turns
+    examples.jsonl     the same rows with profile and query apart, where the prompt could be taken apart
+    manifest.json      the files and options they come from, what was left out, what to be wary of
+    README.md          the same for a person
+    skipped.jsonl      the bad rows that were left out, if any were
+
+Both lines of a row have one id, so that judging as released and judging with our prompts compare row by row. The same files and
+options give the same bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+import perse
+from perse.data.identity import shuffled
+from perse.data.pseudonyms import pseudonyms, salt_from_seed
+from perse.data.sources.faults import Faults, OnError
+from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge_aspects, read_release
+from perse.data.swap import check_place, swap_in
+from perse.errors import BadInput
+from perse.records import ChoiceReference, Example, PairwiseExample, example_lines
+from perse.runlog import file_digest
+
+SCHEMA = 1
+"""Version of the folder's layout."""
+
+KIND = "release"
+"""What the manifest calls such a folder."""
+
+
+@dataclass(frozen=True)
+class ReleaseSummary:
+    """What was written."""
+
+    out: Path
+    manifest: Mapping[str, Any]
+
+    def lines(self) -> tuple[str, ...]:
+        """For the terminal: counts, what was left out, warnings."""
+        counts = self.manifest["counts"]
+        written = f"{_counted(counts['prompts'], 'prompt')} of {_counted(counts['reviewers'], 'reviewer')} in verbatim.jsonl"
+        return (
+            f"{self.out}: {written}, {counts['examples']} of them in examples.jsonl with profile and query apart",
+            *(f"left out: {_counted(count, 'row')}, {reason}" for reason, count in self.manifest["dropped"].items()),
+            *(f"not taken apart: {_counted(count, 'row')}, {reason}" for reason, count in self.manifest["not_parsed"].items()),
+            *(f"not merged: {reason}, {count} times" for reason, count in self.manifest["conflicts"].items()),
+            *(f"warning: {what} stands in {_counted(count, 'prompt')}" for what, count in self.manifest["warnings"].items()),
+        )
+
+
+def build_release(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    aspect: str | None = None,
+    limit: int | None = None,
+    keep_names: bool = False,
+    salt: str | None = None,
+    seed: int = 0,
+    on_error: OnError = "stop",
+    overwrite: bool = False,
+) -> ReleaseSummary:
+    """Writes the folder `out`.
+
+    Args:
+        paths: Per-MPST files of one k, or Per-DOC files of one or more aspects.
+        aspect: of Per-DOC files whose names do not tell it.
+        limit: at most so many rows, drawn by the seed; for quick tries.
+        keep_names: reviewers and annotators keep their names; else they become pseudonyms (`data.pseudonyms`).
+        salt: of the pseudonyms; by default derived from the seed.
+        on_error: `skip` leaves out, counts and lists bad rows instead of stopping at the first.
+        overwrite: replace `out` if it is such a folder.
+    Raises:
+        BadInput: options that make no sense, a file or a row that cannot be used, no row left, or `out` is taken.
+    """
+    _check(paths, limit=limit, keep_names=keep_names, salt=salt, on_error=on_error)
+    target = check_place(out, overwrite=overwrite, kinds=(KIND,), what="folder of released data")
+    faults = Faults(on_error)
+    read = read_release(paths, faults, aspect=aspect)
+    if not read:
+        raise BadInput(f"no usable row; the first: {faults.rows[0]}")
+    if len({isinstance(one.verbatim.reference, ChoiceReference) for one in read}) > 1:
+        raise BadInput("Per-MPST and Per-DOC rows together; build a folder of each")
+    merged = merge_aspects(read)
+    kept = _drawn(merged.released, limit, seed=seed)
+    shown = kept if keep_names else _hidden(kept, salt=salt_from_seed(seed) if salt is None else salt)
+    examples = [one.example for one in shown if one.example is not None]
+    manifest = {
+        "perse": perse.__version__,
+        "schema": SCHEMA,
+        "kind": KIND,
+        "options": {
+            "aspect": None if aspect is None else aspect_named(aspect),
+            "keep_names": keep_names,
+            "limit": limit,
+            "on_error": on_error,
+            "salt": None if keep_names else "from seed" if salt is None else "given",
+            "seed": seed,
+        },
+        "sources": [{"name": path.name, "sha256": file_digest(path)} for path in paths],
+        "counts": {
+            "prompts": len(shown),
+            "examples": len(examples),
+            "reviewers": len({one.verbatim.reviewer_id for one in shown}),
+            "aspects": _aspects(examples),
+        },
+        "dropped": {
+            **dict(sorted(faults.counts.items())),
+            **({f"beyond the {limit} asked for": len(read) - len(kept)} if len(kept) < len(read) else {}),
+        },
+        "not_parsed": {NOT_PARSED: len(shown) - len(examples)} if len(examples) < len(shown) else {},
+        "conflicts": dict(merged.conflicts),
+        "warnings": _warnings(kept),
+    }
+    files = {
+        "verbatim.jsonl": "".join(example_lines(one.verbatim for one in shown)),
+        "examples.jsonl": "".join(example_lines(examples)),
+        "manifest.json": json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
+        "README.md": _card(manifest),
+        "skipped.jsonl": "".join(json.dumps(bad.listed(), ensure_ascii=False) + "\n" for bad in faults.rows),
+    }
+
+    def write(fresh: Path) -> None:
+        for name, text in files.items():
+            if text:
+                (fresh / name).write_text(text, "utf-8", newline="\n")
+
+    swap_in(target, write)
+    return ReleaseSummary(out, manifest)
+
+
+def _check(paths: Sequence[Path], *, limit: int | None, keep_names: bool, salt: str | None, on_error: str) -> None:
+    wrong = {
+        "no file is given; name the released files": not paths,
+        f"limit is {limit}, expected 1 or more": limit is not None and limit < 1,
+        "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": keep_names
+        and salt is not None,
+        f"on_error is '{on_error}', expected {' or '.join(get_args(OnError))}": on_error not in get_args(OnError),
+    }
+    if problems := [message for message, holds in wrong.items() if holds]:
+        raise BadInput("; ".join(problems))
+
+
+def _drawn(released: Sequence[Released], limit: int | None, *, seed: int) -> Sequence[Released]:
+    chosen = set(shuffled((one.verbatim.id for one in released), seed=seed, purpose="released rows")[:limit])
+    return [one for one in released if one.verbatim.id in chosen]
+
+
+def _hidden(released: Sequence[Released], *, salt: str) -> list[Released]:
+    """The rows under pseudonyms. What stands in a prompt is not changed."""
+    names = pseudonyms((one.verbatim.reviewer_id or "" for one in released), salt=salt)
+    hidden = []
+    for one in released:
+        update = {"reviewer_id": names[one.verbatim.reviewer_id or ""]}
+        example = one.example and one.example.model_copy(update=update)
+        hidden.append(replace(one, verbatim=one.verbatim.model_copy(update=update), example=example))
+    return hidden
+
+
+def _aspects(examples: Sequence[Example]) -> dict[str, int]:
+    return dict(sorted(Counter(one.aspect for one in examples if isinstance(one, PairwiseExample)).items()))
+
+
+def _warnings(released: Sequence[Released]) -> dict[str, int]:
+    """How many prompts still name what they should not: a model that knows the film needs no reader."""
+    names: dict[str, Callable[[Released], Sequence[str | None]]] = {
+        "the title of what is asked about": lambda one: (one.title,),
+        "a title of the profile": lambda one: one.profile_titles,
+        "the reviewer's name": lambda one: (one.verbatim.reviewer_id,),
+    }
+    counts = {
+        what: sum(any(_named(name, one.verbatim.prompt) for name in of(one)) for one in released) for what, of in names.items()
+    }
+    return {what: count for what, count in counts.items() if count}
+
+
+def _named(name: str | None, prompt: str) -> bool:
+    """Whether a name stands in a prompt as a word, written the same way: "It" is not "it"."""
+    return bool(name) and re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", prompt) is not None
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}" + ("" if count == 1 else "s")
+
+
+def _card(manifest: Mapping[str, Any]) -> str:
+    counts, options = manifest["counts"], manifest["options"]
+    left_out = [f"- {_counted(count, 'row')}: {reason}" for reason, count in manifest["dropped"].items()]
+    apart = [f"- {reason}: {count}" for part in ("not_parsed", "conflicts") for reason, count in manifest[part].items()]
+    warnings = [f"- {what} stands in {_counted(count, 'prompt')}" for what, count in manifest["warnings"].items()]
+    if options["keep_names"]:
+        people = "Reviewers stand under the names they were released with."
+    else:
+        people = "Reviewers stand under pseudonyms, keyed hashes of the names they were released with. Prompts are unchanged."
+    aspects = [f"- {aspect}: {count}" for aspect, count in counts["aspects"].items()]
+    lines = [
+        "# Released PerSE data",
+        "",
+        f"`verbatim.jsonl` holds {_counted(counts['prompts'], 'prompt')} of {_counted(counts['reviewers'], 'reviewer')}, as they were released.",
+        f"`examples.jsonl` holds {counts['examples']} of them with profile and query apart, under the same ids.",
+        "",
+        *([*aspects, ""] if aspects else []),
+        "    perse score --examples verbatim.jsonl --judge JUDGE --out RUN",
+        "",
+        f"Made by perse {manifest['perse']} from:",
+        "",
+        *[f"- `{source['name']}`, sha256 {source['sha256']}" for source in manifest["sources"]],
+        "",
+        f"With: {', '.join(f'{name} {value}' for name, value in sorted(options.items()))}.",
+        "",
+        "Left out:",
+        "",
+        *(left_out or ["- nothing"]),
+        "",
+        "Not taken apart, or not merged:",
+        "",
+        *(apart or ["- nothing"]),
+        "",
+        "## Warning",
+        "",
+        "A model may know what is asked about, or the very review, from its training: what it then says is memory, not",
+        "judgement. The plots of films had their names changed before the release, the reviews had not. Found as written:",
+        "",
+        *(warnings or ["- no title and no reviewer's name in any prompt"]),
+        "",
+        "## Licence and people",
+        "",
+        "The licence is that of the released files: perse adds none.",
+        people,
+        "",
+    ]
+    return "\n".join(lines)

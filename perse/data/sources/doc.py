@@ -1,0 +1,132 @@
+"""Annotation tables of story plots compared in pairs, as Per-DOC was made from (PerSE, sections 4.1 and A.2).
+
+A row holds a premise, two plots, the worker and either one answer with its aspect (long) or an answer to each of five questions
+(wide). A question's column is known by its name, or by the words of the question where those are its name; what fits two
+questions is refused rather than guessed. Columns of Amazon Mechanical Turk (`Input.plotA`, `Answer.ending`) are known too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from types import MappingProxyType
+
+from perse.data.sources.columns import FIELDS, Header, Role, nearest, plain_name
+from perse.data.sources.faults import Faults
+from perse.data.sources.lines import column_names
+from perse.data.sources.merging import Merging
+from perse.data.sources.rows import Row, read_choice, read_rows, usable
+from perse.data.sources.table import read_comparisons
+from perse.errors import BadInput
+from perse.records import ASPECTS, Comparison
+
+_WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # Before Interestingness: its question asks for the more interesting book or movie.
+        "Adaptability": ("adapt", "bookormovie", "movieorbook"),
+        "Interestingness": ("interest",),
+        "Surprise": ("surpris", "suspens"),
+        "Character Development": ("character", "identify", "carefor"),
+        "Ending": ("ending",),
+    }
+)
+"""What tells the question of an aspect, in the order they are tried; compared without case, spaces and punctuation."""
+
+
+def read_doc(
+    path: Path, faults: Faults, *, columns: Mapping[str, str] | None = None, limit: int | None = None
+) -> list[Comparison]:
+    """Comparisons, one for each worker and pair of plots, with all aspects that the worker answered.
+
+    Pairs shown again in swapped order are merged (`merging`). "Both", "neither" and nothing are left out and counted, by answer
+    and not by row. A row with an answer that cannot be read is bad as a whole.
+
+    Args:
+        columns: our field or one of the five aspects -> the file's column, binding.
+        limit: at most so many rows are read.
+    Raises:
+        BadInput: the file cannot be used, no question is found in it, or no row is left; the first bad row, if those are to
+            stop the reading.
+    """
+    columns = columns or {}
+    names = column_names(path)
+    if is_long(names, columns):
+        return read_comparisons(path, None, faults, columns=_long(names, columns), limit=limit)
+    asked = {aspect: column for name, column in columns.items() if (aspect := _aspect(name)) is not None}
+    fields = {name: column for name, column in columns.items() if _aspect(name) is None}
+    if unknown := [field for field in fields if field not in FIELDS[Role.DOC]]:
+        known = (*FIELDS[Role.DOC], *ASPECTS)
+        column = columns[unknown[0]]
+        raise BadInput(
+            f"--map {unknown[0]}={column}: no field '{unknown[0]}'{nearest(unknown[0], known)}; fields: {', '.join(known)}"
+        )
+    if absent := [column for column in asked.values() if column not in names]:
+        raise BadInput(f"{path}: no column '{absent[0]}'{nearest(absent[0], names)}; columns found: {', '.join(names)}")
+    questions = question_columns(path, names, asked)
+    merging = Merging()
+
+    def read(row: Row) -> None:
+        texts = (row.text("text_a", reason="empty text"), row.text("text_b", reason="empty text"))
+        undecided = Faults()
+        said = {
+            aspect: read_choice(row, row.values.get(column), undecided, field=column) for aspect, column in questions.items()
+        }
+        choices = {aspect: choice for aspect, choice in said.items() if choice is not None}
+        if choices:
+            merging.add(row, texts, choices)
+        faults.left_out.update(undecided.left_out)  # of a bad row they would be counted twice
+
+    usable(islice(read_rows(path, fields, faults, role=Role.DOC), limit), read, faults)
+    return merging.comparisons()
+
+
+def is_long(names: Sequence[str], columns: Mapping[str, str]) -> bool:
+    """Whether each row of a table with these columns holds one answer, with its aspect beside it."""
+    header = Header(names, {}, hints={})
+    return "aspect" in columns or header.columns_for("aspect") is not None
+
+
+def question_columns(path: Path, names: Sequence[str], asked: Mapping[str, str]) -> dict[str, str]:
+    """aspect -> the column with its answers, for those found, in the paper's order.
+
+    Args:
+        names: the columns of the file.
+        asked: aspects whose column is known.
+    Raises:
+        BadInput: none is found, or two columns seem to be about one aspect.
+    """
+    found = dict(asked)
+    header = Header(names, {}, hints={}, role=Role.DOC)
+    texts = {column for field in FIELDS[Role.DOC] for column in header.columns_for(field) or ()}
+    for name in names:
+        # What was shown to the workers (`Input.characters`) is no question.
+        if name in texts or name in asked.values() or name.startswith("Input."):
+            continue
+        plain = plain_name(name)
+        aspect = next((aspect for aspect, words in _WORDS.items() if any(word in plain for word in words)), None)
+        if aspect is None or aspect in asked:
+            continue
+        if aspect in found:
+            raise BadInput(
+                f"{path}: columns '{found[aspect]}' and '{name}' both seem to be about {aspect}; give --map '{aspect}=COLUMN'"
+            )
+        found[aspect] = name
+    if not found:
+        raise BadInput(
+            f"{path}: no question found among the columns {', '.join(names)}; expected a column aspect, or one for each of "
+            f"{', '.join(ASPECTS)}: give --map Ending=COLUMN and so on"
+        )
+    return {aspect: found[aspect] for aspect in ASPECTS if aspect in found}
+
+
+def _long(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """The mapping with the names that plots have in such tables added, where they were found."""
+    header = Header(names, columns, hints={}, role=Role.DOC)
+    plots = {field: found[0] for field in ("text_a", "text_b") if (found := header.columns_for(field)) and len(found) == 1}
+    return plots | dict(columns)
+
+
+def _aspect(name: str) -> str | None:
+    """The aspect that a name of the user's means."""
+    return next((aspect for aspect in ASPECTS if plain_name(aspect) == plain_name(name)), None)

@@ -1,0 +1,54 @@
+"""The Movie Plot Synopses with Tags corpus (MPST): the plots that Per-MPST's reviews are about (PerSE, section 4.1).
+
+It holds no reviews: `table.read_reviews` joins a table of reviews, by IMDb id, with what is read here. Only ids, titles and plots
+are kept; tags, split and source are not used. The titles are for anonymizing: a judge is not shown them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from perse.data.sources.columns import Role
+from perse.data.sources.faults import Faults
+from perse.data.sources.rows import Row, read_rows, usable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """One film's plot."""
+
+    item_id: str
+    """The IMDb id, such as tt0113862."""
+    title: str | None
+    text: str
+
+
+def read_mpst(path: Path, faults: Faults) -> dict[str, Plot]:
+    """item_id -> plot, in the order of the file (mpst_full_data.csv: imdb_id, title, plot_synopsis; or any table of texts).
+
+    A row without id or plot, and one whose id already stood there, is a bad row.
+
+    Raises:
+        BadInput: the file cannot be used, or no row is left; the first bad row, if those are to stop the reading.
+    """
+    plots: dict[str, Plot] = {}
+    lines: dict[str, int] = {}
+
+    def read(row: Row) -> None:
+        plot = Plot(
+            item_id=row.text("item_id", reason="item without id"),
+            title=row.optional_text("title"),
+            text=row.text("text", reason="item without text"),
+        )
+        if (first := lines.setdefault(plot.item_id, row.line)) != row.line:
+            row.bad("item_id", f"'{plot.item_id}' already stands on line {first}; keep one", reason="item listed twice")
+        plots[plot.item_id] = plot
+
+    usable(read_rows(path, {}, faults, role=Role.ITEMS, hints={"item_id": "id"}), read, faults)
+    return plots
+
+
+def plot_texts(plots: dict[str, Plot]) -> dict[str, str]:
+    """item_id -> the plot's text: what `table.read_reviews` takes as its items."""
+    return {item_id: plot.text for item_id, plot in plots.items()}

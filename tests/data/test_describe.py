@@ -1,0 +1,231 @@
+"""Descriptions of files: every format is told by its columns, everything is counted, bad rows never stop it."""
+
+import gzip
+import io
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
+from perse.data.describing import Description, Spread, describe
+from perse.data.description_table import description_table
+from perse.data.folder import export_lines, load_folder
+from perse.data.sources.formats import Format
+from perse.errors import BadInput
+
+SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
+
+REVIEW = {"reviewer_id": "ann", "item_id": "i1", "score": 7, "review": "quite fine", "text": "a plot", "date": "2018-11-10"}
+PAIR = {"reviewer_id": "ann", "aspect": "Ending", "text_a": "one", "text_b": "two words", "preference": "A"}
+
+
+def lines(path: Path, rows: Sequence[Any]) -> Path:
+    content = "".join(json.dumps(row) + "\n" for row in rows).encode()
+    path.write_bytes(gzip.compress(content, 1, mtime=0) if path.suffix == ".gz" else content)
+    return path
+
+
+def printed(description: Description) -> str:
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(description_table(description))
+    return console.export_text()
+
+
+SHAPES: dict[Format, list[dict[str, Any]]] = {
+    Format.REVIEWS: [REVIEW],
+    Format.ITEMS: [{"id": "i1", "plot": "a plot"}],
+    Format.PAIRS: [PAIR],
+    Format.RATINGS: [{"user": "ann", "item": "i1", "rating": 7}],
+    Format.MPST: [{"imdb_id": "tt1", "title": "One", "plot_synopsis": "a plot", "tags": "cult"}],
+    Format.DOC: [{"WorkerId": "w1", "Input.plotA": "one", "Input.plotB": "two", "Answer.ending": "Plot A"}],
+    Format.AMAZON: [{"reviewerID": "A1", "asin": "B1", "reviewText": "fine", "overall": 4, "unixReviewTime": 0}],
+    Format.PRODUCTS: [{"asin": "B1", "title": "Pick", "description": ["thin"]}],
+    Format.RELEASED_MPST: [
+        {
+            "examples": [{"reviewer_name": "ann"}],
+            "idx": 1,
+            "review_index": 0,
+            "prompt": ["three words long"],
+            "completion": '```json{ "Review": "x", "Score": 8 }```',
+        }
+    ],
+    Format.RELEASED_DOC: [{"idx": 1, "review_id": "w1", "prompt": ["two words"], "completion": '{"Choice": "Plot B",}'}],
+    Format.POINTWISE: [
+        {
+            "id": "e",
+            "reviewer_id": "ann",
+            "item_id": "i",
+            "profile": [],
+            "query": "a plot",
+            "reference": {"review": "r", "score": 3},
+        }
+    ],
+    Format.PAIRWISE: [
+        {
+            "id": "e",
+            "reviewer_id": "ann",
+            "aspect": "Ending",
+            "profile": [],
+            "query": {"text_a": "one", "text_b": "two"},
+            "reference": {"preference": "B"},
+        }
+    ],
+    Format.VERBATIM: [{"id": "e", "prompt": "as it is"}],
+    Format.UNKNOWN: [{"colour": "red"}],
+}
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzipped"])
+@pytest.mark.parametrize("format", SHAPES, ids=lambda format: format.name)
+def test_each_format_is_told_by_its_columns_and_described(tmp_path: Path, format: Format, packed: bool) -> None:
+    path = lines(tmp_path / ("file.jsonl.gz" if packed else "file.jsonl"), SHAPES[format])
+    found = describe(path)
+    assert (found.format, found.rows, found.whole) == (format, 1, True)
+    assert found.problems.counts == {}
+    assert Description.model_validate_json(found.model_dump_json()) == found
+    assert found.format.value in printed(found) and "next: " in printed(found)
+    assert found == describe(path)
+
+
+@pytest.mark.parametrize(
+    ("format", "scores", "answers"),
+    [
+        (Format.RELEASED_MPST, {"8": 1}, {}),
+        (Format.RELEASED_DOC, {}, {"preference": {"B": 1}}),
+        (Format.POINTWISE, {"3": 1}, {}),
+        (Format.PAIRWISE, {}, {"Ending": {"B": 1}}),
+        (Format.DOC, {}, {"Ending": {"Plot A": 1}}),
+        (Format.RATINGS, {"7": 1}, {}),
+    ],
+)
+def test_scores_and_answers_are_found_where_each_format_has_them(
+    tmp_path: Path, format: Format, scores: dict[str, int], answers: dict[str, Any]
+) -> None:
+    found = describe(lines(tmp_path / "file.jsonl", SHAPES[format]))
+    assert (found.scores, found.answers) == (scores, answers)
+
+
+def test_people_scores_lengths_and_dates_are_counted(tmp_path: Path) -> None:
+    rows = [REVIEW | {"item_id": f"i{n}", "score": 1 + n % 3, "review": "w " * (n + 1)} for n in range(6)]
+    rows += [REVIEW | {"reviewer_id": "bob", "score": "4/5", "date": "Nov 10, 2018"}]
+    rows += [REVIEW | {"reviewer_id": "cyd", "score": 4.5, "date": "2020-01-02T10:00:00"}]
+    found = describe(lines(tmp_path / "r.jsonl", rows))
+    assert (found.reviewers, found.items, found.rows) == (3, 6, 8)
+    assert found.per_reviewer is not None and found.per_reviewer.enough == 1
+    assert found.per_reviewer.spread == Spread(least=1, median=1, most=6)
+    assert found.scores == {"1": 2, "2": 2, "3": 2, "4.5": 1, "4/5": 1}
+    # Reviews of 1, 2, 3, 4, 5, 6, 2 and 2 words: 1 2 2 2 | 3 4 5 6.
+    assert found.review_words == Spread(least=1, median=2.5, most=6)
+    assert found.dates is not None
+    assert (found.dates.iso, found.dates.other, found.dates.first, found.dates.last) == (7, 1, "2018-11-10", "2020-01-02")
+    assert found.next == f"perse data pointwise --reviews {tmp_path}/r.jsonl --scale 1-5 --out OUT"
+
+
+def test_bad_rows_are_counted_and_the_first_five_are_told_with_their_line(tmp_path: Path) -> None:
+    rows = [REVIEW, REVIEW | {"score": "C"}, REVIEW | {"reviewer_id": ""}, REVIEW | {"review": " "}]
+    path = lines(tmp_path / "r.jsonl", rows)
+    path.write_bytes(path.read_bytes() + b"{oops\n" * 9 + b"\xff\n")
+    found = describe(path)
+    assert found.rows == 4
+    assert found.problems.counts == {
+        "not JSON": 9,
+        # The three rows of ann about i1.
+        "reviewed twice": 2,
+        "empty review": 1,
+        "no reviewer": 1,
+        "not UTF-8": 1,
+        "score not a number": 1,
+    }
+    assert len(found.problems.first) == 5
+    assert found.problems.first[0].startswith("line 2: field 'score'")
+
+
+def test_a_limit_says_that_there_is_more(tmp_path: Path) -> None:
+    path = lines(tmp_path / "r.jsonl", [REVIEW | {"item_id": f"i{n}"} for n in range(3)])
+    assert [(describe(path, limit=n).rows, describe(path, limit=n).whole) for n in (2, 3, 4)] == [
+        (2, False),
+        (3, True),
+        (3, True),
+    ]
+    assert "the limit; there are more" in printed(describe(path, limit=2))
+    with pytest.raises(BadInput, match="limit is 0"):
+        describe(path, limit=0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "bars"), [([n / 7 for n in range(50)], 10), (list(range(1, 11)), 10), (list(range(25)), 10)]
+)
+def test_a_histogram_of_many_scores_is_drawn_over_ten_ranges(tmp_path: Path, scores: list[float], bars: int) -> None:
+    rows = [REVIEW | {"item_id": f"i{n}", "score": score} for n, score in enumerate(scores)]
+    found = describe(lines(tmp_path / "r.jsonl", rows))
+    shown = [line for line in printed(found).splitlines() if line.startswith("score ")]
+    assert len(shown) == bars
+    assert sum(int(line.split()[-1]) for line in shown) == len(scores)
+
+
+@pytest.mark.parametrize("kind", ["pointwise", "pairwise"])
+def test_a_data_set_folder_and_its_export_are_described(raw: Path, tmp_path: Path, kind: str) -> None:
+    if kind == "pointwise":
+        made = build_pointwise(PointwiseOptions(reviews=raw / "reviews.jsonl", items=raw / "items.jsonl", out=tmp_path / "out"))
+    else:
+        made = build_pairwise(PairwiseOptions(pairs=raw / "pairs.jsonl", out=tmp_path / "out"))
+    found = describe(tmp_path / "out")
+    assert (found.format, found.sha256, found.rows, found.reviewers) == (
+        Format.FOLDER,
+        made.digest,
+        made.records,
+        made.reviewers,
+    )
+    assert bool(found.scores) == (kind == "pointwise") and bool(found.answers) == (kind == "pairwise")
+    exported = tmp_path / "valid.jsonl"
+    exported.write_text("".join(export_lines(load_folder(tmp_path / "out"), "valid")), "utf-8")
+    assert describe(exported).format.value == f"{kind} examples"
+
+
+def test_what_stands_in_a_file_neither_steers_the_terminal_nor_is_markup(tmp_path: Path) -> None:
+    shown = printed(describe(lines(tmp_path / "p.jsonl", [PAIR | {"aspect": "[red]\x1b[2J", "preference": "\x1b[31mA"}])))
+    assert "\x1b" not in shown and "[red]" in shown
+
+
+def test_what_cannot_be_read_at_all_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.csv").touch()
+    for path, expected in [
+        (tmp_path / "no.jsonl", "no such file"),
+        (tmp_path / "empty.csv", "empty"),
+        (tmp_path, "no perse data set"),
+        (tmp_path / "x.parquet", "cannot tell the format"),
+    ]:
+        with pytest.raises(BadInput, match=expected):
+            describe(path)
+
+
+def test_a_file_of_bad_lines_alone_is_still_described(tmp_path: Path) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text("{oops\n" * 7, "utf-8")
+    found = describe(path)
+    assert (found.format, found.rows, found.problems.counts) == (Format.UNKNOWN, 0, {"not JSON": 7})
+    assert "line 1: not JSON" in printed(found)
+
+
+REAL = {
+    "movie_critics/reviews.jsonl.gz": (Format.REVIEWS, 29_597),
+    "movie_critics/items.jsonl.gz": (Format.ITEMS, 1_596),
+    "amazon_reviews/Musical_Instruments.csv": (Format.AMAZON, 5_050),
+    "story_endings/pairs.jsonl": (Format.PAIRS, 689),
+    "perse_release/PerMPST.k3.sample.jsonl": (Format.RELEASED_MPST, 4),
+    "perse_release/PerDOC.I.sample.jsonl": (Format.RELEASED_DOC, 4),
+}
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the shared real data is not here")
+@pytest.mark.parametrize("name", REAL)
+def test_real_files_are_described(name: str) -> None:
+    found = describe(SHARED / name)
+    assert (found.format, found.rows) == REAL[name]
+    if name.startswith("movie_critics/reviews"):
+        assert found.per_reviewer is not None and found.per_reviewer.enough == 794
+        assert found.problems.counts == {}

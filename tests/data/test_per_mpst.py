@@ -1,0 +1,266 @@
+"""Per-MPST and Per-DOC whole: plots rewritten by a served model or by rules, killed and continued, and what the folder tells."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from perse.cli import app
+from perse.data.folder import load_folder
+from perse.data.names import Renamer
+
+SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
+PLOTS = [json.loads(line) for line in (SAMPLES / "items.jsonl").read_text("utf-8").splitlines()]
+BATCH = 64
+"""Requests of which the answers are kept together."""
+
+
+class Llama:
+    """A served model that names people Ada, Bo, ... and retells plots in half sentences. It remembers what it was asked."""
+
+    def __init__(self, pause: float) -> None:
+        self.pause = pause
+        self.asked: list[str] = []
+        self.refuses = ""
+        self.url = ""
+
+    def answer(self, message: str) -> str:
+        self.asked.append(message)
+        time.sleep(self.pause)
+        if self.refuses and self.refuses in message:
+            return "I'm sorry, but I cannot help with that."
+        if "JSON" in message:
+            return json.dumps(invented(message))
+        plot = max(message.splitlines(), key=len)
+        parts = [" ".join(one.split()[:5]).rstrip(".,;:") + "." for one in re.split(r"(?<=\.) ", plot)]
+        return " ".join(parts[:4] if len(parts) > 2 else [*parts, "That is all."])
+
+
+def invented(message: str) -> dict[str, str]:
+    """New names for the names that the samples' plots have, one letter's change away from nothing that occurs."""
+    known = re.findall(r"(?<=[a-z,] )[A-Z][a-z]{2,}\b", max(message.splitlines(), key=len))
+    return {name: f"Qu{chr(97 + place // 26)}{chr(97 + place % 26)}ro" for place, name in enumerate(dict.fromkeys(known))}
+
+
+@pytest.fixture
+def llama() -> Iterator[Llama]:
+    yield from served(Llama(pause=0.0))
+
+
+@pytest.fixture
+def slow_llama() -> Iterator[Llama]:
+    yield from served(Llama(pause=0.5))
+
+
+def served(model: Llama) -> Iterator[Llama]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+        def say(self, value: Any) -> None:
+            body = json.dumps(value).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:
+            self.say({"object": "list", "data": [{"id": "llama", "object": "model", "owned_by": "test", "created": 0}]})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            text = model.answer(body["messages"][-1]["content"])
+            choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+            usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
+            self.say(
+                {"id": "1", "object": "chat.completion", "created": 0, "model": "llama", "choices": [choice], "usage": usage}
+            )
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 64
+
+    server = Server(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    model.url = f"openai:http://127.0.0.1:{server.server_port}/v1#llama"
+    yield model
+    server.shutdown()
+
+
+def many(tmp_path: Path) -> tuple[Path, Path]:
+    """Plots for several batches, and reviews of all of them."""
+    path = tmp_path / "many.jsonl"
+    plots = [f"{PLOTS[n % len(PLOTS)]['plot']} All this was in {1700 + n}." for n in range(3 * BATCH)]
+    path.write_text("".join(json.dumps({"item_id": f"m{n}", "text": plot}) + "\n" for n, plot in enumerate(plots)), "utf-8")
+    rows = [
+        {
+            "reviewer_id": f"u{who}",
+            "item_id": f"m{(who * 8 + n) % len(plots)}",
+            "score": 1 + (who + n) % 10,
+            "review": f"no. {n}",
+        }
+        for who in range(3 * BATCH // 4)
+        for n in range(8)
+    ]
+    (tmp_path / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return path, tmp_path / "reviews.jsonl"
+
+
+def mpst(tmp_path: Path) -> Path:
+    """The samples' plots as MPST has them."""
+    path = tmp_path / "mpst_full_data.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["imdb_id", "title", "plot_synopsis", "tags", "split", "synopsis_source"])
+        for plot in PLOTS:
+            rows.writerow([plot["item_id"], f"The Affair of {plot['item_id']}", plot["plot"], "drama", "train", "imdb"])
+    return path
+
+
+def command(plots: Path, out: Path, *more: str, reviews: Path = SAMPLES / "reviews.jsonl") -> list[str]:
+    return [
+        "data", "per-mpst", "--plots", str(plots), "--reviews", str(reviews),
+        "--out", str(out), "--valid", "0.3", "--words", "30", *more,
+    ]  # fmt: skip
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 0, done.output + done.stderr
+    return done.stderr
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
+
+
+def test_a_build_that_is_killed_goes_on_to_the_same_bytes_and_asks_nothing_twice(tmp_path: Path, slow_llama: Llama) -> None:
+    plots, reviews = many(tmp_path)
+    out = tmp_path / "set"
+    line = [sys.executable, "-m", "perse.cli", *command(plots, out, "--writer", slow_llama.url, reviews=reviews)]
+    environment = os.environ | {"OPENAI_API_KEY": "x"}
+    killed = subprocess.Popen(line, env=environment, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while len(slow_llama.asked) < BATCH + 8 and time.monotonic() < deadline:  # the second batch is on its way
+        time.sleep(0.02)
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    time.sleep(1)  # the server is still answering
+    asked = len(slow_llama.asked)
+    assert BATCH < asked <= 2 * BATCH and not out.exists()
+    slow_llama.pause = 0.0
+    subprocess.run(line, env=environment, check=True, stderr=subprocess.DEVNULL)
+    again = set(slow_llama.asked[:asked]) & set(slow_llama.asked[asked:])
+    assert len(again) <= asked - BATCH  # of the batch that was in flight, and of nothing else
+    other = ["--writer", slow_llama.url, "--cache", str(tmp_path / "other.sqlite")]
+    run(*command(plots, tmp_path / "whole", *other, reviews=reviews))
+    assert contents(out) == contents(tmp_path / "whole")
+
+
+def test_the_folder_tells_who_rewrote_what_and_no_original_name_is_in_it(tmp_path: Path, llama: Llama) -> None:
+    said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", llama.url))
+    assert "PerSE, table 1" in said and "plots rewritten; original names are in" in said
+    data = load_folder(tmp_path / "set")
+    made = data.manifest["rewriting"]
+    assert made["writer"]["name"] == "llama" and made["recognizer"]["digest"] and made["tries"]["anonymize"]["ok"] > 20
+    assert {source["name"] for source in data.manifest["sources"].values()} == {"mpst_full_data.csv", "reviews.jsonl"}
+    names = {one["item_id"]: one["names"] for one in map(json.loads, (tmp_path / "set.work" / "names.jsonl").open())}
+    assert any(names.values())
+    for review in data.reviews.values():
+        assert not Renamer(names[review.item_id]).spans(review.text)
+    assert data.max_k == 5 and data.k == 3
+    lines = [json.loads(line) for line in (tmp_path / "set" / "rewriting.jsonl").open()]
+    assert {line["item_id"] for line in lines} == names.keys()
+    assert Counter(line["status"] for line in lines)["ok"] == made["rewritten"]
+
+
+def test_a_plot_that_the_model_refuses_is_left_out_and_counted_with_its_reviews(tmp_path: Path, llama: Llama) -> None:
+    llama.refuses = PLOTS[0]["plot"][:40]
+    said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", llama.url))
+    data = load_folder(tmp_path / "set")
+    assert data.manifest["dropped"]["plots"]["not anonymized: refused"] == 1
+    lost = data.manifest["dropped"]["reviews"]["of a plot not anonymized: refused"]
+    assert lost > 0 and f"{lost} of a plot not anonymized: refused" in " ".join(said.split())
+    assert PLOTS[0]["item_id"] not in {one.item_id for one in data.reviews.values()}
+    assert data.manifest["rewriting"]["tries"]["anonymize"]["refused"] == 3
+
+
+def test_rules_build_the_same_bytes_twice_and_are_named_in_the_manifest(tmp_path: Path) -> None:
+    plots = mpst(tmp_path)
+    said = run(*command(plots, tmp_path / "one"))
+    run(*command(plots, tmp_path / "two"))
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert load_folder(tmp_path / "one").manifest["rewriting"]["writer"]["name"] == "rules"
+    assert "by rules, not by a model" in " ".join(said.split())
+
+
+def test_plots_as_they_are_come_with_a_warning(tmp_path: Path) -> None:
+    said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", "none"))
+    assert "the plots are as they were: a judge may know them" in " ".join(said.split())
+    assert "rewriting" not in load_folder(tmp_path / "set").manifest
+
+
+def test_a_table_of_items_is_rewritten_for_any_data_set(tmp_path: Path) -> None:
+    items = SAMPLES / "items.jsonl"
+    run("data", "anonymize", "--items", str(items), "--out", str(tmp_path / "a.jsonl"))
+    run("data", "summarize", "--items", str(tmp_path / "a.jsonl"), "--words", "30", "--out", str(tmp_path / "s.jsonl"))
+    plots = {one["item_id"]: one["plot"] for one in PLOTS}
+    audits = [json.loads(line) for line in (tmp_path / "a.jsonl.work" / "rewriting.jsonl").open()]
+    names = {one["item_id"]: one["names"] for one in audits}
+    for line in (tmp_path / "a.jsonl").open():
+        one = json.loads(line)
+        assert one["text"] == Renamer(names[one["item_id"]]).replace(plots[one["item_id"]])
+    short = [json.loads(line) for line in (tmp_path / "s.jsonl").open()]
+    assert all(len(one["text"].split()) < len(plots[one["item_id"]].split()) for one in short)
+    again = CliRunner().invoke(app, ["data", "anonymize", "--items", str(items), "--out", str(tmp_path / "a.jsonl")])
+    assert again.exit_code == 1 and "--overwrite" in str(again.exception)
+
+
+def doc(tmp_path: Path) -> Path:
+    """An annotation table as Per-DOC was made from: a row a comparison, five questions, four answers."""
+    path = tmp_path / "doc.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        questions = ["interesting", "adaptable", "surprise", "character", "ending"]
+        rows.writerow(["WorkerId", "premise", "plot_a", "plot_b", *questions])
+        for worker in range(12):
+            for pair in range(6):
+                answers = ["A", "Plot B", "both", "neither", "B"]
+                turn = (worker + pair) % 5
+                texts = [f"Plot {side} of pair {(worker + pair) % 20} goes on." for side in "xy"]
+                rows.writerow([f"w{worker}", f"premise {(worker + pair) % 20}", *texts, *answers[turn:], *answers[:turn]])
+    return path
+
+
+def test_per_doc_has_five_aspects_and_one_prompt_up_to_the_asked_one(tmp_path: Path) -> None:
+    said = run("data", "per-doc", "--annotations", str(doc(tmp_path)), "--out", str(tmp_path / "set"), "--valid", "0.2")
+    data = load_folder(tmp_path / "set")
+    names = ["Adaptability", "Character Development", "Ending", "Interestingness", "Surprise"]
+    assert [cell["name"] for cell in data.manifest["counts"]["parts"][0]["cells"]] == names
+    assert all(name in said for name in names)
+    assert data.manifest["dropped"]["rows"] == {"preference 'both'": 72, "preference 'neither'": 72}
+    by_query: dict[str, list[Any]] = {}
+    for row, example in zip([row for row in data.rows if row.split == "train"], data.examples("train"), strict=True):
+        by_query.setdefault(row.query_id, []).append(example)
+    several = [examples for examples in by_query.values() if len(examples) > 1]
+    assert several
+    shared = sum(any(one.profile == examples[0].profile for one in examples[1:]) for examples in several)
+    assert shared > len(several) / 2  # all aspects of one comparison draw from one order
