@@ -30,7 +30,7 @@ $(READY): pyproject.toml constraints.txt
 # From a critic's reviews to a trained, evaluated personal judge: about 7 minutes on 2 cores. Run again, it continues.
 demo: $(READY)
 	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
-	    --k 3 --profiles per_reviewer --valid 0.34 --out $(DEMO)/data --overwrite
+	    --k 3 --profiles per_reviewer_epoch --valid 0.34 --out $(DEMO)/data --overwrite
 	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --max-new-tokens 80 --out $(DEMO)/before
 	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
 	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data data.max_examples=100 output=$(DEMO)/judge

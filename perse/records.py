@@ -200,16 +200,17 @@ def parse_example(fields: object) -> Example:
 
 
 def shown_query(example: Example) -> bool:
-    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds the same text, or the same pair."""
-    from perse.data.identity import normalised, pair_key
+    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds the same text, nearly or exactly, or the same
+    pair."""
+    from perse.data.identity import pair_key
+    from perse.data.near import near_duplicate
 
     if isinstance(example, VerbatimExample):
         return False  # what stands in the prompt is not told apart
     if isinstance(example, SummaryExample):
         return False  # a summary may quote a review, and nothing in the reviews says how well it does
     if isinstance(example, PointwiseExample):
-        query = normalised(example.query)
-        return any(past.item_id == example.item_id or normalised(past.text) == query for past in example.profile)
+        return any(past.item_id == example.item_id or near_duplicate(past.text, example.query) for past in example.profile)
     asked = pair_key(example.query.text_a, example.query.text_b)
     return any(pair_key(past.text_a, past.text_b) == asked for past in example.profile)
 

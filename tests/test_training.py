@@ -17,12 +17,13 @@ import pytest
 import torch
 from builders import pairwise_examples, pointwise_examples, tiny_llama
 
+from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput, RunMismatch
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import Renderer
 from perse.training.config import load_config
-from perse.training.examples import IGNORED, Row, answer_loss, collate, training_rows
+from perse.training.examples import IGNORED, Row, Rows, answer_loss, collate, training_rows
 from perse.training.trainer import last_checkpoint, train
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -164,6 +165,38 @@ def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
     with torch.inference_mode():
         assert torch.allclose(adapted(ids).logits, merged(ids).logits, atol=1e-4)
         assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
+
+
+def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_model_folder: Path, tmp_path: Path) -> None:
+    samples = ROOT / "perse" / "samples"
+    options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
+    build_pointwise(PointwiseOptions(**options, k=1, profiles="per_reviewer_epoch", max_queries=1))  # type: ignore[arg-type]
+    shown: list[Rows] = []
+    more = ["data.question=pointwise_score", "train.save_every=50", "train.log_every=50"]
+    config = load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "set", tmp_path / "run", *more))
+    run = train(config, show=shown.append)
+    (rows,) = shown
+    first = [row for row in rows.rows if "-e" not in row.example_id]
+    second = [row for row in rows.rows if row.example_id.endswith("-e1")]
+    assert len(first) == len(second) == 32 and len(rows.rows) == 64
+    assert sum(one.prompt != other.prompt for one, other in zip(first, second, strict=True)) > 24
+    state = json.loads((last_checkpoint(run / "checkpoints") / "trainer_state.json").read_text())  # type: ignore[operator]
+    assert state["global_step"] == 16  # two epochs of 32 examples, four in a step
+
+
+def test_training_can_take_fewer_profile_entries_than_the_folder_shows(tiny_model_folder: Path, tmp_path: Path) -> None:
+    samples = ROOT / "perse" / "samples"
+    options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
+    build_pointwise(PointwiseOptions(**options, k=3, max_queries=1))  # type: ignore[arg-type]
+    shown: list[Rows] = []
+    more = ["data.k=0", "data.review_text=false", "train.steps=1"]
+    train(
+        load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "set", tmp_path / "run", *more)), show=shown.append
+    )
+    assert {row.k for row in shown[0].rows} == {0}
+    more = ["data.k=4", "train.steps=1"]
+    with pytest.raises(BadInput, match="build it with --max-k 4"):
+        train(load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "set", tmp_path / "other", *more)))
 
 
 def test_full_training_writes_a_whole_model(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:

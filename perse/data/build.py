@@ -22,7 +22,7 @@ from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
 from perse.data.parts import parts_of
 from perse.data.profiles import ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.pseudonyms import hide_annotators, hide_reviewers, salt_from_seed
-from perse.data.selection import selection
+from perse.data.selection import Selection, selection
 from perse.data.sources.faults import Faults
 from perse.data.sources.table import read_comparisons, read_reviews
 from perse.data.splits import review_pools, reviewer_folds, touched, valid_share
@@ -102,10 +102,10 @@ def pointwise_set(material: Material, options: PointwiseOptions) -> Summary:
     dropped["reviews"][f"shorter than {options.min_review_chars} characters"] = len(reviews) - len(long)
     by_reviewer = _enough(_by_reviewer(long), options, dropped, unit="reviews")
     about = works(long)
-    prepare = selection(options.select, embedding_model=options.embedding_model)
+    chosen = selection(options.select, embedding_model=options.embedding_model)
 
     def draw_rows(pools: Mapping[str, Sequence[Review]]) -> list[ExampleRow]:
-        return pointwise_rows(pools, about, options.drawing, prepare=prepare)
+        return pointwise_rows(pools, about, options.drawing, prepare=chosen.prepare)
 
     pools: Mapping[str, Sequence[Review]] = by_reviewer
     if options.folds is not None:
@@ -121,7 +121,7 @@ def pointwise_set(material: Material, options: PointwiseOptions) -> Summary:
             dropped["examples"]["crossing the split"] = len(draw_rows(by_reviewer)) - len(rows)
     dropped["reviews"]["of items of the other side"] = _count(by_reviewer) - _count(pools)
     notes = (*material.notes, *_scale_notes(long, options.scale), *_time_notes(long, options.k))
-    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes))
+    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes, made=_made(material, chosen)))
 
 
 def pairwise_set(material: Material, options: PairwiseOptions) -> Summary:
@@ -133,10 +133,10 @@ def pairwise_set(material: Material, options: PairwiseOptions) -> Summary:
     dropped |= {unit: dropped.get(unit, Counter()) for unit in ("comparisons", "reviewers", "examples")}
     by_reviewer = _enough(_by_reviewer(comparisons), options, dropped, unit="comparisons")
     by_id = {one.comparison_id: one for one in comparisons}
-    prepare = selection(options.select, embedding_model=options.embedding_model)
+    chosen = selection(options.select, embedding_model=options.embedding_model)
 
     def draw_rows(pools: Mapping[str, Sequence[Comparison]]) -> list[ExampleRow]:
-        return pairwise_rows(pools, options.drawing, prepare=prepare)
+        return pairwise_rows(pools, options.drawing, prepare=chosen.prepare)
 
     rows = draw_rows(by_reviewer)
     pools: Mapping[str, Sequence[Comparison]] = by_reviewer
@@ -159,7 +159,11 @@ def pairwise_set(material: Material, options: PairwiseOptions) -> Summary:
         rows = _on_sides(rows, valid)
     dropped["comparisons"]["of pairs of the other side"] = _count(by_reviewer) - _count(pools)
     notes = (*material.notes, *_time_notes(comparisons, options.k))
-    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes))
+    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes, made=_made(material, chosen)))
+
+
+def _made(material: Material, chosen: Selection) -> dict[str, Any]:
+    return {**material.made, **({"selection": dict(chosen.identity)} if chosen.identity else {})}
 
 
 def _salt(options: BuildOptions) -> str:

@@ -275,3 +275,11 @@ def export(
         write_whole(out, "".join(lines))
     except OSError as error:
         raise BadInput(f"{out}: cannot be written ({error.strerror or error}); give another --out") from None
+
+
+def run(command: str) -> None:
+    """Runs one command with the arguments of the process: what the scripts in data_prep/ do."""
+    from perse.cli import run_app
+
+    sys.argv[1:1] = [command]
+    run_app(app)

@@ -35,7 +35,7 @@ def redrawn(
     if options["profiles"] != "per_reviewer_epoch":
         raise BadInput(f"profiles are drawn {options['profiles']}, not anew in every epoch; build with per_reviewer_epoch")
     drawing = Drawing(options["max_k"], "per_reviewer_epoch", options["max_queries"], options["seed"], epoch)
-    prepare = selection(options["select"])
+    prepare = selection(options["select"]).prepare
     first = {row.reviewer_id: row for row in rows}
     if reviews:
         mine = [one for one in reviews.values() if one.reviewer_id in first]

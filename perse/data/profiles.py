@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from perse.data.identity import draw, text_groups
-from perse.data.selection import Prepare, selection
+from perse.data.selection import AT_RANDOM, Prepare
 from perse.records import Comparison, Review, Split
 
 Profiles = Literal["per_example", "per_reviewer_epoch"]
@@ -65,7 +65,7 @@ def pointwise_rows(
     works: Mapping[str, str],
     drawing: Drawing,
     *,
-    prepare: Prepare | None = None,
+    prepare: Prepare = AT_RANDOM,
 ) -> list[ExampleRow]:
     """Queries and profiles for every reviewer, on no side of a split yet.
 
@@ -76,7 +76,6 @@ def pointwise_rows(
     Returns:
         Rows by reviewer. Reviewers without k reviews of other works than a query's have none.
     """
-    prepare = prepare or selection("random")
     k, seed = drawing.k, drawing.seed
     rows: list[ExampleRow] = []
     for reviewer in sorted(reviews):
@@ -106,7 +105,7 @@ def pointwise_rows(
 
 
 def pairwise_rows(
-    comparisons: Mapping[str, Sequence[Comparison]], drawing: Drawing, *, prepare: Prepare | None = None
+    comparisons: Mapping[str, Sequence[Comparison]], drawing: Drawing, *, prepare: Prepare = AT_RANDOM
 ) -> list[ExampleRow]:
     """As `pointwise_rows`, a query being a comparison and one of its aspects, and the works its two texts.
 
@@ -117,7 +116,6 @@ def pairwise_rows(
     (`per_reviewer_epoch`, whose profile serves all aspects: from those that judge most aspects). All aspects of one comparison
     draw from one order, so that questions about the same query share as much of their profile as can be.
     """
-    prepare = prepare or selection("random")
     k, seed = drawing.k, drawing.seed
     groups = text_groups(text for theirs in comparisons.values() for one in theirs for text in (one.text_a, one.text_b))
     rows: list[ExampleRow] = []

