@@ -6,7 +6,6 @@ first file is read; the leak check stands between drawing and writing (in `write
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from perse.data.parts import parts_of
 from perse.data.profiles import ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.pseudonyms import hide_annotators, hide_reviewers, salt_from_seed
 from perse.data.selection import Selection, selection
-from perse.data.sources.faults import Faults
+from perse.data.sources.faults import Faults, skipped_lines
 from perse.data.sources.table import read_comparisons, read_reviews
 from perse.data.splits import review_pools, reviewer_folds, touched, valid_share
 from perse.data.summary import Summary, dropped_lines, summary_table
@@ -247,7 +246,7 @@ def _finish(
     }
     files = dict(material.files)
     if material.faults.rows:
-        files["skipped.jsonl"] = "".join(json.dumps(bad.listed(), ensure_ascii=False) + "\n" for bad in material.faults.rows)
+        files["skipped.jsonl"] = skipped_lines(material.faults.rows)
     write_folder(options.out, records, kind=kind, rows=rows, manifest=manifest, files=files, overwrite=options.overwrite)
     return Summary(
         out=options.out,

@@ -27,7 +27,7 @@ from perse.data.persum_folder import GROUPS, Group, PersumSummary, Sample, Score
 from perse.data.persum_judging import ASKED, Answers, ask, failure, judge_identity, notes, ranges, scores_of
 from perse.data.persum_options import PersumOptions
 from perse.data.sources.amazon import category_of, read_amazon
-from perse.data.sources.faults import Faults
+from perse.data.sources.faults import Faults, skipped_lines
 from perse.errors import BadInput
 from perse.runlog import file_digest, read_manifest
 
@@ -50,10 +50,12 @@ def build_persum(
         check_target(options.out, overwrite=options.overwrite)
     funnels: dict[str, Funnel] = {}
     candidates: list[Candidate] = []
+    skipped = ""
     for path in sorted(options.reviews, key=category_of):
         faults = Faults(options.on_error)
         category = category_of(path)
         reviews = hidden(read_amazon(path, faults), options)
+        skipped += skipped_lines(faults.rows)
         funnel = funnels[category] = Funnel(out=faults.counts)
         candidates += limited(list(filtered(reviews, category, options, funnel)), options, funnel)
     if judge is None:
@@ -77,7 +79,7 @@ def build_persum(
     if not samples:
         raise BadInput(_no_sample(candidates, ranges(judged)))
     summary = _summary(options.out, funnels, groups, samples, notes(judge))
-    write_persum(options.out, samples, _manifest(options, summary, judge, judged), overwrite=options.overwrite)
+    write_persum(options.out, samples, _manifest(options, summary, judge, judged), skipped=skipped, overwrite=options.overwrite)
     return summary
 
 

@@ -2,6 +2,7 @@
 
     samples.jsonl    one sample a line: a user's review of a product, the others' reviews of it, and the user's history
     manifest.json    files, options, how many candidates each filter left, who judged and how often it failed
+    skipped.jsonl    the bad rows that were left out, if any were
     README.md        the card, with the header by which `datasets.load_dataset(FOLDER)` finds the samples
 
 The same inputs, options and answers give the same bytes. JSON lines instead of Parquet: samples repeat the reviews that they
@@ -116,8 +117,10 @@ def check_samples(samples: Sequence[Sample], where: Path) -> None:
                     raise BadInput(f"{place}: leak: {name}[{at}] is a copy of the user's own review; build the folder again")
 
 
-def write_persum(out: Path, samples: Sequence[Sample], manifest: Mapping[str, Any], *, overwrite: bool) -> None:
-    """Writes the folder, whole or not at all, after checking the samples.
+def write_persum(
+    out: Path, samples: Sequence[Sample], manifest: Mapping[str, Any], *, skipped: str = "", overwrite: bool
+) -> None:
+    """Writes the folder, whole or not at all, after checking the samples; `skipped` is the text of `skipped.jsonl`, if any.
 
     Raises:
         BadInput: as `check_samples` and `check_target`.
@@ -130,6 +133,8 @@ def write_persum(out: Path, samples: Sequence[Sample], manifest: Mapping[str, An
         (fresh / SAMPLES).write_text("".join(sample.model_dump_json() + "\n" for sample in samples), "utf-8", newline="\n")
         (fresh / "manifest.json").write_text(json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         (fresh / "README.md").write_text(persum_card(whole), "utf-8")
+        if skipped:
+            (fresh / "skipped.jsonl").write_text(skipped, "utf-8", newline="\n")
 
     swap_in(target, write)
 

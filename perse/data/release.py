@@ -23,7 +23,7 @@ from typing import Any, get_args
 import perse
 from perse.data.identity import shuffled
 from perse.data.pseudonyms import pseudonyms, salt_from_seed
-from perse.data.sources.faults import Faults, OnError
+from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge_aspects, read_release
 from perse.data.swap import check_place, swap_in
 from perse.errors import BadInput
@@ -126,7 +126,7 @@ def build_release(
         "examples.jsonl": "".join(example_lines(examples)),
         "manifest.json": json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
         "README.md": _card(manifest),
-        "skipped.jsonl": "".join(json.dumps(bad.listed(), ensure_ascii=False) + "\n" for bad in faults.rows),
+        "skipped.jsonl": skipped_lines(faults.rows),
     }
 
     def write(fresh: Path) -> None:

@@ -192,7 +192,7 @@ def test_a_taken_target_is_refused_and_a_data_set_replaced_only_on_request(raw: 
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
     for overwrite in (False, True):
-        with pytest.raises(BadInput, match="is no perse data set, so it is not overwritten"):
+        with pytest.raises(BadInput, match="is no data set, so it is not overwritten"):
             pointwise(raw, mine, overwrite=overwrite)
     assert content(mine) == {"thesis.txt": b"years of work"} and not is_data_folder(mine)
     with pytest.raises(BadInput, match="found a file"):

@@ -377,7 +377,7 @@ def test_only_such_a_folder_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="is no folder of released data, so it is not overwritten"):
         build_release([source], taken, overwrite=True)
     build_release([source], tmp_path / "out")
-    with pytest.raises(BadInput, match="already holds released data"):
+    with pytest.raises(BadInput, match="already holds a folder of released data"):
         build_release([source], tmp_path / "out")
     build_release([source], tmp_path / "out", overwrite=True)
     with pytest.raises(BadInput, match="found a file"):

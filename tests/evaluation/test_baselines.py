@@ -101,11 +101,17 @@ def test_copy_takes_the_profiles_answer_on_the_same_aspect_else_the_majority_of_
 
 
 def test_copy_tosses_a_seeded_coin_where_the_profile_ties_or_is_empty() -> None:
+    some = pair("x", "u", "A", profile=({"Surprise": "A"},))
     ties = [pair(str(n), "u", "A", profile=({"Surprise": "A", "Adaptability": "B"},)) for n in range(200)]
     empty = [pair(str(n), "u", "A") for n in range(200)]
-    copied = of_pairs(ties, "copy the example").predictions
-    assert copied == of_pairs(empty, "copy the example").predictions
+    copied = of_pairs([some, *ties], "copy the example").predictions
+    assert copied == of_pairs([some, *empty], "copy the example").predictions
     assert 60 < copied.count("A") < 140
+
+
+def test_there_is_nothing_to_copy_where_no_example_has_a_profile() -> None:
+    baseline = of_pairs([pair("1", "u", "A")], "copy the example")
+    assert baseline.predictions is None and baseline.unavailable == "no example has a profile to copy from"
 
 
 def test_majority_is_per_aspect_from_training_references() -> None:

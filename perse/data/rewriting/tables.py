@@ -11,7 +11,7 @@ from pathlib import Path
 
 import perse
 from perse.data.rewriting.plots import RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
-from perse.data.sources.faults import Faults, OnError
+from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
 from perse.errors import BadInput
 from perse.runlog import file_digest, write_whole
@@ -46,6 +46,7 @@ def rewrite_table(
         for line in done.lines
     ]
     write_whole(work / "rewriting.jsonl", json_lines(audit))
+    write_whole(work / "skipped.jsonl", skipped_lines(faults.rows))
     write_whole(work / "manifest.json", json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
     if not done.texts:
         raise BadInput(f"none of {len(plots)} texts could be rewritten; {work}/rewriting.jsonl says why for each")

@@ -8,7 +8,9 @@ never skipped.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -57,3 +59,8 @@ class Faults:
     def counts(self) -> Counter[str]:
         """How many rows were left out, by reason."""
         return self.left_out + self.met
+
+
+def skipped_lines(bad: Iterable[BadRow]) -> str:
+    """The rows that were left out, as the text of `skipped.jsonl`."""
+    return "".join(json.dumps(one.listed(), ensure_ascii=False) + "\n" for one in bad)
