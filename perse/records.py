@@ -200,9 +200,7 @@ def parse_example(fields: object) -> Example:
 
 
 def shown_query(example: Example) -> bool:
-    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds the same text, nearly or exactly, or the same
-    pair."""
-    from perse.data.identity import pair_key
+    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds its text, or one of its two, or nearly."""
     from perse.data.near import near_duplicate
 
     if isinstance(example, VerbatimExample):
@@ -211,8 +209,12 @@ def shown_query(example: Example) -> bool:
         return False  # a summary may quote a review, and nothing in the reviews says how well it does
     if isinstance(example, PointwiseExample):
         return any(past.item_id == example.item_id or near_duplicate(past.text, example.query) for past in example.profile)
-    asked = pair_key(example.query.text_a, example.query.text_b)
-    return any(pair_key(past.text_a, past.text_b) == asked for past in example.profile)
+    return any(
+        near_duplicate(shown, asked)
+        for past in example.profile
+        for shown in (past.text_a, past.text_b)
+        for asked in (example.query.text_a, example.query.text_b)
+    )
 
 
 def read_examples(path: Path) -> list[Example]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Protocol
 
 from perse.judgement import Judgement, Status, Tokens
@@ -32,6 +33,15 @@ class Identity:
     model: str
     adapter: str | None = None
     digest: str = ""
+
+    @property
+    def portable(self) -> Identity:
+        """The same without paths: of a folder only its name, as the weights have a digest."""
+
+        def plain(name: str) -> str:
+            return Path(name).resolve().name if Path(name).is_dir() else name
+
+        return replace(self, model=plain(self.model), adapter=self.adapter and plain(self.adapter))
 
 
 class Answering(Protocol):

@@ -133,7 +133,7 @@ def _rewriting(made: Mapping[str, Any]) -> list[str]:
         "",
         *tries,
         "",
-        f"In {made['with_survivors']} texts the recognizer found names that were not replaced; `rewriting.jsonl` lists them.",
+        f"In {made['with_survivors']} texts the recognizer found names that were not replaced; `rewriting.jsonl` counts them.",
         "",
     ]
 

@@ -239,14 +239,13 @@ def forget(
     Example: [bold]perse data forget "Ann Example" data/critics runs/first-valid valid.jsonl[/bold]
     """
     console = Console(stderr=True, highlight=False)
-    for place in places:
-        gone = forget_person(person, place, salt=salt)
+    for gone in forget_person(person, places, salt=salt):
         said = (
             f"{gone.records:,} records and {gone.examples:,} examples removed"
             if gone.records or gone.examples
             else "nothing there"
         )
-        console.print(f"{place}: {said}", markup=False, soft_wrap=True)
+        console.print(f"{gone.path}: {said}", markup=False, soft_wrap=True)
 
 
 @app.command()
@@ -267,6 +266,8 @@ def export(
     """
     view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
     lines = export_lines(load_folder(folder), split, fold=fold, view=view, epoch=epoch)
+    if out is not None and out.is_dir():
+        raise BadInput(f"{out}: is a folder; give a file, such as --out {out / 'valid.jsonl'}")
     if out is None:
         for line in lines:
             sys.stdout.write(line)

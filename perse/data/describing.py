@@ -297,7 +297,7 @@ def _next(path: Path, format: Format, fields: Mapping[str, str], scores: Mapping
         case Format.DOC:
             return f"perse data per-doc --annotations {file} --out OUT"
         case Format.AMAZON:
-            return f"perse data persum --reviews {file} --judge JUDGE --out OUT"
+            return f"perse data persum --reviews {file} --judge JUDGE --out OUT, or perse data amazon --reviews {file} --meta META --out OUT"
         case Format.PRODUCTS:
             return "nothing by itself: it says what the products of the reviews are"
         case Format.RELEASED_MPST | Format.RELEASED_DOC:

@@ -1,15 +1,16 @@
 """A person leaves: their reviews and examples go from data sets, exports and scored runs (DESIGN.md, promise 11).
 
-A profile holds its own reviewer's reviews only, so nobody else's example changes; in PerSum the person's reviews also leave the
-product reviews of other samples. Files are written whole beside the old ones and renamed; a folder's counts are made again, and
-its digest changes, so what was made from it before can be told apart. The original files, the models trained on the data and
-their answers are not ours to reach: see docs/data.md for what is left to do.
+All places are named at once, since only a data set folder tells under which pseudonym a name stands in the exports and runs
+made from it. A profile holds its own reviewer's reviews only, so nobody else's example changes; in PerSum the person's reviews
+also leave the product reviews of other samples. Files are written whole beside the old ones and renamed; counts and cards are
+made again, and a data set's digest changes, so what was made from it before can be told apart. The raw files, the models trained
+on the data and what they learned are not ours to reach: see docs/data.md for what is left to do.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,54 +18,51 @@ from typing import Any
 from perse.data.folder import is_data_folder, load_folder, write_folder
 from perse.data.parts import parts_of
 from perse.data.pseudonyms import pseudonym, salt_from_seed
+from perse.data.swap import kind_of
 from perse.errors import BadInput
 from perse.runlog import MANIFEST, read_lines, read_manifest, write_whole
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What went from one place: how many records and examples; 0 and 0 if the person was not in it."""
+    """What went from one place; 0 and 0 if the person was not in it."""
 
     path: Path
     records: int
-    """Reviews or comparisons; of a file of lines, those inside other people's samples."""
+    """Reviews or comparisons; of files of lines, those inside other people's samples."""
     examples: int
 
 
-def forget(person: str, path: Path, *, salt: str | None = None) -> Forgotten:
-    """Removes a person from a data set folder, a PerSum folder, a folder of released data, a scored run, or a file of examples.
+def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> list[Forgotten]:
+    """Removes a person from data set folders, PerSum folders and their work folders, folders of released data, scored runs, and
+    files of examples.
 
     Args:
         person: a pseudonym, or the name as the raw files have it.
-        salt: of the pseudonyms, where the data set was built with one.
+        salt: of the pseudonyms, where a data set was built with one.
     Raises:
-        BadInput: `path` is none of these, the salt is needed, or nothing would be left.
+        BadInput: a path is none of these, or would be left with nothing; a name of which no pseudonym is known, because no data
+            set is among the paths or it was built with a salt that is not given. Nothing is changed then.
     """
-    if path.is_file():
-        left, gone = _without(path, {person, *_pseudonyms(person, path.parent, salt)})
-        if gone:
-            write_whole(path, left)
-        return Forgotten(path, 0, gone)
-    if is_data_folder(path):
-        return _from_data_set(person, path, salt)
-    if (path / MANIFEST).is_file():
-        return _from_lines(person, path, salt)
-    raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
+    for path in paths:
+        if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
+            raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
+    ids = {person, *_pseudonyms(person, paths, salt)}
+    return [_from_data_set(ids, path) if is_data_folder(path) else _from_lines(ids, path) for path in paths]
 
 
-def _from_data_set(person: str, path: Path, salt: str | None) -> Forgotten:
+def _from_data_set(ids: set[str], path: Path) -> Forgotten:
     data = load_folder(path)
-    ids = {person, *_pseudonyms(person, path, salt)}
     rows = [row for row in data.rows if row.reviewer_id not in ids]
-    records: list[Any] = [*data.reviews.values(), *data.comparisons.values()]
-    kept = [one for one in records if one.reviewer_id not in ids]
-    gone = Forgotten(path, len(records) - len(kept), len(data.rows) - len(rows))
-    if not gone.records:
-        return gone
-    options = data.manifest["options"]
     reviews = {one: record for one, record in data.reviews.items() if record.reviewer_id not in ids}
     comparisons = {one: record for one, record in data.comparisons.items() if record.reviewer_id not in ids}
-    parts = parts_of(rows, reviews, comparisons, options)
+    kept: list[Any] = [*reviews.values(), *comparisons.values()]
+    gone = Forgotten(path, len(data.reviews) + len(data.comparisons) - len(kept), len(data.rows) - len(rows))
+    if not gone.records:
+        return gone
+    if not rows:
+        raise _nothing_left(path)
+    parts = parts_of(rows, reviews, comparisons, data.manifest["options"], empty_side=True)
     counts = {
         "reviewers": len({row.reviewer_id for row in rows}),
         "records": len(kept),
@@ -72,45 +70,68 @@ def _from_data_set(person: str, path: Path, salt: str | None) -> Forgotten:
     }
     said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind")}
     said |= {"counts": counts, "forgotten": data.manifest.get("forgotten", 0) + 1}
-    files = {
-        file.name: file.read_text("utf-8") for file in sorted(path.glob("*.jsonl"))
-    }  # no names of reviewers stand in these
+    files = {file.name: _without(file, ids) for file in sorted(path.glob("*.jsonl"))}  # an export may lie in the folder, too
     write_folder(path, kept, kind=data.kind, rows=rows, manifest=said, files=files, overwrite=True)
     return gone
 
 
-def _from_lines(person: str, path: Path, salt: str | None) -> Forgotten:
-    """From a folder of JSON lines: a scored run, PerSum, released data."""
-    ids = {person, *_pseudonyms(person, path, salt)}
-    files = {file: read_lines(file) for file in sorted(path.glob("*.jsonl"))}
-    theirs = {row["id"] for rows in files.values() for row in rows if "id" in row and _reviewer(row) in ids}
-    changed: dict[Path, str] = {}
+def _from_lines(ids: set[str], path: Path) -> Forgotten:
+    """From one file of lines, or from a folder of them: a scored run, PerSum or its work folder, released data."""
+    files = {file: read_lines(file) for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))}
+    theirs = {row["id"] for rows in files.values() for row in rows if "id" in row and _is_theirs(row, ids)}
+    changed: dict[Path, list[dict[str, Any]]] = {}
     examples: set[str] = set()
     records = 0
     for file, rows in files.items():
         kept = []
         for row in rows:
             cleaned, inside = _without_reviews(row, ids)
-            records += inside
-            if _reviewer(row) in ids or row.get("id") in theirs or cleaned.get("product_reviews") == []:
+            if _is_theirs(row, ids) or row.get("id") in theirs or cleaned.get("product_reviews") == []:
                 examples.add(str(row.get("id")))
             else:
+                records += inside
                 kept.append(cleaned)
         if kept != rows:
-            changed[file] = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)
-    if changed:
-        manifest = read_manifest(path)
-        manifest["forgotten"] = manifest.get("forgotten", 0) + 1
-        for file, text in changed.items():
-            write_whole(file, text)
-        write_whole(path / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+            changed[file] = kept
+    if changed and kind_of(path) is not None and not any(changed.get(file, rows) for file, rows in files.items()):
+        raise _nothing_left(path)
+    for file, kept in changed.items():
+        write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
+    if changed and path.is_dir():
+        _counted_again(path)
     return Forgotten(path, records, len(examples))
 
 
-def _reviewer(row: Mapping[str, Any]) -> object:
-    """Whose line it is: an example says so itself, a PerSum sample in the user's own review."""
+def _counted_again(folder: Path) -> None:
+    """The manifest, and the card where there is one, of a folder from which lines were taken."""
+    manifest = read_manifest(folder)
+    manifest["forgotten"] = manifest.get("forgotten", 0) + 1
+    card = None
+    if manifest.get("kind") == "persum":
+        from perse.data.persum_folder import counted_samples, load_persum, persum_card
+
+        manifest["samples"] = counted_samples(load_persum(folder), manifest["samples"])
+        card = persum_card(manifest)
+    elif manifest.get("kind") == "release":
+        from perse.data.release import counted_lines, release_card
+
+        manifest["counts"] = counted_lines(folder)
+        card = release_card(manifest)
+    write_whole(folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    if card is not None:
+        write_whole(folder / "README.md", card)
+
+
+def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
+    """Whether a line is about the person: an example says so itself, a PerSum sample in the user's own review, a judgement by an
+    id that begins with, or holds, a pseudonym."""
     own = row.get("own")
-    return own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
+    reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
+    return reviewer in ids or any(_is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
+
+
+def _without(file: Path, ids: set[str]) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in read_lines(file) if not _is_theirs(row, ids))
 
 
 def _without_reviews(row: Mapping[str, Any], ids: set[str]) -> tuple[dict[str, Any], int]:
@@ -122,22 +143,38 @@ def _without_reviews(row: Mapping[str, Any], ids: set[str]) -> tuple[dict[str, A
     return dict(row) | {"product_reviews": kept}, len(found) - len(kept)
 
 
-def _without(path: Path, ids: set[str]) -> tuple[str, int]:
-    rows = read_lines(path)
-    kept = [row for row in rows if row.get("reviewer_id") not in ids]
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept), len(rows) - len(kept)
-
-
-def _pseudonyms(person: str, folder: Path, salt: str | None) -> set[str]:
-    """The pseudonyms that the person may have there; none where names were kept or nothing is known of the salt."""
+def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str]:
+    """The pseudonyms that the person may have in any of the places."""
     if salt is not None:
         return {pseudonym(person, salt=salt)}
-    if not (folder / MANIFEST).is_file():
+    if _is_pseudonym(person):
         return set()
-    options = read_manifest(folder).get("options", {})
-    if options.get("salt") == "given" and not _is_pseudonym(person):
-        raise BadInput(f"{folder} was built with a salt of its own; give it with --salt, or the person's pseudonym")
-    return {pseudonym(person, salt=salt_from_seed(options["seed"]))} if options.get("salt") == "from seed" else set()
+    built = [options for path in paths if (options := _options(path)) is not None]
+    if not built:
+        raise BadInput(
+            f"nothing here tells under which pseudonym '{person}' stands; name the data set folder too, or give --salt, or the "
+            "pseudonym"
+        )
+    if any(options.get("salt") == "given" for options in built):
+        raise BadInput("a data set here was built with a salt of its own; give it with --salt, or the person's pseudonym")
+    return {pseudonym(person, salt=salt_from_seed(one["seed"])) for one in built if one.get("salt") == "from seed"}
+
+
+def _options(path: Path) -> Mapping[str, Any] | None:
+    """The options with which the data of a place was built; those of a scored run are its data set's, while that is there."""
+    folder = path if path.is_dir() else path.parent
+    if not (folder / MANIFEST).is_file():
+        return None
+    manifest = read_manifest(folder)
+    data = manifest.get("context", {}).get("data_folder")
+    if "options" not in manifest and data and (Path(data) / MANIFEST).is_file():
+        manifest = read_manifest(Path(data))
+    options = manifest.get("options")
+    return options if isinstance(options, dict) and "salt" in options else None
+
+
+def _nothing_left(path: Path) -> BadInput:
+    return BadInput(f"{path}: nothing would be left without this person; delete it")
 
 
 def _is_pseudonym(person: str) -> bool:

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from perse.data.build import PairwiseOptions, PointwiseOptions
 from perse.data.command_options import (
     AsJson,
+    EmbeddingModel,
     KeepNames,
     Limit,
     Map,
@@ -33,6 +34,7 @@ from perse.data.command_options import (
     show,
 )
 from perse.data.per_doc import build_per_doc
+from perse.data.selection import EMBEDDING_MODEL
 from perse.data.splits import SplitBy
 
 Rouge = Literal["both", "either"]
@@ -79,6 +81,7 @@ def per_mpst(
     valid: Valid = 0.1,
     profiles: ProfilesOption = "per_example",
     select: SelectOption = "random",
+    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
     max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
     min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
     min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
@@ -100,8 +103,9 @@ def per_mpst(
 
     Without a model: [bold]perse data per-mpst --plots items.jsonl --reviews reviews.jsonl --out data/critics[/bold]
     """
-    from perse.data.per_mpst import PerMpstOptions, build_per_mpst, work_folder
+    from perse.data.per_mpst import PerMpstOptions, build_per_mpst
     from perse.data.rewriting.plots import RewriteOptions
+    from perse.data.rewriting.tables import work_folder
 
     options = PerMpstOptions(
         plots=plots,
@@ -116,6 +120,7 @@ def per_mpst(
             valid=valid,
             profiles=profiles,
             select=select,
+            embedding_model=embedding_model,
             max_queries=max_queries or None,
             min_reviews=min_reviews,
             min_review_chars=min_review_chars,
@@ -152,10 +157,13 @@ def per_doc(
     ],
     out: Out,
     k: Annotated[int, typer.Option("--k", help="Comparisons in a profile.")] = 1,
+    max_k: MaxK = None,
     columns: Map = None,
     split: Annotated[SplitBy, typer.Option(help="What training and validation must not share.")] = "reviewer_item",
     valid: Valid = 0.1,
     profiles: ProfilesOption = "per_example",
+    select: SelectOption = "random",
+    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
     max_queries: Annotated[int, typer.Option(help="At most so many examples per annotator and aspect; 0 for all.")] = 0,
     min_comparisons: Annotated[int, typer.Option(help="Leave out annotators with fewer comparisons.")] = 2,
     max_reviewers: MaxReviewers = None,
@@ -179,10 +187,13 @@ def per_doc(
         pairs=annotations,
         out=out,
         k=k,
+        max_k=max_k,
         columns=read_columns(columns),
         split=split,
         valid=valid,
         profiles=profiles,
+        select=select,
+        embedding_model=embedding_model,
         max_queries=max_queries or None,
         min_comparisons=min_comparisons,
         max_reviewers=max_reviewers,
@@ -351,6 +362,7 @@ def amazon(
     valid: Valid = 0.1,
     profiles: ProfilesOption = "per_example",
     select: SelectOption = "random",
+    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
     max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
     min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
     min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
@@ -381,6 +393,7 @@ def amazon(
         valid=valid,
         profiles=profiles,
         select=select,
+        embedding_model=embedding_model,
         max_queries=max_queries or None,
         min_reviews=min_reviews,
         min_review_chars=min_review_chars,

@@ -18,8 +18,10 @@ def parts_of(
     reviews: Mapping[str, Review],
     comparisons: Mapping[str, Comparison],
     options: Mapping[str, Any],
+    *,
+    empty_side: bool = False,
 ) -> tuple[Part, ...]:
-    """The sides described, each with at least one example.
+    """The sides described, each with at least one example unless one may be empty.
 
     Args:
         reviews, comparisons: the records by id; those of the other kind are empty.
@@ -40,7 +42,7 @@ def parts_of(
     for fold in [None] if folds is None else range(folds):
         train, valid = sides(rows, fold, apart=apart)
         for name, side in (("training", train), ("validation", valid)):
-            if not side:
+            if not side and not empty_side:
                 raise BadInput(_none_left(name, fold, options))
         if fold is None:
             parts.append(part("Train", train))

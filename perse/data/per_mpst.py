@@ -17,6 +17,7 @@ from perse.data.folder import check_target
 from perse.data.leaks import check_names
 from perse.data.options import PointwiseOptions
 from perse.data.rewriting.plots import NONE, RULES, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
+from perse.data.rewriting.tables import work_folder
 from perse.data.sources.faults import Faults
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.table import read_reviews
@@ -41,11 +42,6 @@ class PerMpstOptions:
         return work_folder(self.build.out)
 
 
-def work_folder(out: Path) -> Path:
-    """Where a build keeps what continues it after a kill."""
-    return out.with_name(out.name + ".work")
-
-
 def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
     """Reads, rewrites, and builds the data set; original names go to `names.jsonl` in the work folder.
 
@@ -58,7 +54,7 @@ def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
     build = options.build
     check_target(build.out, overwrite=build.overwrite)
     faults = Faults(build.on_error)
-    plots = read_mpst(options.plots, faults)
+    plots = read_mpst(options.plots, faults, columns=build.columns)
     read = read_reviews(build.reviews, plot_texts(plots), faults, columns=build.columns, scale=build.scale, limit=build.limit)
     inputs = {"reviews": build.reviews, "plots": options.plots}
     if options.rewriting.writer == NONE:
@@ -71,7 +67,14 @@ def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
         raise BadInput(f"none of {len(wanted)} plots could be rewritten: {_reasons(rewritten)}; try another --writer")
     check_names(rewritten.texts, {item: tuple(rewritten.mappings[item]) for item in rewritten.texts}, titles, warn=False)
     names: list[Mapping[str, Any]] = [
-        {"item_id": item, "names": mapping, "faults": rewritten.reasons[item]} for item, mapping in rewritten.mappings.items()
+        {
+            "item_id": item,
+            "names": mapping,
+            "survivors": rewritten.survivors[item],
+            "title": titles.get(item),
+            "faults": rewritten.reasons[item],
+        }
+        for item, mapping in rewritten.mappings.items()
     ]
     options.work.mkdir(parents=True, exist_ok=True)
     write_whole(options.work / "names.jsonl", json_lines(names))
@@ -109,7 +112,9 @@ def _notes(options: PerMpstOptions, rewritten: Rewritten) -> tuple[str, ...]:
     notes = [f"{len(rewritten.texts):,} plots rewritten; original names are in {options.work}/names.jsonl: keep it apart"]
     left = rewritten.manifest["with_survivors"]
     if left:
-        notes.append(f"in {left:,} plots the recognizer found names that were not replaced; rewriting.jsonl lists them")
+        notes.append(f"in {left:,} plots the recognizer found names that were not replaced; names.jsonl lists them, too")
+    if whole := rewritten.manifest["left_whole"]:
+        notes.append(f"{whole:,} plots were short enough to stay as they are; give --words for shorter summaries")
     if options.rewriting.writer == RULES:
         notes.append("plots were rewritten by rules, not by a model (PerSE used one): give --writer JUDGE for the paper's way")
     return tuple(notes)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import perse
 from perse.data.identity import shuffled
 from perse.data.persum_filters import STEPS, Candidate, Funnel, filtered, hidden, limited
-from perse.data.persum_folder import GROUPS, Group, PersumSummary, Sample, Scores, check_target, write_persum
+from perse.data.persum_folder import GROUPS, Group, PersumSummary, Sample, Scores, check_target, counted_samples, write_persum
 from perse.data.persum_judging import ASKED, Answers, ask, failure, judge_identity, notes, ranges, scores_of
 from perse.data.persum_options import PersumOptions
 from perse.data.sources.amazon import category_of, read_amazon
@@ -128,14 +128,13 @@ def _summary(
     samples: Sequence[Sample],
     notes: tuple[str, ...],
 ) -> PersumSummary:
-    counts = Counter((sample.category, sample.group) for sample in samples)
     steps = STEPS if out is not None else STEPS[:-2]
     return PersumSummary(
         out=out,
         funnel={name: {step: funnel.left[step] for step in steps} for name, funnel in funnels.items()},
         left_out={name: dict(sorted((+funnel.out).items())) for name, funnel in funnels.items()},
         groups={name: dict(found) for name, found in groups.items()},
-        samples={name: {group: counts[name, group] for group in GROUPS} for name in funnels} if out else {},
+        samples=counted_samples(samples, funnels) if out else {},
         notes=notes,
     )
 

@@ -12,7 +12,8 @@ share, but a person can read one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -164,6 +165,12 @@ def check_target(out: Path, *, overwrite: bool) -> Path:
         BadInput: it is a file, or holds files and may not be replaced.
     """
     return check_place(out, overwrite=overwrite, kinds=(KIND,), what="PerSum folder")
+
+
+def counted_samples(samples: Sequence[Sample], categories: Iterable[str]) -> dict[str, dict[str, int]]:
+    """category -> group -> how many samples: Rehearsal's table 3."""
+    counts = Counter((sample.category, sample.group) for sample in samples)
+    return {name: {group: counts[name, group] for group in GROUPS} for name in categories}
 
 
 def persum_tables(summary: PersumSummary) -> list[Table]:

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import asdict
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -122,11 +121,7 @@ def ranges(judged: Mapping[str, Answers]) -> dict[str, list[float]]:
 
 def judge_identity(judge: Judge) -> dict[str, Any]:
     """Who judges; of a folder only its name, as the weights have a digest."""
-    identity = judge.identity
-    model = Path(identity.model).name if Path(identity.model).is_dir() else identity.model
-    adapter = Path(identity.adapter).name if identity.adapter else None
-    known = asdict(replace(identity, model=model, adapter=adapter))
-    return {**known, **judge.engine.settings, "context": judge.renderer.context}
+    return {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context}
 
 
 def notes(judge: Judge) -> tuple[str, ...]:

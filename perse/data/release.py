@@ -21,13 +21,14 @@ from pathlib import Path
 from typing import Any, get_args
 
 import perse
+from perse.data.card import hub_header
 from perse.data.identity import shuffled
 from perse.data.pseudonyms import pseudonyms, salt_from_seed
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge_aspects, read_release
 from perse.data.swap import check_place, swap_in
 from perse.errors import BadInput
-from perse.records import ChoiceReference, Example, PairwiseExample, example_lines
+from perse.records import ChoiceReference, Example, PairwiseExample, example_lines, read_examples, shown_query
 from perse.runlog import file_digest
 
 SCHEMA = 1
@@ -35,6 +36,9 @@ SCHEMA = 1
 
 KIND = "release"
 """What the manifest calls such a folder."""
+
+GIVEN_AWAY = "the profile shows the query, or nearly"
+"""Such rows are in verbatim.jsonl only, as they were released."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,8 @@ def build_release(
     merged = merge_aspects(read)
     kept = _drawn(merged.released, limit, seed=seed)
     shown = kept if keep_names else _hidden(kept, salt=salt_from_seed(seed) if salt is None else salt)
-    examples = [one.example for one in shown if one.example is not None]
+    apart = [one.example for one in shown if one.example is not None]
+    examples = [one for one in apart if not shown_query(one)]
     manifest = {
         "perse": perse.__version__,
         "schema": SCHEMA,
@@ -107,17 +112,16 @@ def build_release(
             "seed": seed,
         },
         "sources": [{"name": path.name, "sha256": file_digest(path)} for path in paths],
-        "counts": {
-            "prompts": len(shown),
-            "examples": len(examples),
-            "reviewers": len({one.verbatim.reviewer_id for one in shown}),
-            "aspects": _aspects(examples),
-        },
+        "counts": _counts([one.verbatim for one in shown], examples),
         "dropped": {
             **dict(sorted(faults.counts.items())),
             **({f"beyond the {limit} asked for": len(read) - len(kept)} if len(kept) < len(read) else {}),
         },
-        "not_parsed": {NOT_PARSED: len(shown) - len(examples)} if len(examples) < len(shown) else {},
+        "not_parsed": {
+            reason: count
+            for reason, count in ((NOT_PARSED, len(shown) - len(apart)), (GIVEN_AWAY, len(apart) - len(examples)))
+            if count
+        },
         "conflicts": dict(merged.conflicts),
         "warnings": _warnings(kept),
     }
@@ -125,7 +129,7 @@ def build_release(
         "verbatim.jsonl": "".join(example_lines(one.verbatim for one in shown)),
         "examples.jsonl": "".join(example_lines(examples)),
         "manifest.json": json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
-        "README.md": _card(manifest),
+        "README.md": release_card(manifest),
         "skipped.jsonl": skipped_lines(faults.rows),
     }
 
@@ -166,6 +170,21 @@ def _hidden(released: Sequence[Released], *, salt: str) -> list[Released]:
     return hidden
 
 
+def counted_lines(folder: Path) -> dict[str, Any]:
+    """The counts of a folder's lines, for the manifest."""
+    read = [read_examples(folder / name) if (folder / name).is_file() else [] for name in ("verbatim.jsonl", "examples.jsonl")]
+    return _counts(*read)
+
+
+def _counts(verbatim: Sequence[Example], examples: Sequence[Example]) -> dict[str, Any]:
+    return {
+        "prompts": len(verbatim),
+        "examples": len(examples),
+        "reviewers": len({one.reviewer_id for one in verbatim}),
+        "aspects": _aspects(examples),
+    }
+
+
 def _aspects(examples: Sequence[Example]) -> dict[str, int]:
     return dict(sorted(Counter(one.aspect for one in examples if isinstance(one, PairwiseExample)).items()))
 
@@ -192,7 +211,8 @@ def _counted(count: int, unit: str) -> str:
     return f"{count} {unit}" + ("" if count == 1 else "s")
 
 
-def _card(manifest: Mapping[str, Any]) -> str:
+def release_card(manifest: Mapping[str, Any]) -> str:
+    """What the folder holds and what to be wary of, as Markdown under the hub's YAML header."""
     counts, options = manifest["counts"], manifest["options"]
     left_out = [f"- {_counted(count, 'row')}: {reason}" for reason, count in manifest["dropped"].items()]
     apart = [f"- {reason}: {count}" for part in ("not_parsed", "conflicts") for reason, count in manifest[part].items()]
@@ -202,7 +222,9 @@ def _card(manifest: Mapping[str, Any]) -> str:
     else:
         people = "Reviewers stand under pseudonyms, keyed hashes of the names they were released with. Prompts are unchanged."
     aspects = [f"- {aspect}: {count}" for aspect, count in counts["aspects"].items()]
+    files = {"verbatim": "verbatim.jsonl"} | ({"examples": "examples.jsonl"} if counts["examples"] else {})
     lines = [
+        *hub_header(files, rows=counts["prompts"]),
         "# Released PerSE data",
         "",
         f"`verbatim.jsonl` holds {_counted(counts['prompts'], 'prompt')} of {_counted(counts['reviewers'], 'reviewer')}, as they were released.",

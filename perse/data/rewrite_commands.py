@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from perse.data.command_options import OnErrorOption, Overwrite, Seed
+from perse.data.command_options import Map, OnErrorOption, Overwrite, Seed, read_columns
 from perse.data.paper_commands import Cache, Dtype, Ner, Tokenizer, Tries, Words, WriterOption, step_in, steps
+from perse.data.rewriting.plots import RewriteOptions
+from perse.data.rewriting.tables import AUDIT, TableOptions, rewrite_table, work_folder
 
 Items = Annotated[Path, typer.Option(help="Table of items: id, text[, title].", show_default=False)]
 OutFile = Annotated[Path, typer.Option("--out", help="The JSON lines file to write: item_id, text.", show_default=False)]
@@ -24,6 +26,7 @@ def anonymize(
     cache: Cache = None,
     dtype: Dtype = "bfloat16",
     tokenizer: Tokenizer = None,
+    columns: Map = None,
     seed: Seed = 0,
     on_error: OnErrorOption = "stop",
     overwrite: Overwrite = False,
@@ -34,7 +37,26 @@ def anonymize(
 
     Example: [bold]perse data anonymize --items plots.csv --writer openai:http://127.0.0.1:8000/v1#llama --out anonymous.jsonl[/bold]
     """
-    _rewrite("anonymize", items, out, writer, ner, 300, tries, cache, dtype, tokenizer, seed, on_error, overwrite)
+    how = RewriteOptions(
+        writer=writer,
+        ner=ner,
+        steps=("anonymize",),
+        tries=tries,
+        cache=cache or work_folder(out) / "answers.sqlite",
+        dtype=dtype,
+        tokenizer=tokenizer,
+    )
+    _rewrite(
+        TableOptions(
+            items=items,
+            out=out,
+            columns=read_columns(columns),
+            rewriting=how,
+            seed=seed,
+            on_error=on_error,
+            overwrite=overwrite,
+        )
+    )
 
 
 def summarize(
@@ -46,54 +68,51 @@ def summarize(
     cache: Cache = None,
     dtype: Dtype = "bfloat16",
     tokenizer: Tokenizer = None,
+    columns: Map = None,
     seed: Seed = 0,
     on_error: OnErrorOption = "stop",
     overwrite: Overwrite = False,
 ) -> None:
     """Summarize texts, best after `anonymize`: a model retells them; rules take their most central sentences.
 
+    What `anonymize` kept in ITEMS.work is used, so that no title and no original name comes back.
+
     Example: [bold]perse data summarize --items anonymous.jsonl --writer vllm:MODEL --words 200 --out items.jsonl[/bold]
     """
-    _rewrite("summarize", items, out, writer, "rules", words, tries, cache, dtype, tokenizer, seed, on_error, overwrite)
-
-
-def _rewrite(
-    what: Literal["anonymize", "summarize"],
-    items: Path,
-    out: Path,
-    writer: str,
-    ner: str,
-    words: int,
-    tries: int,
-    cache: Path | None,
-    dtype: str,
-    tokenizer: str | None,
-    seed: int,
-    on_error: OnErrorOption,
-    overwrite: bool,
-) -> None:
-    from perse.data.rewriting.plots import RewriteOptions
-    from perse.data.rewriting.tables import rewrite_table
-
-    options = RewriteOptions(
+    how = RewriteOptions(
         writer=writer,
-        ner=ner,
-        steps=(what,),
+        steps=("summarize",),
         words=words,
         tries=tries,
-        cache=cache or out.with_name(out.name + ".work") / "answers.sqlite",
+        cache=cache or work_folder(out) / "answers.sqlite",
         dtype=dtype,
         tokenizer=tokenizer,
     )
-    with steps() as progress:
-        done = rewrite_table(items, out, options, seed=seed, on_error=on_error, overwrite=overwrite, step=step_in(progress))
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    tries_made = ", ".join(f"{count:,} {kind}" for kind, count in done.manifest["tries"][what].items())
-    console.print(f"{len(done.texts):,} of {len(done.lines):,} texts came through; tries: {tries_made}", markup=False)
-    for reason, count in done.manifest["failed"].items():
-        console.print(f"left out: {count:,} {reason}", markup=False)
-    if what == "anonymize" and (left := done.manifest["with_survivors"]):
-        console.print(
-            f"in {left:,} texts names are left that were not replaced; {out}.work/rewriting.jsonl lists them", markup=False
+    _rewrite(
+        TableOptions(
+            items=items,
+            out=out,
+            columns=read_columns(columns),
+            rewriting=how,
+            seed=seed,
+            on_error=on_error,
+            overwrite=overwrite,
         )
-    console.print(f"written: {out}", markup=False)
+    )
+
+
+def _rewrite(options: TableOptions) -> None:
+    with steps() as progress:
+        done, faults = rewrite_table(options, step=step_in(progress))
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    (what,) = options.rewriting.steps
+    tries = ", ".join(f"{count:,} {kind}" for kind, count in done.manifest["tries"][what].items())
+    console.print(f"{len(done.texts):,} of {len(done.lines):,} texts came through; tries: {tries}", markup=False)
+    for reason, count in (*sorted(faults.counts.items()), *done.manifest["failed"].items()):
+        console.print(f"left out: {count:,} {reason}", markup=False)
+    audit = f"{work_folder(options.out)}/{AUDIT}"
+    if what == "anonymize" and (left := done.manifest["with_survivors"]):
+        console.print(f"in {left:,} texts names are left that were not replaced; {audit} lists them", markup=False)
+    if whole := done.manifest["left_whole"]:
+        console.print(f"{whole:,} texts were short enough to stay as they are", markup=False)
+    console.print(f"written: {options.out}", markup=False)

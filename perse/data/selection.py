@@ -14,6 +14,7 @@ compares the same queries. Ties fall by the seed. What is ranked is the text rev
 from __future__ import annotations
 
 import hashlib
+import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -119,6 +120,8 @@ def _by_similarity(similarities: Callable[[Sequence[str]], Callable[[str], Any]]
 
 def _bm25(texts: Sequence[str]) -> Callable[[str], Any]:
     import bm25s
+
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG, with a line for every index
 
     def words(text: str) -> list[str]:
         found: list[list[str]] = bm25s.tokenize([text], stopwords="en", return_ids=False, show_progress=False)

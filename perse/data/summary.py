@@ -145,7 +145,7 @@ def _ordered(counts: Counter[str]) -> dict[str, int]:
 
 def _bars(counts: Mapping[str, int]) -> str:
     """A bar for each score, the commonest at full height; a score that occurs is never shown as absent."""
-    most = max(counts.values())
+    most = max(1, *counts.values())
     return "".join(_BLOCKS[max(count > 0, round(8 * count / most))] for count in counts.values())
 
 

@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import math
+import os
 import random
 import shutil
 from collections.abc import Callable, Sequence
@@ -62,7 +63,7 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
         split=config.data.split,
         fold=config.data.fold,
         view=config.data.view,
-        epochs=math.ceil(config.train.epochs),
+        epochs=_epochs(config),
     )
     question = question_for(loaded.examples, config.data.question)
     examples = loaded.examples
@@ -103,6 +104,16 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
         if arguments.should_save:
             _finish(config, base, trained, out)
     return out
+
+
+def _epochs(config: TrainConfig) -> int:
+    """How many passes over the data the run makes, begun ones included; data drawn by epoch is drawn so often."""
+    if config.train.steps is None:
+        return math.ceil(config.train.epochs)
+    once = len(load_examples(config.data.path, split=config.data.split, fold=config.data.fold, view=config.data.view).examples)
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    asked = config.train.steps * config.train.batch_size * config.train.accumulation * ranks
+    return math.ceil(asked / min(once, config.data.max_examples or once))
 
 
 def last_checkpoint(folder: Path) -> Path | None:

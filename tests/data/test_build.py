@@ -338,3 +338,26 @@ def test_story_endings_can_be_built(tmp_path: Path) -> None:
     assert summary.reviewers == 28
     assert summary.records + summary.dropped["comparisons"]["of pairs of the other side"] == 689
     assert [part.reviewers for part in summary.parts] == [25, 3]
+
+
+def test_the_hubs_library_reads_the_folder(raw: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    pointwise(raw, tmp_path / "set")
+    data = load_folder(tmp_path / "set")
+    examples = datasets.load_dataset(str(tmp_path / "set"), cache_dir=str(tmp_path / "cache"))["rows"]
+    reviews = datasets.load_dataset(str(tmp_path / "set"), "reviews", cache_dir=str(tmp_path / "cache"))["rows"]
+    assert (examples.num_rows, reviews.num_rows) == (len(data.rows), len(data.reviews))
+    assert examples[0]["example_id"] == data.rows[0].example_id
+
+
+def test_skipped_rows_are_listed_by_file_line_and_field_without_what_stood_there(raw: Path, tmp_path: Path) -> None:
+    mixed = tmp_path / "mixed.jsonl"
+    mixed.write_text((raw / "reviews.jsonl").read_text("utf-8") + '{"reviewer_id": "Ann Bad", "score": 99}\n{oops\n', "utf-8")
+    summary = pointwise(raw, tmp_path / "set", reviews=mixed, on_error="skip")
+    count = len((raw / "reviews.jsonl").read_text("utf-8").splitlines())
+    listed = [json.loads(line) for line in (tmp_path / "set" / "skipped.jsonl").read_text("utf-8").splitlines()]
+    assert [(one["file"], one["line"]) for one in listed] == [("mixed.jsonl", count + 1), ("mixed.jsonl", count + 2)]
+    assert listed[1] == {"file": "mixed.jsonl", "line": count + 2, "field": None, "reason": "not JSON"}
+    assert sum(summary.dropped["rows"].values()) == 2
+    assert b"Ann Bad" not in (tmp_path / "set" / "skipped.jsonl").read_bytes()

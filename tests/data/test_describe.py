@@ -193,11 +193,13 @@ def test_what_stands_in_a_file_neither_steers_the_terminal_nor_is_markup(tmp_pat
 
 def test_what_cannot_be_read_at_all_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
+    (tmp_path / "x.parquet").touch()
     for path, expected in [
         (tmp_path / "no.jsonl", "no such file"),
         (tmp_path / "empty.csv", "empty"),
         (tmp_path, "no perse data set"),
         (tmp_path / "x.parquet", "cannot tell the format"),
+        (tmp_path / "x", "no such file"),
     ]:
         with pytest.raises(BadInput, match=expected):
             describe(path)

@@ -10,6 +10,7 @@ from perse.cli import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.folder import load_folder
 from perse.data.forget import forget
+from perse.data.persum_options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
 from perse.errors import BadInput
 from perse.records import example_lines
@@ -28,7 +29,7 @@ def built(out: Path, **changes: object) -> Path:
 @pytest.mark.parametrize("person", [NAME, HIDDEN])
 def test_a_person_is_forgotten_by_name_or_pseudonym_and_the_others_stay(tmp_path: Path, person: str) -> None:
     before = load_folder(built(tmp_path / "set"))
-    gone = forget(person, tmp_path / "set")
+    (gone,) = forget(person, [tmp_path / "set"])
     after = load_folder(tmp_path / "set")
     assert gone.records == sum(one.reviewer_id == HIDDEN for one in before.reviews.values()) > 0
     assert gone.examples == sum(row.reviewer_id == HIDDEN for row in before.rows) > 0
@@ -39,59 +40,100 @@ def test_a_person_is_forgotten_by_name_or_pseudonym_and_the_others_stay(tmp_path
         assert HIDDEN.encode() not in file.read_bytes() and NAME.encode() not in file.read_bytes(), file
     assert after.manifest["forgotten"] == 1 and after.digest != before.digest
     assert after.manifest["counts"]["records"] == len(after.reviews)
-    assert forget(person, tmp_path / "set").records == 0
+    assert forget(person, [tmp_path / "set"])[0].records == 0
 
 
 def test_a_comparing_annotator_is_forgotten(tmp_path: Path) -> None:
     build_pairwise(PairwiseOptions(pairs=SAMPLES / "pairs.jsonl", items=SAMPLES / "items.jsonl", out=tmp_path / "set"))
     person = load_folder(tmp_path / "set").rows[0].reviewer_id
-    assert forget(person, tmp_path / "set").examples > 0
+    assert forget(person, [tmp_path / "set"])[0].examples > 0
     assert all(row.reviewer_id != person for row in load_folder(tmp_path / "set").rows)
 
 
 def test_a_data_set_with_a_secret_salt_asks_for_it(tmp_path: Path) -> None:
     built(tmp_path / "set", salt="secret")
     with pytest.raises(BadInput, match="built with a salt of its own; give it with --salt"):
-        forget(NAME, tmp_path / "set")
-    assert forget(NAME, tmp_path / "set", salt="secret").records > 0
+        forget(NAME, [tmp_path / "set"])
+    assert forget(NAME, [tmp_path / "set"], salt="secret")[0].records > 0
 
 
-def test_exports_and_scored_runs_lose_the_persons_lines_and_judgements(tmp_path: Path) -> None:
+def scored(tmp_path: Path) -> tuple[Path, Path, list[str], list[str]]:
+    """A run and an export of the side with the person; its lines, and the ids of the person's."""
     data = load_folder(built(tmp_path / "set"))
     split = next(row.split for row in data.rows if row.reviewer_id == HIDDEN)
     assert split is not None
     lines = list(example_lines(data.examples(split)))
-    theirs = [json.loads(line)["id"] for line in lines if HIDDEN in line]
     run, export = tmp_path / "run", tmp_path / "export.jsonl"
     run.mkdir()
     export.write_text("".join(lines), "utf-8")
     (run / "examples.jsonl").write_text("".join(lines), "utf-8")
     (run / "judgements.jsonl").write_text("".join(json.dumps({"id": json.loads(line)["id"]}) + "\n" for line in lines))
     (run / "manifest.json").write_text(json.dumps({"run": {"kind": "score"}}))
-    done = CliRunner().invoke(app, ["data", "forget", HIDDEN, str(run), str(export)])
+    return run, export, lines, [json.loads(line)["id"] for line in lines if HIDDEN in line]
+
+
+@pytest.mark.parametrize("person", [NAME, HIDDEN])
+def test_exports_and_scored_runs_lose_the_persons_lines_and_judgements(tmp_path: Path, person: str) -> None:
+    run, export, lines, theirs = scored(tmp_path)
+    inside = tmp_path / "set" / "valid.jsonl"
+    inside.write_bytes(export.read_bytes())
+    done = CliRunner().invoke(app, ["data", "forget", person, str(tmp_path / "set"), str(run), str(export)])
     assert done.exit_code == 0, done.output
-    for file in (export, run / "examples.jsonl", run / "judgements.jsonl"):
+    for file in (export, inside, run / "examples.jsonl", run / "judgements.jsonl"):
         left = file.read_text("utf-8").splitlines()
         assert len(left) == len(lines) - len(theirs)
         assert not any(one in line for one in [HIDDEN, *theirs] for line in left)
 
 
-def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers(tmp_path: Path) -> None:
-    def review(who: str) -> dict[str, object]:
-        return {"reviewer_id": who, "item_id": "p", "review": "good", "score": 5.0, "time": None}
+def test_a_name_without_the_data_set_that_hides_it_is_refused_rather_than_not_found(tmp_path: Path) -> None:
+    run, export, *_ = scored(tmp_path)
+    before = export.read_bytes()
+    with pytest.raises(BadInput, match=f"under which pseudonym '{NAME}' stands; name the data set folder too"):
+        forget(NAME, [run, export])
+    assert export.read_bytes() == before
+    (run / "manifest.json").write_text(json.dumps({"run": {}, "context": {"data_folder": str(tmp_path / "set")}}))
+    assert forget(NAME, [run])[0].examples > 0
 
-    samples = [
-        {"id": "a", "own": review("ann"), "product_reviews": [review("bob")], "history": [review("ann")]},
-        {"id": "b", "own": review("bob"), "product_reviews": [review("ann"), review("cy")], "history": [review("bob")]},
-        {"id": "c", "own": review("cy"), "product_reviews": [review("ann")], "history": [review("cy")]},
-    ]
+
+def test_the_only_reader_of_a_side_can_leave_but_not_the_last_of_all(tmp_path: Path) -> None:
+    data = load_folder(built(tmp_path / "set", max_reviewers=2))
+    for row in data.rows:
+        if row.split == "valid":
+            forget(row.reviewer_id, [tmp_path / "set"])
+            break
+    left = load_folder(tmp_path / "set")
+    assert left.examples("valid") == [] and left.examples("train")
+    with pytest.raises(BadInput, match="nothing would be left without this person; delete it"):
+        forget(left.rows[0].reviewer_id, [tmp_path / "set"])
+
+
+def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers_and_are_counted_again(tmp_path: Path) -> None:
+    def review(who: str, item: str = "p") -> dict[str, object]:
+        return {"reviewer_id": who, "item_id": item, "review": f"{who} of {item}", "score": 5.0, "time": None}
+
+    def sample(name: str, who: str, *others: str) -> dict[str, object]:
+        scores = {"history_coverage": 5, "product_coverage": 5, "product_sentiment": 5}
+        return {
+            "id": name, "category": "C", "group": "High", "own": review(who), "scores": scores,
+            "product_reviews": [review(other) for other in others], "history": [review(who, "q")],
+        }  # fmt: skip
+
+    samples = [sample("a", "ann", "bob"), sample("b", "bob", "ann", "cy"), sample("c", "cy", "ann")]
     (tmp_path / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
-    (tmp_path / "manifest.json").write_text("{}")
-    forget("ann", tmp_path)
+    manifest = {
+        "schema": 1, "kind": "persum", "perse": "0", "options": PersumOptions(reviews=(Path("C.csv"),), out=tmp_path, keep_names=True).for_manifest(),
+        "sources": {}, "judge": {"model": "m", "adapter": None, "engine": "e", "digest": "d", "dtype": "d", "device": "cpu", "context": 1}, "judgements": {}, "judged_scores": {}, "left_out": {}, "groups": {},
+        "funnel": {"C": {"reviews": 3}}, "samples": {"C": {"High": 3, "Low": 0, "HHPL": 0}}, "notes": [],
+    }  # fmt: skip
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (gone,) = forget("ann", [tmp_path])
+    assert (gone.records, gone.examples) == (1, 2)
     (left,) = [json.loads(line) for line in (tmp_path / "samples.jsonl").read_text().splitlines()]
     assert left["id"] == "b" and [one["reviewer_id"] for one in left["product_reviews"]] == ["cy"]
+    assert json.loads((tmp_path / "manifest.json").read_text())["samples"] == {"C": {"High": 1, "Low": 0, "HHPL": 0}}
+    assert "1 sample" in (tmp_path / "README.md").read_text()
 
 
 def test_a_place_that_holds_no_data_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="found no data set, scored run or file of examples"):
-        forget("ann", tmp_path)
+        forget("ann", [tmp_path])

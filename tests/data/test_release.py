@@ -400,3 +400,34 @@ def test_no_word_of_a_real_target_is_in_its_profile() -> None:
         profile = " ".join(past.text + str(past.review) for past in one.example.profile)
         assert len(one.example.profile) == 3 and one.example.item_id not in {past.item_id for past in one.example.profile}
         assert one.example.reference.review not in profile and one.example.query not in profile
+
+
+def test_a_row_whose_profile_nearly_shows_the_query_stays_verbatim_only_and_is_counted(tmp_path: Path) -> None:
+    plot = " ".join(f"word{n}" for n in range(60))
+    near = mpst_row(
+        3, [entry(1, plot=plot.replace("word30", "other"), review="r", score=2)], entry(2, plot=plot, review="s", score=3)
+    )
+    summary = build_release([write(tmp_path / "PerMPST.jsonl", two_reviews(), near)], tmp_path / "out")
+    assert summary.manifest["counts"]["prompts"] == 2 and summary.manifest["counts"]["examples"] == 1
+    assert summary.manifest["not_parsed"] == {"the profile shows the query, or nearly": 1}
+    shared = doc_row(4, [("the same plot", "b", "A")], ("the same plot", "d"), "B")
+    paired = build_release(
+        [write(tmp_path / "PerDOC.I.jsonl", doc_row(5, [("a", "b", "B")], ("c", "d"), "A"), shared)], tmp_path / "doc"
+    )
+    assert paired.manifest["counts"]["examples"] == 1
+
+
+@pytest.mark.parametrize("idx", [None, {"a": "Nora Quill"}, True, "x"])
+def test_a_row_without_an_index_is_refused(tmp_path: Path, idx: object) -> None:
+    path = write(tmp_path / "PerMPST.jsonl", two_reviews() | {"idx": idx})
+    with pytest.raises(BadInput, match="line 1: field 'idx': found .*, expected a whole number"):
+        read_release([path], Faults())
+
+
+def test_the_hubs_library_reads_the_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    build_release([write(tmp_path / "PerMPST.jsonl", two_reviews())], tmp_path / "out")
+    for name in ("verbatim", "examples"):
+        found = datasets.load_dataset(str(tmp_path / "out"), name, cache_dir=str(tmp_path / "cache"))
+        assert found["rows"].num_rows == 1

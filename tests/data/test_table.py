@@ -107,7 +107,7 @@ def test_nan_of_pandas_is_a_missing_value(tmp_path: Path) -> None:
         ("rows.csv", b"text,review\n", "empty"),
         ("rows.csv", b"text,text\na,b\n", "column 'text' twice"),
         ("rows.csv", b"text,review\na,b\na,b,c\n", "line 3: found 3 fields, expected 2"),
-        ("rows.csv", b'text,review\na,b\n"open,b\n', "line 3: not CSV"),
+        ("rows.csv", b'text,review\na,b\n"open,b\n', "line 3: a quote that opens here is never closed"),
         ("rows.csv", b"text,review\na,\xe9\n", "line 2: byte 0xe9"),
         ("rows.csv.gz", b"text,review\na,b\n", "cannot be unpacked"),
         ("rows.jsonl.gz", gzip.compress(b'{"a": 1}\n' * 99, mtime=0)[:-9], "cannot be unpacked"),

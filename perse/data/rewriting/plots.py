@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 from perse.data.leaks import check_names
@@ -68,9 +69,11 @@ class Rewritten:
     failed: Mapping[str, str]
     """item_id -> why there is none, as it is counted."""
     lines: tuple[Mapping[str, Any], ...]
-    """What was done to each, for `rewriting.jsonl`: no original name is in it but those that survived."""
+    """What was done to each, for `rewriting.jsonl`; no name is in it."""
     mappings: Mapping[str, Mapping[str, str]]
     """item_id -> old name -> new name. Whoever has it can undo the anonymization."""
+    survivors: Mapping[str, tuple[str, ...]]
+    """item_id -> the names that the recognizer still found."""
     reasons: Mapping[str, tuple[str, ...]]
     """item_id -> what was wrong with each try that was, in a sentence; original names can be among its words."""
     manifest: Mapping[str, Any]
@@ -87,10 +90,20 @@ def silent(what: str, of: int) -> Callable[[int], None]:
 
 
 def rewrite(
-    texts: Mapping[str, str], options: RewriteOptions, *, titles: Mapping[str, str], seed: int, step: Step = silent
+    texts: Mapping[str, str],
+    options: RewriteOptions,
+    *,
+    titles: Mapping[str, str],
+    names: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    seed: int,
+    step: Step = silent,
 ) -> Rewritten:
     """Anonymizes the texts (by item id) and summarizes what came of it, as `options` say.
 
+    Args:
+        titles: item_id -> title, which must not be in the new text.
+        names: item_id -> old name -> new name, of texts that were anonymized before: no old one may come back.
+        step: told what is being done, for a progress bar.
     Raises:
         BadInput: a library or the recognizer is absent, or the writer cannot be asked.
         EngineLost: it failed at everything; the same command continues.
@@ -107,7 +120,7 @@ def rewrite(
         if "summarize" in options.steps:
             left = _left(texts, named)
             short = summarize_by_rules(left, words=options.words, progress=step("summarizing", len(left)))
-        return _account(texts, named, short, options, titles=titles, writer=identity, recognizer=recognizer)
+        return _account(texts, named, short, options, titles=titles, names=names, writer=identity, recognizer=recognizer)
     writer = Writer.load(options.writer, dtype=options.dtype, context=options.context, tokenizer=options.tokenizer)
     with AnswerCache(options.cache) as cache:
         if "anonymize" in options.steps:
@@ -117,13 +130,13 @@ def rewrite(
             )  # fmt: skip
         if "summarize" in options.steps:
             left = _left(texts, named)
-            mappings = {item: one.mapping for item, one in named.items()}
+            mappings = {item: one.mapping for item, one in named.items()} or names
             short = summarize(
                 left, writer, cache,
                 seed=seed, tries=options.tries, words=options.words, mappings=mappings, titles=titles,
                 progress=step("summarizing", len(left)),
             )  # fmt: skip
-    return _account(texts, named, short, options, titles=titles, writer=writer.identity, recognizer=recognizer)
+    return _account(texts, named, short, options, titles=titles, names=names, writer=writer.identity, recognizer=recognizer)
 
 
 def _left(texts: Mapping[str, str], named: Mapping[str, Anonymized]) -> dict[str, str]:
@@ -138,6 +151,7 @@ def _account(
     options: RewriteOptions,
     *,
     titles: Mapping[str, str],
+    names: Mapping[str, Mapping[str, str]],
     writer: Mapping[str, Any],
     recognizer: Recognizer,
 ) -> Rewritten:
@@ -150,20 +164,20 @@ def _account(
         last = summarized or anonymized
         assert last is not None, item
         status, text = str(last.status), last.text
-        mapping = anonymized.mapping if anonymized else {}
+        mapping = anonymized.mapping if anonymized else names.get(item, {})
         if text is None:
             failed[item] = f"not {'summarized' if summarized else 'anonymized'}: {status}"
-        elif anonymized and check_names({item: text}, {item: tuple(mapping)}, titles, warn=True):
+        elif check_names({item: text}, {item: tuple(mapping)}, titles, warn=True):
             status = str(Kind.NAMED)
-            failed[item] = "its title or an original name stayed in the text"
+            failed[item] = "still holding its title or an original name"
         else:
             done[item] = text
         lines.append(
             {
                 "item_id": item,
                 "status": status,
-                "names_replaced": len(mapping),
-                "survivors": list(anonymized.survivors) if anonymized else [],
+                "names_replaced": len(anonymized.mapping) if anonymized else 0,
+                "survivors": len(anonymized.survivors) if anonymized else 0,
                 "words": {"before": len(texts[item].split()), "after": len((text or "").split())},
                 "anonymize": [str(attempt.kind) for attempt in anonymized.attempts] if anonymized else [],
                 "summarize": [str(attempt.kind) for attempt in summarized.attempts] if summarized else [],
@@ -176,6 +190,7 @@ def _account(
         "texts": len(texts),
         "rewritten": len(done),
         "with_survivors": sum(bool(one.survivors) for one in named.values()),
+        "left_whole": sum(short[item].text == left for item, left in _left(texts, named).items() if item in short),
         "tries": {
             "anonymize": dict(sorted(counts(one.attempts for one in named.values()).items())),
             "summarize": dict(sorted(counts(one.attempts for one in short.values()).items())),
@@ -187,6 +202,7 @@ def _account(
         failed=failed,
         lines=tuple(lines),
         mappings={item: one.mapping for item, one in named.items()},
+        survivors={item: one.survivors for item, one in named.items()},
         reasons={item: _faults(named.get(item), short.get(item)) for item in texts},
         manifest=manifest,
     )

@@ -1,54 +1,101 @@
 """A table of items -> the same table with rewritten texts: what `perse data anonymize` and `perse data summarize` do.
 
 For data that is not Per-MPST: the result is an items file for `perse data pointwise --items`. Beside it, in OUT.work, lies
-what does not belong to it: the writer's answers, the original names, and what was done to each item.
+what does not belong to it: the writer's answers, and for each item its title, original names and what was done. `summarize`
+finds it beside the table that `anonymize` wrote, so that no title and no original name comes back.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import perse
-from perse.data.rewriting.plots import RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
+from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
 from perse.errors import BadInput
-from perse.runlog import file_digest, write_whole
+from perse.runlog import file_digest, read_lines, write_whole
+
+AUDIT = "rewriting.jsonl"
 
 
-def rewrite_table(
-    items: Path, out: Path, options: RewriteOptions, *, seed: int, on_error: OnError, overwrite: bool, step: Step = silent
-) -> Rewritten:
-    """Rewrites the texts of `items` (id, text and perhaps title) into the JSON lines file `out`.
+@dataclass(frozen=True, kw_only=True)
+class TableOptions:
+    """Which table becomes which. Raises BadInput for settings that make no sense."""
+
+    items: Path
+    out: Path
+    """A JSON lines file."""
+    columns: Mapping[str, str]
+    """The user's mapping: `items.item_id`, `items.text`."""
+    rewriting: RewriteOptions
+    seed: int = 0
+    on_error: OnError = "stop"
+    overwrite: bool = False
+
+    def __post_init__(self) -> None:
+        wrong = {
+            f"{self.out}: the result is JSON lines; give a name that ends in .jsonl": self.out.suffix != ".jsonl",
+            f"{self.out}: is the table itself; give another --out": self.out.resolve() == self.items.resolve(),
+            f"{self.out}: already there; give another --out, or --overwrite to replace it": self.out.exists()
+            and not (self.overwrite and self.out.is_file()),
+            "writer none leaves the texts as they are: there is nothing to do": self.rewriting.writer == NONE,
+        }
+        if problems := [message for message, holds in wrong.items() if holds]:
+            raise BadInput(problems[0])
+
+
+def work_folder(out: Path) -> Path:
+    """Where a build keeps what does not belong into its result."""
+    return out.with_name(out.name + ".work")
+
+
+def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewritten, Faults]:
+    """Rewrites the texts of a table (id, text and perhaps title); also gives the rows that could not be read.
 
     Raises:
-        BadInput: a file that cannot be read or may not be written, a writer that cannot be asked, or nothing came through.
+        BadInput: a file that cannot be read, a writer that cannot be asked, or nothing came through.
         EngineLost: the writer failed at everything; the same command continues.
     """
-    if out.exists() and not overwrite:
-        raise BadInput(f"{out}: already there; give another --out, or --overwrite to replace it")
-    faults = Faults(on_error)
-    plots = read_mpst(items, faults)
-    titles = {item: plot.title for item, plot in plots.items() if plot.title}
-    done = rewrite({item: plot.text for item, plot in plots.items()}, options, titles=titles, seed=seed, step=step)
-    work = out.with_name(out.name + ".work")
+    faults = Faults(options.on_error)
+    plots = read_mpst(options.items, faults, columns=options.columns)
+    before = {str(one["item_id"]): one for one in read_lines(work_folder(options.items) / AUDIT)}
+    titles = {item: plot.title or before.get(item, {}).get("title") or "" for item, plot in plots.items()}
+    done = rewrite(
+        {item: plot.text for item, plot in plots.items()},
+        options.rewriting,
+        titles=titles,
+        names={item: before[item]["names"] for item in plots if item in before},
+        seed=options.seed,
+        step=step,
+    )
+    work = work_folder(options.out)
     manifest = {
         "perse": perse.__version__,
-        "sources": {"items": {"name": items.name, "sha256": file_digest(items)}},
-        "seed": seed,
+        "sources": {"items": {"name": options.items.name, "sha256": file_digest(options.items)}},
+        "seed": options.seed,
         "rows": dict(sorted(faults.counts.items())),
         "rewriting": done.manifest,
     }
-    work.mkdir(parents=True, exist_ok=True)
     audit = [
-        {**line, "names": done.mappings.get(str(line["item_id"]), {}), "faults": done.reasons[str(line["item_id"])]}
+        {
+            **line,
+            "title": titles[item],
+            "names": done.mappings.get(item) or before.get(item, {}).get("names", {}),
+            "survivors": done.survivors.get(item, ()),
+            "faults": done.reasons[item],
+        }
         for line in done.lines
+        if (item := str(line["item_id"]))
     ]
-    write_whole(work / "rewriting.jsonl", json_lines(audit))
+    work.mkdir(parents=True, exist_ok=True)
+    write_whole(work / AUDIT, json_lines(audit))
     write_whole(work / "skipped.jsonl", skipped_lines(faults.rows))
     write_whole(work / "manifest.json", json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
     if not done.texts:
-        raise BadInput(f"none of {len(plots)} texts could be rewritten; {work}/rewriting.jsonl says why for each")
-    write_whole(out, json_lines({"item_id": item, "text": text} for item, text in done.texts.items()))
-    return done
+        raise BadInput(f"none of {len(plots)} texts could be rewritten; {work}/{AUDIT} says why for each")
+    write_whole(options.out, json_lines({"item_id": item, "text": text} for item, text in done.texts.items()))
+    return done, faults

@@ -100,7 +100,7 @@ def read_amazon(
             reviewer_id=reviewer,
             item_id=item,
             review=review,
-            score=read_score(row, STARS),
+            score=read_score(row, STARS, fixed=True),
             title=plain_text(row.optional_text("title") or "") or None,
             time=iso_date(row.get("time")),
             category=row.optional_text("category"),

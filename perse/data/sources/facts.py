@@ -15,13 +15,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TypeVar
 
-from perse.data.sources.amazon import headerless, is_ratings_row, iso_date, joined_texts
+from perse.data.sources.amazon import STARS, headerless, is_ratings_row, iso_date, joined_texts
 from perse.data.sources.columns import FIELDS, Role
 from perse.data.sources.doc import question_columns
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.formats import Format
 from perse.data.sources.lines import column_names, first_fields, is_csv, read_records
-from perse.data.sources.rows import OUT_OF, Row, number_in, read_rows
+from perse.data.sources.rows import OUT_OF, Row, number_in, read_rows, read_score
 
 T = TypeVar("T")
 
@@ -108,7 +108,7 @@ def _teller(path: Path, format: Format, faults: Faults) -> Callable[[Row], Facts
         return Facts(
             reviewer=attempt(lambda: row.text("reviewer_id", reason="no reviewer")),
             item=attempt(lambda: row.optional_text("item_id")),
-            score=attempt(lambda: _score(row)),
+            score=attempt(lambda: f"{read_score(row, STARS, fixed=True):g}" if format is Format.AMAZON else _score(row)),
             text_words=() if text is None else (_words(text),),
             review_words=None if review is None else _words(review),
             time=time,

@@ -90,6 +90,8 @@ def read_records(
                 continue
             hint = "; the file seems to be one JSON array: give one object a line" if isinstance(value, list) else ""
             faults.add(BadRow(path, line, f"found {shown(value)}, expected a JSON object{hint}", reason="no JSON object"))
+    elif not path.exists():
+        raise BadInput(f"{path}: no such file")
     else:
         raise BadInput(f"{path}: cannot tell the format from '{kind}'; expected .jsonl, .json, .csv or .tsv, each also as .gz")
 
@@ -164,6 +166,9 @@ def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
         try:
             record = next(reader, None)
         except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                # What stands between the quote and the end of the file cannot be told apart: too much to skip as one row.
+                raise BadInput(f"{path}, line {before + 1}: a quote that opens here is never closed; close it") from None
             faults.add(BadRow(path, before + 1, f"not CSV, {error}", reason="not CSV"))
             reader = csv.reader(more, delimiter=delimiter, strict=True)  # what it had begun to read goes with it
             continue

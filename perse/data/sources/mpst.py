@@ -6,10 +6,11 @@ are kept; tags, split and source are not used. The titles are for anonymizing: a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.data.sources.columns import Role
+from perse.data.sources.columns import Role, mapping_for
 from perse.data.sources.faults import Faults
 from perse.data.sources.rows import Row, read_rows, usable
 
@@ -24,11 +25,13 @@ class Plot:
     text: str
 
 
-def read_mpst(path: Path, faults: Faults) -> dict[str, Plot]:
+def read_mpst(path: Path, faults: Faults, *, columns: Mapping[str, str] | None = None) -> dict[str, Plot]:
     """item_id -> plot, in the order of the file (mpst_full_data.csv: imdb_id, title, plot_synopsis; or any table of texts).
 
     A row without id or plot, and one whose id already stood there, is a bad row.
 
+    Args:
+        columns: the user's mapping, of which `items.item_id`, `items.text` and `text` are about this file.
     Raises:
         BadInput: the file cannot be used, or no row is left; the first bad row, if those are to stop the reading.
     """
@@ -45,7 +48,13 @@ def read_mpst(path: Path, faults: Faults) -> dict[str, Plot]:
             row.bad("item_id", f"'{plot.item_id}' already stands on line {first}; keep one", reason="item listed twice")
         plots[plot.item_id] = plot
 
-    usable(read_rows(path, {}, faults, role=Role.ITEMS, hints={"item_id": "id"}), read, faults)
+    usable(
+        read_rows(
+            path, mapping_for(Role.ITEMS, columns or {}, with_items=True), faults, role=Role.ITEMS, hints={"item_id": "id"}
+        ),
+        read,
+        faults,
+    )
     return plots
 
 

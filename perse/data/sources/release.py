@@ -219,6 +219,12 @@ class _Row:
     def bad(self, field: str | None, message: str, *, reason: str = "no released row") -> NoReturn:
         raise BadRow(self.path, self.line, message, reason=reason, field=field)
 
+    def number(self, field: str) -> str:
+        given = self.fields[field]
+        if isinstance(given, bool) or not re.fullmatch(r"\d+", str(given), re.ASCII):
+            self.bad(field, f"found {shown(given)}, expected a whole number", reason="no index")
+        return str(given)
+
     @property
     def prompt(self) -> str:
         given = self.fields["prompt"]
@@ -253,7 +259,7 @@ def _mpst(row: _Row) -> Released:
         row.bad("examples", f"found several reviewers beside '{reviewer}', expected one", reason="several reviewers")
     _agree(row, "completion", reference, target)
     verbatim = VerbatimExample(
-        id=f"permpst-{row.fields['idx']}-{row.fields.get('review_index', 0)}",
+        id=f"permpst-{row.number('idx')}-{row.number('review_index') if 'review_index' in row.fields else 0}",
         reviewer_id=reviewer,
         prompt=prompt,
         reference=reference,
@@ -331,7 +337,7 @@ def _doc(row: _Row, aspect: str) -> Released:
     if not worker:
         row.bad("review_id", "found nothing, expected who compared the plots", reason="no annotator")
     reference = ChoiceReference(preference=_choice(row, "completion", row.answer("Choice")["Choice"]))
-    idx = str(row.fields["idx"])
+    idx = row.number("idx")
     verbatim = VerbatimExample(id=f"perdoc-{aspect[0]}-{idx}", reviewer_id=worker, prompt=prompt, reference=reference)
     past = [*_PREFERRED.finditer(prompt)]
     query = _NEW_PAIR.search(prompt, past[-1].end() if past else 0)

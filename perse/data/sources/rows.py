@@ -166,8 +166,11 @@ def number_in(value: object) -> float | None:
     return number if math.isfinite(number) else None
 
 
-def read_score(row: Row, scale: tuple[float, float]) -> float:
+def read_score(row: Row, scale: tuple[float, float], *, fixed: bool = False) -> float:
     """The score as a number on the scale, not yet rescaled: a number, its text, or "8/10" where the scale ends at 10.
+
+    Args:
+        fixed: the scale is the corpus's, not the user's to give.
 
     Raises:
         BadRow: anything else, a score off the scale, or one out of another number ("4/5" on 1-10).
@@ -180,11 +183,14 @@ def read_score(row: Row, scale: tuple[float, float]) -> float:
     if fraction := OUT_OF.fullmatch(text):
         score, out_of = float(fraction.group(1)), float(fraction.group(2))
         if out_of != high:
-            remedy = f"give --scale LOW-{out_of:g} if all scores are out of {out_of:g}, else write all out of {high:g}"
+            remedy = f"write all out of {high:g}"
+            if not fixed:
+                remedy = f"give --scale LOW-{out_of:g} if all scores are out of {out_of:g}, else {remedy}"
             row.bad("score", f"{expected}; {remedy}", reason="score out of another number")
     if score is None:
         point = f"; write {text.strip().replace(',', '.')}" if re.fullmatch(r"\s*\d+,\d+\s*", text) else ""
         row.bad("score", expected + point, reason="score not a number")
     if not low <= score <= high:
-        row.bad("score", f"{expected}; give --scale LOW-HIGH if the scores run on another scale", reason="score off the scale")
+        remedy = "" if fixed else "; give --scale LOW-HIGH if the scores run on another scale"
+        row.bad("score", expected + remedy, reason="score off the scale")
     return score
