@@ -4,8 +4,9 @@
 
 The corpus is invented from a seed: every reviewer reviews as many items, drawn at random, in words of a made-up vocabulary, so
 that nothing compresses or repeats as well as real texts do (real texts make smaller files). Build and load each run in a
-process of their own, whose peak memory the operating system tells. Names are replaced in the same items' texts, in this
-process, with one mapping an item, as anonymizing does; compiling the mapping is timed apart.
+process of their own, whose peak memory the operating system tells. Names are replaced in this process, in texts of the same
+words, each with a mapping of its own as in anonymizing, so that making a Renamer of the mapping counts; beside it stand the
+replacing alone and all that anonymizing does with a proposed mapping (check it, complete it, replace).
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from rich.console import Console
 from rich.table import Table
 
 _BUILD = "from perse.cli import main; main()"
+_PLANTED = ((100, 10), (700, 25))  # words of a text (650 bytes and 4.5 kB), and names in it
+_PLANTED_BYTES = 13_000_000  # of text of each kind
 _LOAD = "import sys; from pathlib import Path; from perse.data.folder import load_folder; load_folder(Path(sys.argv[1]))"
 
 
@@ -49,7 +52,6 @@ def main(
     reviewers: Annotated[int, typer.Option(help="By how many reviewers.")] = 10_000,
     items: Annotated[int, typer.Option(help="Of how many items.")] = 20_000,
     words: Annotated[int, typer.Option(help="Words of a review and of an item's text.")] = 100,
-    names: Annotated[int, typer.Option(help="Names to replace in an item's text.")] = 10,
     repeats: Annotated[int, typer.Option(help="How often the names are replaced; the median counts.")] = 5,
     seed: Annotated[int, typer.Option(help="Of the corpus.")] = 0,
     build: Annotated[list[str] | None, typer.Option(help="One more argument for perse data pointwise; repeat it.")] = None,
@@ -72,7 +74,7 @@ def main(
     _show(costs, reviewers * each, what=f"{words} words each, by {reviewers:,} reviewers of {items:,} items, seed {seed}")
     console = Console(width=140)
     console.print(f"read {size / 1e6:,.0f} MB of JSON lines, wrote {written / 1e6:,.0f} MB; once each")
-    console.print(_names(texts, names=names, repeats=repeats, seed=seed))
+    console.print(_names(vocabulary, repeats=repeats, seed=seed))
     console.print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", highlight=False)
 
 
@@ -121,33 +123,51 @@ def _run(program: str, *arguments: str) -> Cost:
     return Cost(time.perf_counter() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss * unit)
 
 
-def _names(texts: list[str], *, names: int, repeats: int, seed: int) -> str:
-    """MB of text per second and core in which `Renamer` replaces, each text with a mapping of its own."""
-    from perse.data.names import Renamer
+def _names(vocabulary: list[str], *, repeats: int, seed: int) -> Table:
+    """How fast names are replaced on one core, medians of `repeats`."""
+    from perse.data.names import Renamer, check_mapping, complete
 
+    title = f"names replaced, a mapping for each text, CPU time of one core, median of {repeats}"
+    table = Table("texts", "names each", title=title, title_justify="left")
+    for column in ("MB/s", "MB/s, Renamer made before", "check, complete, replace: ms a text"):
+        table.add_column(column, justify="right")
+    for words, names in _PLANTED:
+        planted = _planted(words, names, vocabulary, seed=seed)
+        size = sum(len(text) for _, text in planted) / 1e6
+        both, alone, all_steps = [], [], []
+        for _ in range(repeats):
+            begun = time.process_time()
+            renamers = [Renamer(mapping) for mapping, _ in planted]
+            made = time.process_time()
+            changed = sum(renamer.replace(text) != text for renamer, (_, text) in zip(renamers, planted, strict=True))
+            both.append(time.process_time() - begun)
+            alone.append(time.process_time() - made)
+            assert changed == len(planted), (changed, len(planted))
+            few = planted[: len(planted) // 10]
+            begun = time.process_time()
+            for mapping, text in few:
+                check_mapping(mapping, text)
+                Renamer(complete(mapping)).replace(text)
+            all_steps.append((time.process_time() - begun) / len(few) * 1e3)
+        rates = (f"{size / statistics.median(both):.1f}", f"{size / statistics.median(alone):.1f}")
+        what = f"{len(planted):,} of {size / len(planted) * 1e6:,.0f} bytes"
+        table.add_row(what, str(names), *rates, f"{statistics.median(all_steps):.2f}")
+    return table
+
+
+def _planted(words: int, names: int, vocabulary: list[str], *, seed: int) -> list[tuple[dict[str, str], str]]:
+    """Texts with names, each with its mapping; every second name is of two words."""
     made = random.Random(f"{seed} names")
     planted: list[tuple[dict[str, str], str]] = []
-    for text in texts:
-        words = text.split(" ")
-        places = made.sample(range(len(words)), min(names, len(words) // 2))
-        for place in places:
-            words[place] = words[place].capitalize()
-        planted.append(({words[place]: "Newname" for place in places}, " ".join(words)))
-    size = sum(len(text.encode()) for _, text in planted)
-    compiling, replacing = [], []
-    for _ in range(repeats):
-        begun = time.process_time()
-        renamers = [Renamer(mapping) for mapping, _ in planted]
-        compiled = time.process_time()
-        changed = sum(renamer.replace(text) != text for renamer, (_, text) in zip(renamers, planted, strict=True))
-        compiling.append(compiled - begun)
-        replacing.append(time.process_time() - compiled)
-    assert changed == len(planted), (changed, len(planted))
-    alone, both = statistics.median(replacing), statistics.median(a + b for a, b in zip(compiling, replacing, strict=True))
-    return (
-        f"names: {size / 1e6:.1f} MB, {len(planted):,} texts with {names} names each: {size / 1e6 / alone:.1f} MB/s a core, "
-        f"{size / 1e6 / both:.2f} MB/s with the compiling of each mapping; median of {repeats}"
-    )
+    for text in _texts(_PLANTED_BYTES // (words * 13 // 2), words, vocabulary, seed):
+        said = text.split(" ")
+        mapping: dict[str, str] = {}
+        for number, place in enumerate(made.sample(range(0, words - 1, 2), names)):
+            name = said[place : place + 1 + number % 2]
+            said[place : place + len(name)] = [word.capitalize() for word in name]
+            mapping[" ".join(said[place : place + len(name)])] = f"Person{number}" + f" Family{number}" * (number % 2)
+        planted.append((mapping, " ".join(said)))
+    return planted
 
 
 def _show(costs: dict[str, Cost], reviews: int, *, what: str) -> None:

@@ -1,9 +1,12 @@
 r"""New names for old in a text: every name at once, on word boundaries, and nothing else touched.
 
-Somebody (a model, a rule, a person) says which name becomes which; this file only replaces. One regular expression finds
-all names in one pass, longest first, so a chain (a -> b, b -> c) is never followed and a swap works. The trade-off: no
-grammar and no guess at who is meant. A name is found by its letters and capitals alone, so "Rose" at the start of a sentence
-is the name and "rose" never is. (PerSE, appendix A.2: a model names, code replaces.)
+Somebody (a model, a rule, a person) says which name becomes which; this file only replaces. All names are
+found in the text as it was, the longest first, so a chain (a -> b, b -> c) is never followed and a swap works. The trade-off:
+no grammar and no guess at who is meant. A name is found by its letters and capitals alone, so "Rose" at the start of a
+sentence is the name and "rose" never is. (PerSE, appendix A.2: a model names, code replaces.)
+
+Each text has a mapping of its own, so no regular expression is made of it: that takes twenty times as long as all else here.
+Instead the first word of each name is looked for in the text, which is fast for tens of names, slower for thousands.
 
 What counts as the name "Glenn Holland":
     - white space between its words is any run of white space, straight and curly apostrophes are one, so are the two
@@ -18,9 +21,9 @@ What counts as the name "Glenn Holland":
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from itertools import pairwise
 
 
 def _words(text: str) -> frozenset[str]:
@@ -31,8 +34,11 @@ _UNSPACED = "\u3041-\u309f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U
 _KATAKANA = "\u30a1-\u30fa\u30fc-\u30ff\uff66-\uff9f"
 _APOSTROPHES = "'\u2019\u02bc"
 _HYPHENS = "-\u2010\u2011"
-_SAME = str.maketrans(_APOSTROPHES + _HYPHENS, "'" * 3 + "-" * 3)
-_WRITTEN = {" ": r"\s+", "'": f"[{_APOSTROPHES}]", "-": f"[{_HYPHENS}]"}
+_OTHERWISE = (*((other, "'") for other in _APOSTROPHES[1:]), *((other, "-") for other in _HYPHENS[1:]))
+
+_UNSPACED_LETTER = re.compile(f"[{_UNSPACED}]")
+_KATAKANA_LETTER = re.compile(f"[{_KATAKANA}]")
+_WORD_LETTER = re.compile(rf"[^\W{_UNSPACED}{_KATAKANA}]")
 
 _TITLES = _words(
     """mr mrs ms miss mister mistress mx dr doctor prof professor father mother brother sister uncle aunt auntie grandma grandpa
@@ -44,6 +50,7 @@ _TITLES = _words(
 _SUFFIXES = _words("jr sr ii iii iv esq phd md")
 _ARTICLES = _words("the a an of")
 _PARTICLES = _words("de da di du des del della der den van von la le las los el bin ibn")
+_LINKING = _ARTICLES | _PARTICLES
 _PLACE_STARTS = _words(
     """new old north south east west northern southern eastern western upper lower great central san santa santo são saint st
     los las mount mt lake fort port cape point isle el la le the"""
@@ -79,22 +86,19 @@ class Replacement:
 
 
 class Renamer:
-    """The names of one mapping (old -> new), compiled once for many texts.
+    """The names of one mapping (old -> new), for one text or many.
 
     A key that is blank or begins with a combining mark is never found. Where two keys are written alike, the first counts.
     """
 
     def __init__(self, mapping: Mapping[str, str]) -> None:
-        names: dict[str, str] = {}
-        for old, new in mapping.items():
-            if (name := _canonical(old)) and not _is_mark(name[0]):
-                names.setdefault(name, new)
-        self._new = dict(names)
-        for old, new in names.items():
-            for form, its_new in _other_forms(old, new):
-                self._new.setdefault(form, its_new)
-        self._plain = re.compile(_expression(self._new, all_scripts=False))
-        self._full: re.Pattern[str] | None = None
+        written = [_forms(old, new) for old, new in mapping.items()]
+        forms: dict[str, str] = {}
+        # Names as they are given count before names in other capitals.
+        for alike in (*(names[:1] for names in written), *(names[1:] for names in written)):
+            for form, new in alike:
+                forms.setdefault(form, new)
+        self._forms = _by_first_word(forms.items())
 
     def spans(self, text: str) -> list[Replacement]:
         """Every replaced span from left to right; spans never overlap."""
@@ -110,22 +114,12 @@ class Renamer:
         return "".join((*pieces, text[done:])) if pieces else text
 
     def _found(self, text: str) -> Iterator[tuple[int, int, str]]:
-        composed, changes = (text, []) if unicodedata.is_normalized("NFC", text) else _composed(text)
-        for match in self._pattern_for(composed).finditer(composed):
-            written = match.group()
-            new = self._new.get(written)
-            if new is None:
-                new = self._new[_canonical(written)]
-            start, end = match.span()
-            yield (_before(start, changes), _before(end, changes), new) if changes else (start, end, new)
-
-    def _pattern_for(self, text: str) -> re.Pattern[str]:
-        # Boundaries in all scripts take 25 ms to compile and are slower to look for; few texts need them.
-        if text.isascii() or not _special().search(text):
-            return self._plain
-        if self._full is None:
-            self._full = re.compile(_expression(self._new, all_scripts=True))
-        return self._full
+        composed, changes = _composed(text)
+        done = 0
+        for start, end, new in sorted(_standing(self._forms, composed), key=lambda found: (found[0], -found[1])):
+            if start >= done:
+                yield (_before(start, changes), _before(end, changes), new) if changes else (start, end, new)
+                done = end
 
 
 def complete(mapping: Mapping[str, str]) -> dict[str, str]:
@@ -153,14 +147,16 @@ def check_mapping(mapping: Mapping[str, str], text: str) -> list[str]:
     `complete`; parts added by `complete` are no fault by themselves.
     """
     usable = {old: new for old, new in mapping.items() if old.strip() and new.strip()}
+    new_words = {word for new in usable.values() for word in _canonical(new).split()}
+    there = _occurring({*complete(usable), *new_words}, text)
     reasons = [
         *_bad_entries(mapping),
-        *_absent(usable, text),
+        *_absent(usable, there),
         *_kept(usable),
         *_chains(usable),
         *_merged(usable),
         *_families(usable),
-        *_taken(usable, text),
+        *_taken(usable, there),
     ]
     return list(dict.fromkeys(reasons))[:_MOST_REASONS]
 
@@ -169,78 +165,115 @@ def check_mapping(mapping: Mapping[str, str], text: str) -> list[str]:
 
 
 def _canonical(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", name).translate(_SAME).split())
+    if not name.isascii():
+        name = _same(unicodedata.normalize("NFC", name))
+    return " ".join(name.split())
 
 
-def _other_forms(old: str, new: str) -> Iterator[tuple[str, str]]:
-    """The other ways in which `old` may be written, each with what stands there then."""
-    first, *rest = old.split()
+def _same(text: str) -> str:
+    """`text` with one kind of apostrophe and of hyphen, every character in its place."""
+    for other, plain in _OTHERWISE:
+        text = text.replace(other, plain)
+    return text
+
+
+def _forms(old: str, new: str) -> list[tuple[str, str]]:
+    """The ways in which `old` may be written, first as it is, each with what stands there then; none if it is never found."""
+    old = _canonical(old)
+    if not old or _is_mark(old[0]):
+        return []
+    forms = [(old, new), (_canonical(old.upper()), new.upper())]
     if old[0].islower():
-        yield old[0].upper() + old[1:], new[:1].upper() + new[1:]
-    elif rest and _is_linking(first):
-        yield old[0].lower() + old[1:], new[:1].lower() + new[1:] if _is_linking(new.split(" ")[0]) else new
-    yield _canonical(old.upper()), new.upper()
+        forms.insert(1, (_canonical(old[0].upper() + old[1:]), new[:1].upper() + new[1:]))
+    elif " " in old and old.split(" ")[0].casefold() in _LINKING:
+        linking = new.split(" ")[0].casefold() in _LINKING
+        forms.insert(1, (old[0].lower() + old[1:], new[:1].lower() + new[1:] if linking else new))
+    return forms
 
 
-def _is_linking(word: str) -> bool:
-    return word.casefold() in _ARTICLES | _PARTICLES
+def _by_first_word(forms: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    """The (form of a name, what it stands for) that begin with the same word."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for form, meaning in forms:
+        found.setdefault(form.partition(" ")[0], []).append((form, meaning))
+    return found
 
 
-def _expression(forms: Mapping[str, str], *, all_scripts: bool) -> str:
-    """One expression for all `forms`, the longest first."""
-    if not forms:
-        return r"(?!)"
-    by_first: dict[str, list[str]] = {}
-    for form in sorted(forms, key=lambda form: (-len(form), form)):
-        by_first.setdefault(_written(form[0]), []).append("".join(map(_written, form[1:])))
-    rests = {first: f"(?:{'|'.join(rests)})" for first, rests in by_first.items()}
-    in_o = f"(?<!O[{_APOSTROPHES}]"
-    if not all_scripts:
-        # The first letter stands before its boundary check, so that `re` skips to the letters that can begin a name.
-        names = [rf"{first}(?<!\w{first}){in_o}{first}){rest}" for first, rest in rests.items()]
-        return rf"(?:{'|'.join(names)})(?!\w)"
-    word = rf"[^\W{_UNSPACED}{_KATAKANA}]|[{_marks()}]"
-    start = f"(?:(?=[{_UNSPACED}])|(?=[{_KATAKANA}])(?<![{_KATAKANA}])|(?![{_UNSPACED}{_KATAKANA}])(?<!{word}){in_o}))"
-    end = f"(?:(?<=[{_UNSPACED}])|(?<=[{_KATAKANA}])(?![{_KATAKANA}])|(?<![{_UNSPACED}{_KATAKANA}])(?!{word}))(?![{_marks()}])"
-    return f"(?={'|'.join(rests)}){start}(?:{'|'.join(first + rest for first, rest in rests.items())}){end}"
+def _standing(forms: Mapping[str, Sequence[tuple[str, str]]], composed: str) -> Iterator[tuple[int, int, str]]:
+    """Start, end and meaning of every form that stands in the text, also within another; not in their order there."""
+    text = _same(composed)
+    for word, alike in forms.items():
+        start = text.find(word)
+        while start >= 0:
+            if _begins(composed, start):
+                for form, meaning in alike:
+                    end = _end(form, text, start)
+                    if end is not None and _ends(composed, end):
+                        yield start, end, meaning
+            start = text.find(word, start + 1)
 
 
-def _written(char: str) -> str:
-    return _WRITTEN.get(char) or re.escape(char)
+def _end(form: str, text: str, at: int) -> int | None:
+    """Where `form`, whose first word is at `at`, ends there, with any white space between its words; None if it is not there."""
+    if text.startswith(form, at):
+        return at + len(form)
+    first, *rest = form.split(" ")
+    at += len(first)
+    for word in rest:
+        before = at
+        while text[at : at + 1].isspace():
+            at += 1
+        if at == before or not text.startswith(word, at):
+            return None
+        at += len(word)
+    return at if rest else None
 
 
-@cache
-def _special() -> re.Pattern[str]:
-    """Where letters and digits may not tell the boundaries of a name."""
-    # One range for all beyond the 16 bits: `re` tries such ranges one by one, which is ten times slower.
-    return re.compile(f"[{_UNSPACED}{_KATAKANA}{_marks(0xFFFF)}\U00010000-\U0010ffff]")
+def _begins(text: str, at: int) -> bool:
+    """Whether a name may begin at `at`, for what stands before it."""
+    if at == 0 or (before := text[at - 1]).isspace() or _UNSPACED_LETTER.match(text, at):
+        return True
+    if _KATAKANA_LETTER.match(text, at):
+        return not _KATAKANA_LETTER.match(before)
+    return not _joins(before) and not (before in _APOSTROPHES and text[at - 2 : at - 1] == "O")
 
 
-@cache
-def _marks(last: int = 0xE01EF) -> str:
-    """What belongs to the letter before it, as ranges for a class; `re` has no name for combining marks."""
-    marks = [code for code in (*range(0x300, 0x20000), *range(0xE0100, 0xE01F0)) if code <= last and _is_mark(chr(code))]
-    starts = [code for code, before in zip(marks, [0, *marks], strict=False) if code != before + 1]
-    ends = [code for code, after in zip(marks, [*marks[1:], 0], strict=True) if after != code + 1]
-    return "".join(f"{chr(start)}-{chr(end)}" for start, end in zip(starts, ends, strict=True))
+def _ends(text: str, at: int) -> bool:
+    """Whether a name may end before `at`, for what stands there."""
+    if at == len(text) or (after := text[at]).isspace():
+        return True
+    if _UNSPACED_LETTER.match(text, at - 1):
+        return not _is_mark(after)
+    if _KATAKANA_LETTER.match(text, at - 1):
+        return not _is_mark(after) and not _KATAKANA_LETTER.match(after)
+    return not _joins(after)
+
+
+def _joins(char: str) -> bool:
+    """Whether the character belongs to one word with a letter beside it, in scripts with spaces between words."""
+    return char.isalnum() or char == "_" if char.isascii() else bool(_WORD_LETTER.match(char)) or _is_mark(char)
 
 
 def _is_mark(char: str) -> bool:
     """A combining mark, or a Hangul vowel or final that completes a syllable."""
+    if char < "\u0300":  # most are
+        return False
     return unicodedata.category(char).startswith("M") or "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
 
 
 def _composed(text: str) -> tuple[str, list[tuple[int, int]]]:
     """`text` composed (NFC), and where the two go apart: (place in the composed text, place in `text`) after each change."""
+    if unicodedata.is_normalized("NFC", text):
+        return text, []
     pieces: list[str] = []
     changes = [(0, 0)]
     done = length = 0
     # Only what is not ASCII, with the letter before it that a mark may change, can be written in two ways.
     for match in re.finditer(r"[\x00-\x7f]?[^\x00-\x7f]+", text):
-        for letter in re.finditer(f".[{_marks()}]*", match.group(), re.DOTALL):
-            composed = unicodedata.normalize("NFC", letter.group())
-            if composed != letter.group():
-                start, end = match.start() + letter.start(), match.start() + letter.end()
+        letters = [at for at in range(*match.span()) if at == match.start() or not _is_mark(text[at])]
+        for start, end in pairwise([*letters, match.end()]):
+            composed = unicodedata.normalize("NFC", text[start:end])
+            if composed != text[start:end]:
                 pieces += (text[done:start], composed)
                 length += start - done + len(composed)
                 done = end
@@ -310,8 +343,10 @@ def _shown(name: str) -> str:
     return f'"{flat}"' if len(flat) <= _LONGEST_NAME else f'"{flat[: _LONGEST_NAME - 3]}..."'
 
 
-def _occurs(name: str, text: str) -> bool:
-    return bool(Renamer({name: name}).spans(text))
+def _occurring(names: Iterable[str], text: str) -> set[str]:
+    """Which of the names the text has, each looked for alone: also within a longer one."""
+    forms = _by_first_word((form, name) for name in names for form, _ in _forms(name, name))
+    return {name for _, _, name in _standing(forms, _composed(text)[0])}
 
 
 def _is_ordinary(name: str) -> bool:
@@ -336,11 +371,11 @@ def _bad_entries(mapping: Mapping[str, str]) -> Iterator[str]:
             yield f"The new name {_shown(new)} has the character {odd[0]!r}: use only letters, digits, spaces, . ' and -."
 
 
-def _absent(mapping: Mapping[str, str], text: str) -> Iterator[str]:
+def _absent(mapping: Mapping[str, str], there: Set[str]) -> Iterator[str]:
     """A name is there too if a part of it is, or a longer name that it is part of."""
-    there = {name for name in complete(mapping) if _occurs(name, text)}
+    names = [name for name in complete(mapping) if name in there]
     for old in mapping:
-        related = any(_is_part(name, old) or _is_part(old, name) for name in there)
+        related = old in there or any(_is_part(name, old) or _is_part(old, name) for name in names)
         if not related and not _is_ordinary(old):
             yield f"{_shown(old)} does not occur in the text: list only names in the text, spelled as they are there."
 
@@ -392,7 +427,7 @@ def _families(mapping: Mapping[str, str]) -> Iterator[str]:
             yield f"{_shown(old)} becomes {_shown(new)} but as part of a longer name {_shown(said)}: use one of the two."
 
 
-def _taken(mapping: Mapping[str, str], text: str) -> Iterator[str]:
+def _taken(mapping: Mapping[str, str], there: Set[str]) -> Iterator[str]:
     """Every word of a new name that the text has already, once; what `_kept` and `_chains` say is not said again."""
     keys = {_canonical(old).casefold() for old in mapping}
     seen: set[str] = set()
@@ -400,6 +435,6 @@ def _taken(mapping: Mapping[str, str], text: str) -> Iterator[str]:
         own = {word.casefold() for word in _canonical(old).split()}
         words = [] if _canonical(new).casefold() in keys else _canonical(new).split()
         for word in words:
-            if word not in seen and word.casefold() not in own and _is_name(word) and _occurs(word, text):
+            if word not in seen and word.casefold() not in own and _is_name(word) and word in there:
                 yield f"{_shown(word)} in {_shown(new)}, the new name of {_shown(old)}, is in the text already: choose another."
             seen.add(word)

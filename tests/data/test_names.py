@@ -138,6 +138,23 @@ def test_decomposed_text_gets_the_same_names(case: tuple[dict[str, str], str]) -
     assert unicodedata.normalize("NFC", replace(mapping, apart)) == unicodedata.normalize("NFC", replace(mapping, composed))
 
 
+@given(CASES, st.sampled_from([" \u2014", " \u00fc", "\n\u674e", " \U0001f600", " \u30a2", " \u0301", " u\u0308"]))
+def test_what_stands_far_away_in_another_script_changes_nothing(case: tuple[dict[str, str], str], other: str) -> None:
+    mapping, text = case
+    mapping = {old: new for old, new in mapping.items() if not set(old) & set(other.strip())}
+    spans = Renamer(mapping).spans(text)
+    assert Renamer(mapping).spans(text + other) == spans
+    assert [(span.old, span.new) for span in Renamer(mapping).spans(f"{other} {text}")] == [(s.old, s.new) for s in spans]
+
+
+@given(CASES)
+def test_the_order_of_the_mapping_makes_no_difference(case: tuple[dict[str, str], str]) -> None:
+    mapping, text = case
+    # The first of keys written alike, or alike in capitals, counts: here they all become the same.
+    mapping = {old: f"<{canonical(old).upper()}>" for old in mapping}
+    assert replace(dict(reversed(mapping.items())), text) == replace(mapping, text)
+
+
 NAMES = st.text("ABCDabcd", min_size=1, max_size=3).map(str.capitalize)
 
 
@@ -182,6 +199,15 @@ def test_endings_and_capitals_stay(name: str, ending: str) -> None:
         ({"Spade": "Rake", "Anglo": "X"}, "Spade-like Anglo-Saxon", "Rake-like X-Saxon"),
         ({"Downey Jr.": "Reed Sr.", "St.": "Port"}, "Downey Jr. Downey Jr.s St. St.Paul", "Reed Sr. Downey Jr.s Port St.Paul"),
         ({"O'Shaughnessy": "Reed"}, "O'Shaughnessy O\u2019Shaughnessy", "Reed Reed"),
+        ({"O'Dea": "Reed", "James": "Peter"}, "O\u02bcDea James\u02bc 'James'", "Reed James\u02bc 'Peter'"),
+        ({"Spade": "Rake", "Spade-like": "Y"}, "Spade-like Spade\u2010like Spade-liked", "Y Y Rake-liked"),
+        ({"Sam Spade": "Ed", "Sam Smith": "Al", "Spade": "Bo"}, "Sam\tSmith Sam \n Spade Sam-Spade Sam", "Al Ed Sam-Bo Sam"),
+        ({"Sam Sam": "Ed"}, "Sam Sam Sam Sam Sam", "Ed Ed Sam"),
+        (
+            {"Ann": "Zoe"},
+            "\u674eAnn\u30a2 Ann\u0301 \U0001f600Ann\U0001f600",
+            "\u674eZoe\u30a2 Ann\u0301 \U0001f600Zoe\U0001f600",
+        ),
         ({"Neil": "Bob"}, "Neil O'Neil O\u2019Neil d'Neil", "Bob O'Neil O\u2019Neil d'Bob"),
         ({"Jean-Luc": "Karl"}, "Jean-Luc Jean\u2011Luc", "Karl Karl"),
         ({"M\u00fcller": "Voss"}, "Mu\u0308ller caf\u0065\u0301 M\u00fcllers", "Voss caf\u0065\u0301 M\u00fcllers"),
@@ -297,6 +323,22 @@ def test_a_bad_mapping_gets_one_sentence_that_says_why(mapping: dict[str, str], 
     for part in reasons:
         assert part in sentence
     assert "\n" not in sentence and sentence.endswith(".")
+
+
+@given(
+    st.lists(NAMES.filter(lambda name: name != "A"), unique_by=str.casefold, max_size=5),
+    st.lists(NAMES | st.sampled_from(["AB", "-", "\n", "'s", "."])).map(" ".join),
+)
+def test_exactly_the_names_that_no_renamer_finds_are_said_to_be_absent(names: list[str], text: str) -> None:
+    missing = [sentence for sentence in check_mapping(dict(zip(names, "VWXYZ", strict=False)), text) if "not occur" in sentence]
+    absent = [name for name in names if not Renamer({name: name}).spans(text)]
+    assert [sentence.split('"')[1] for sentence in missing] == absent
+
+
+def test_a_name_within_a_longer_one_is_there_and_so_is_a_new_name() -> None:
+    mapping = {"Glenn Holland": "Iris Reed", "Holland": "Reed", "Glenn Holland Park": "Dale Reed Park"}
+    (sentence,) = check_mapping(mapping, "Glenn Holland Park was named for Iris-Ann.")
+    assert '"Iris" in "Iris Reed"' in sentence
 
 
 def test_short_forms_of_one_person_may_share_a_new_name() -> None:
