@@ -155,6 +155,7 @@ def check_mapping(mapping: Mapping[str, str], text: str) -> list[str]:
         *_kept(usable),
         *_chains(usable),
         *_merged(usable),
+        *_merged_parts(usable, text),
         *_families(usable),
         *_taken(usable, there),
     ]
@@ -407,6 +408,22 @@ def _merged(mapping: Mapping[str, str]) -> Iterator[str]:
         if len(full) > 1:
             names = " and ".join(map(_shown, full.values()))
             yield f"{names} all become {_shown(mapping[olds[0]])}: give each person or place a new name of its own."
+
+
+def _merged_parts(mapping: Mapping[str, str], text: str) -> Iterator[str]:
+    """Short names of different people that would become one: "John" and "Kate", where John Smith becomes Tom Hill and Kate
+    Brown Tom Lake. Only those that stand alone in the text; a model that likes a name may use it twice where it does no harm."""
+    whole = complete(mapping)
+    short: dict[str, dict[str, None]] = {}
+    for span in Renamer(whole).spans(text):
+        old = _canonical(span.old)
+        new = whole.get(old)
+        if new is not None and len(old.split()) == 1:
+            short.setdefault(_canonical(new).casefold(), {})[old] = None
+    for olds in short.values():
+        if len(olds) > 1 and not all(old in mapping for old in olds):
+            names = " and ".join(map(_shown, olds))
+            yield f"{names} all become {_shown(whole[next(iter(olds))])}: give people with other names new ones that differ in every word."
 
 
 def _families(mapping: Mapping[str, str]) -> Iterator[str]:

@@ -369,3 +369,14 @@ def test_at_most_ten_reasons_are_given_in_one_order() -> None:
 def test_any_proposal_gets_sentences_or_none(mapping: dict[str, str], text: str) -> None:
     assert check_mapping(mapping, text) == check_mapping(mapping, text)
     Renamer(complete(mapping)).replace(text)
+
+
+def test_people_whose_short_names_would_become_one_are_merged() -> None:
+    text = "John Smith met Kate Brown. John left. Kate stayed."
+    (reason,) = check_mapping({"John Smith": "Tom Hill", "Kate Brown": "Tom Lake"}, text)
+    assert reason.startswith('"John" and "Kate" all become "Tom"')
+    assert "all become" in check_mapping({"John Smith": "Tom Hill", "Kate": "Tom"}, text)[0]
+    family = "John Smith met Kate Brown. Smith left. Brown stayed."
+    assert "all become" in check_mapping({"John Smith": "Tom Hill", "Kate Brown": "Sue Hill"}, family)[0]
+    assert check_mapping({"John Smith": "Tom Hill", "Kate Brown": "Sue Hill"}, text) == []
+    assert check_mapping({"John Smith": "Tom Hill", "Kate Brown": "Sue Lake"}, text) == []
