@@ -11,10 +11,11 @@ import difflib
 import os
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from ssl import SSLContext
 from typing import Any, TypeVar
 
 import httpx2
-from openai import APIError, APIStatusError, AsyncOpenAI
+from openai import APIError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 from pydantic import BaseModel
 
 from perse.errors import BadInput
@@ -52,8 +53,10 @@ def listed(names: Mapping[str, Entry], like: str) -> str:
     return f"it has {', '.join(shown) or 'none'}{more}"
 
 
-def api_client(url: str, retries: int) -> AsyncOpenAI:
-    return AsyncOpenAI(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries)
+def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOpenAI:
+    """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request."""
+    http = None if tls is None else DefaultAsyncHttpxClient(verify=tls, timeout=TIMEOUT)
+    return AsyncOpenAI(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
 
 
 def api_key() -> str:

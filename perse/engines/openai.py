@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import httpx2
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, BadRequestError, UnprocessableEntityError
 from pydantic import ValidationError
 
@@ -51,6 +52,7 @@ class Server:
         self.url = url
         self.model = model
         self.concurrency = concurrency
+        self._tls = httpx2.create_ssl_context()
 
     def ask(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
         """The answers in the order of the requests, or why there is none.
@@ -70,7 +72,7 @@ class Server:
 
     async def _all(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
         gate = asyncio.Semaphore(self.concurrency)
-        async with api_client(self.url, RETRIES) as client:
+        async with api_client(self.url, RETRIES, self._tls) as client:
             tasks = [asyncio.create_task(self._one(client, gate, request, work)) for request in requests]
             try:
                 return await asyncio.gather(*tasks)

@@ -15,7 +15,8 @@ class ScriptedEngine:
     """A `ChatEngine` that asks `reply(message, seed)`.
 
     Args:
-        reply: the answer to one message; a plain string is one that ended by itself.
+        reply: the answer to one message; a plain string is one that ended by itself. A writer calls it from `batch` threads
+            at once.
         batch: how many messages it says it likes at once.
         name: tells scripts apart, in `settings` and so in whatever is kept by them.
     """

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -23,25 +24,27 @@ from typer.testing import CliRunner
 from perse.cli import app
 from perse.data.folder import load_folder
 from perse.data.names import Renamer
+from perse.errors import BadInput
 
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 PLOTS = [json.loads(line) for line in (SAMPLES / "items.jsonl").read_text("utf-8").splitlines()]
-BATCH = 64
-"""Requests of which the answers are kept together."""
+MANY = 48
+"""Plots: more than are asked at once."""
 
 
 class Llama:
     """A served model that names people Ada, Bo, ... and retells plots in half sentences. It remembers what it was asked."""
 
-    def __init__(self, pause: float) -> None:
-        self.pause = pause
+    def __init__(self) -> None:
         self.asked: list[str] = []
         self.refuses = ""
+        self.delays = ""
         self.url = ""
 
     def answer(self, message: str) -> str:
         self.asked.append(message)
-        time.sleep(self.pause)
+        if self.delays and self.delays in message:
+            time.sleep(600)
         if self.refuses and self.refuses in message:
             return "I'm sorry, but I cannot help with that."
         if "JSON" in message:
@@ -59,12 +62,7 @@ def invented(message: str) -> dict[str, str]:
 
 @pytest.fixture
 def llama() -> Iterator[Llama]:
-    yield from served(Llama(pause=0.0))
-
-
-@pytest.fixture
-def slow_llama() -> Iterator[Llama]:
-    yield from served(Llama(pause=0.5))
+    yield from served(Llama())
 
 
 def served(model: Llama) -> Iterator[Llama]:
@@ -106,9 +104,9 @@ def served(model: Llama) -> Iterator[Llama]:
 
 
 def many(tmp_path: Path) -> tuple[Path, Path]:
-    """Plots for several batches, and reviews of all of them."""
+    """Plots, more than are asked at once, and reviews of all of them."""
     path = tmp_path / "many.jsonl"
-    plots = [f"{PLOTS[n % len(PLOTS)]['plot']} All this was in {1700 + n}." for n in range(3 * BATCH)]
+    plots = [f"{PLOTS[n % len(PLOTS)]['plot']} All this was in {1700 + n}." for n in range(MANY)]
     path.write_text("".join(json.dumps({"item_id": f"m{n}", "text": plot}) + "\n" for n, plot in enumerate(plots)), "utf-8")
     rows = [
         {
@@ -117,7 +115,7 @@ def many(tmp_path: Path) -> tuple[Path, Path]:
             "score": 1 + (who + n) % 10,
             "review": f"no. {n}",
         }
-        for who in range(3 * BATCH // 4)
+        for who in range(MANY)
         for n in range(8)
     ]
     (tmp_path / "reviews.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -152,25 +150,34 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
-def test_a_build_that_is_killed_goes_on_to_the_same_bytes_and_asks_nothing_twice(tmp_path: Path, slow_llama: Llama) -> None:
+def test_a_build_that_is_killed_goes_on_to_the_same_bytes_and_asks_again_only_what_was_not_answered(
+    tmp_path: Path, llama: Llama
+) -> None:
     plots, reviews = many(tmp_path)
-    out = tmp_path / "set"
-    line = [sys.executable, "-m", "perse.cli", *command(plots, out, "--writer", slow_llama.url, reviews=reviews)]
+    out, kept = tmp_path / "set", tmp_path / "set.work" / "answers.sqlite"
+    line = [sys.executable, "-m", "perse.cli", *command(plots, out, "--writer", llama.url, reviews=reviews)]
     environment = os.environ | {"OPENAI_API_KEY": "x"}
+
+    def stored() -> int:
+        if not kept.exists() or not kept.stat().st_size:
+            return 0
+        with sqlite3.connect(kept, timeout=60) as file:
+            return int(file.execute("SELECT count(*) FROM answers").fetchone()[0])
+
+    llama.delays = "All this was in 1717."
     killed = subprocess.Popen(line, env=environment, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
-    while len(slow_llama.asked) < BATCH + 8 and time.monotonic() < deadline:  # the second batch is on its way
+    while stored() < MANY - 1 and time.monotonic() < deadline:
         time.sleep(0.02)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
-    time.sleep(1)  # the server is still answering
-    asked = len(slow_llama.asked)
-    assert BATCH < asked <= 2 * BATCH and not out.exists()
-    slow_llama.pause = 0.0
+    before = llama.asked[:]
+    assert len(before) == MANY == len(set(before)) and not out.exists()
+    llama.delays = ""
     subprocess.run(line, env=environment, check=True, stderr=subprocess.DEVNULL)
-    again = set(slow_llama.asked[:asked]) & set(slow_llama.asked[asked:])
-    assert len(again) <= asked - BATCH  # of the batch that was in flight, and of nothing else
-    other = ["--writer", slow_llama.url, "--cache", str(tmp_path / "other.sqlite")]
+    again = [message for message in llama.asked[MANY:] if message in before]
+    assert again == [message for message in before if "All this was in 1717." in message]
+    other = ["--writer", llama.url, "--cache", str(tmp_path / "other.sqlite")]
     run(*command(plots, tmp_path / "whole", *other, reviews=reviews))
     assert contents(out) == contents(tmp_path / "whole")
 
@@ -188,6 +195,7 @@ def test_the_folder_tells_who_rewrote_what_and_no_original_name_is_in_it(tmp_pat
         assert not Renamer(names[review.item_id]).spans(review.text)
     assert data.max_k == 5 and data.k == 3
     lines = [json.loads(line) for line in (tmp_path / "set" / "rewriting.jsonl").open()]
+    assert all(isinstance(line["survivors"], int) for line in lines)  # how many, not which
     assert {line["item_id"] for line in lines} == names.keys()
     assert Counter(line["status"] for line in lines)["ok"] == made["rewritten"]
 
@@ -230,8 +238,64 @@ def test_a_table_of_items_is_rewritten_for_any_data_set(tmp_path: Path) -> None:
         assert one["text"] == Renamer(names[one["item_id"]]).replace(plots[one["item_id"]])
     short = [json.loads(line) for line in (tmp_path / "s.jsonl").open()]
     assert all(len(one["text"].split()) < len(plots[one["item_id"]].split()) for one in short)
-    again = CliRunner().invoke(app, ["data", "anonymize", "--items", str(items), "--out", str(tmp_path / "a.jsonl")])
-    assert again.exit_code == 1 and "--overwrite" in str(again.exception)
+
+
+@pytest.mark.parametrize(
+    ("out", "writer", "said"),
+    [
+        ("items.jsonl", "rules", "is the table itself"),
+        ("there.jsonl", "rules", "already there; give another --out, or --overwrite"),
+        ("items.csv", "rules", "give a name that ends in .jsonl"),
+        ("new.jsonl", "none", "there is nothing to do"),
+    ],
+)
+def test_a_table_is_not_rewritten_over_itself_or_another_file(tmp_path: Path, out: str, writer: str, said: str) -> None:
+    items, there = tmp_path / "items.jsonl", tmp_path / "there.jsonl"
+    items.write_bytes((SAMPLES / "items.jsonl").read_bytes())
+    there.write_text("mine")
+    line = ["data", "anonymize", "--items", str(items), "--out", str(tmp_path / out), "--writer", writer]
+    with pytest.raises(BadInput, match=re.escape(said)):
+        CliRunner().invoke(app, line, catch_exceptions=False)
+    assert items.read_bytes() == (SAMPLES / "items.jsonl").read_bytes() and there.read_text() == "mine"
+
+
+def test_a_summary_after_an_anonymization_is_held_to_its_names_and_titles(tmp_path: Path) -> None:
+    items = tmp_path / "items.jsonl"
+    plot = "Marta Quill sails to Brevik. She finds the lamp. She goes home again, and everybody is glad."
+    rows = [{"item_id": "a", "text": plot, "title": "The Lamp"}, {"item_id": "b", "text": plot, "title": "Finds the Lamp"}]
+    items.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = run("data", "anonymize", "--items", str(items), "--out", str(tmp_path / "a.jsonl"))
+    assert "1 still holding its title or an original name" in said
+    # The title comes back into the text between the two steps.
+    (tmp_path / "a.jsonl").write_text(json.dumps({"item_id": "a", "text": plot + " It was The Lamp, said Marta Quill."}) + "\n")
+    with pytest.raises(BadInput, match="none of 1 texts could be rewritten"):
+        run_raising("data", "summarize", "--items", str(tmp_path / "a.jsonl"), "--out", str(tmp_path / "s.jsonl"))
+
+
+def run_raising(*arguments: str) -> None:
+    CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+
+def test_columns_of_the_plots_can_be_mapped(tmp_path: Path) -> None:
+    plots = tmp_path / "films.csv"
+    with plots.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(["filmcode", "story"])
+        rows.writerows([plot["item_id"], plot["plot"]] for plot in PLOTS)
+    run(*command(plots, tmp_path / "set", "--map", "items.item_id=filmcode", "--map", "items.text=story"))
+    assert load_folder(tmp_path / "set").reviews
+    run(
+        "data",
+        "anonymize",
+        "--items",
+        str(plots),
+        "--map",
+        "items.item_id=filmcode",
+        "--map",
+        "items.text=story",
+        "--out",
+        str(tmp_path / "a.jsonl"),
+    )
 
 
 def doc(tmp_path: Path) -> Path:

@@ -1,4 +1,5 @@
-"""Anonymizing and summarizing with any engine: every way to fail is seen, nothing is asked twice, a kill costs a batch."""
+"""Anonymizing and summarizing with any engine: every way to fail is seen, nothing is asked twice, a kill costs what was in
+flight."""
 
 from __future__ import annotations
 
@@ -9,11 +10,15 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx2
+import openai._base_client
 import pytest
 from builders import KINDS, tiny_llama, words
 
@@ -24,7 +29,8 @@ from perse.data.rewriting.cache import AnswerCache, answer_key
 from perse.data.rewriting.loop import Attempt, Bad, Good, Kind, ask_until_good, counts
 from perse.data.rewriting.summarize import check_summary, summarize, summarize_by_rules
 from perse.data.rewriting.writer import Unwritable, Writer, Written
-from perse.engines.base import Failure, Reply, Sampling
+from perse.engines.base import Capabilities, Failure, Generation, Reply, Sampling
+from perse.engines.openai import ChatCompletionsEngine, RequestFailure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, EngineLost
 from perse.judge import Judge
@@ -76,6 +82,22 @@ def logged(path: Path, script: Script) -> Script:
         return script(message, seed)
 
     return reply
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.01)
+
+
+def stored(path: Path) -> int:
+    """Answers in the cache, as any other process sees them."""
+    if not path.exists():
+        return 0
+    with sqlite3.connect(path, timeout=60) as file:
+        there = file.execute("SELECT count(*) FROM sqlite_master WHERE name = 'answers'").fetchone()[0]
+        return int(file.execute("SELECT count(*) FROM answers").fetchone()[0]) if there else 0
 
 
 def refused(text: str) -> Reply:
@@ -351,19 +373,52 @@ def test_an_engine_that_answers_nothing_at_first_is_lost(cache: AnswerCache) -> 
         looped(flaky, MESSAGES, cache, tries=0)
 
 
-def test_an_engine_that_is_lost_later_leaves_what_it_answered(tmp_path: Path, cache: AnswerCache) -> None:
+def test_an_engine_that_is_lost_later_leaves_what_it_answered(cache: AnswerCache) -> None:
+    answered, again = [], []
+
     def dying(message: str, seed: int) -> str:
-        if (tmp_path / "log").read_text().count("\n") > 9:
+        if len(answered) > 4:
             raise EngineLost("gone")
+        answered.append((message, seed))
+        return flaky(message, seed)
+
+    def well(message: str, seed: int) -> str:
+        again.append((message, seed))
         return flaky(message, seed)
 
     with pytest.raises(EngineLost, match="gone"):
-        looped(logged(tmp_path / "log", dying), MESSAGES, cache, batch=3)
-    before = (tmp_path / "log").read_text().splitlines()
-    done = looped(logged(tmp_path / "log", flaky), MESSAGES, cache, batch=3)
-    after = (tmp_path / "log").read_text().splitlines()[len(before) :]
-    assert set(after) & set(before) == set(before[9:]), "the first three batches of three were kept"
+        looped(dying, MESSAGES, cache, batch=1)
+    done = looped(well, MESSAGES, cache, batch=3)
+    assert len(answered) == 5 and not set(answered) & set(again)
     assert len(done) == 11
+
+
+def test_an_answer_is_kept_while_another_is_waited_for_or_checked(cache: AnswerCache) -> None:
+    late = threading.Event()
+
+    def script(message: str, seed: int) -> str:
+        if message == "late":
+            late.wait(60)
+        return "value"
+
+    def check(job: str, answer: str) -> Good[str]:
+        # The first of three answers is being checked, so the loop takes none: the others are stored all the same.
+        wait_for(lambda: stored(cache.path) >= 2)
+        late.set()
+        wait_for(lambda: stored(cache.path) == 3)
+        return Good(answer)
+
+    done = ask_until_good(
+        writer(script, batch=3),
+        {"a": "late", "b": "message", "c": "another"},
+        check,
+        cache=cache,
+        again=lambda answer, reason: reason,
+        sampling=Sampling(),
+        seed=3,
+        purpose="test",
+    )
+    assert {outcome.kind for outcome in done.values()} == {Kind.OK}
 
 
 def test_progress_counts_every_job_once(cache: AnswerCache) -> None:
@@ -383,8 +438,6 @@ def test_progress_counts_every_job_once(cache: AnswerCache) -> None:
 
 
 def test_a_request_that_the_server_refuses_is_not_repeated(cache: AnswerCache) -> None:
-    from perse.engines.openai import RequestFailure
-
     def script(message: str, seed: int) -> Failure | str:
         return RequestFailure("400: context length exceeded", 400) if message == "message 4" else "value"
 
@@ -396,17 +449,17 @@ def test_a_request_that_the_server_refuses_is_not_repeated(cache: AnswerCache) -
 KILLED = """
 import json, sys, time
 from pathlib import Path
-from test_rewriting import EVERYONE, killed_jobs, killed_script, writer
+from test_rewriting import EVERYONE, killed_jobs, killed_script, straggles, writer
 from perse.data.rewriting.anonymize import anonymize
 from perse.data.rewriting.cache import AnswerCache
 from perse.runlog import write_whole
 
-folder, stop = Path(sys.argv[1]), int(sys.argv[2])
+folder, wave = Path(sys.argv[1]), int(sys.argv[2])
 
 def script(message, seed):
     with (folder / "log").open("a") as file:
         file.write(json.dumps(message) + "\\n")
-    if len((folder / "log").read_text().splitlines()) == stop:
+    if straggles(message, wave):
         time.sleep(600)
     return killed_script(message, seed)
 
@@ -421,37 +474,244 @@ def killed_jobs() -> dict[str, str]:
 
 
 def killed_script(message: str, seed: int) -> str:
-    good = random.Random(f"{message}{seed}").random() < 0.5
-    return json.dumps({"Ida Venn": "Olga Brandt", "Larkspur": "Sundhaven"}) if good else "What?"
+    """Four plots need a second try; the names are random."""
+    if RETRY not in message and any(f"counts {n} bees" in message for n in range(4)):
+        return "What?"
+    first, last = random.Random(f"{message}{seed}").choices(["Olga", "Ute", "Brandt", "Zimmer"], k=2)
+    return json.dumps({"Ida Venn": f"{first}a {last}i", "Larkspur": "Sundhaven"})
 
 
-@pytest.mark.parametrize("stop", [5, 12])
-def test_a_killed_run_goes_on_where_it_was_and_ends_as_if_it_had_not_been_killed(tmp_path: Path, stop: int) -> None:
-    """Ten plots in batches of three (3, 3, 3, 1, then the second wave); the script stops at a message until it is killed."""
+def straggles(message: str, wave: int) -> bool:
+    return wave > 0 and "counts 1 bees" in message and (RETRY in message) == (wave == 2)
+
+
+@pytest.mark.parametrize(("wave", "asked"), [(1, 10), (2, 14)])
+def test_a_killed_run_asks_only_what_was_in_flight_and_ends_as_if_it_had_not_been_killed(
+    tmp_path: Path, wave: int, asked: int
+) -> None:
+    """Ten plots, three at a time, four of them twice; one in a wave is not answered until the kill, the others go past it."""
     path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     script = tmp_path / "run.py"
     script.write_text(KILLED)
 
-    def start(folder: Path, stop: int) -> subprocess.Popen[bytes]:
+    def start(folder: Path, wave: int) -> subprocess.Popen[bytes]:
         folder.mkdir(exist_ok=True)
-        return subprocess.Popen([sys.executable, script, folder, str(stop)], env={**os.environ, "PYTHONPATH": path})
+        return subprocess.Popen([sys.executable, script, folder, str(wave)], env={**os.environ, "PYTHONPATH": path})
 
     def log(folder: Path) -> list[str]:
         return (folder / "log").read_text().splitlines() if (folder / "log").exists() else []
 
     whole, cut = tmp_path / "whole", tmp_path / "cut"
-    uninterrupted, killed = start(whole, 0), start(cut, stop)
-    while len(log(cut)) < stop and killed.poll() is None:
-        time.sleep(0.01)
+    uninterrupted, killed = start(whole, 0), start(cut, wave)
+    wait_for(lambda: len(log(cut)) == asked and stored(cut / "answers.sqlite") == asked - 1)
     killed.send_signal(signal.SIGKILL)
-    assert killed.wait() == -signal.SIGKILL and uninterrupted.wait() == 0
-    before = log(cut)
-    assert len(before) == stop and not (cut / "done.json").exists()
+    assert killed.wait() == -signal.SIGKILL and not (cut / "done.json").exists()
 
-    assert start(cut, 0).wait() == 0
-    assert set(log(cut)[stop:]) & set(before) == set(before[-2:]), "only the batch in flight is asked again"
+    assert start(cut, 0).wait() == 0 and uninterrupted.wait() == 0
+    again = [line for line in log(cut)[asked:] if line in log(cut)[:asked]]
+    assert len(again) == 1 and straggles(json.loads(again[0]), wave), "everything else was kept"
     assert (cut / "done.json").read_bytes() == (whole / "done.json").read_bytes()
-    assert set(log(cut)) == set(log(whole)) and len(log(whole)) > stop
+    assert sorted(log(cut)) == sorted([*log(whole), *again])
+
+
+# --- servers
+
+
+class Served:
+    """A chat server that answers with `say(message)`: a text, a status, or None for no answer at all until it is closed."""
+
+    def __init__(self, say: Callable[[str], str | int | None]) -> None:
+        self.closed = threading.Event()
+        self.asked: list[str] = []
+        served = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["messages"][0]["content"]
+                served.asked.append(message)
+                said = say(message)
+                if said is None or served.closed.is_set():
+                    served.closed.wait(60)
+                    self.close_connection = True
+                    return
+                choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}
+                body = json.dumps({"choices": [choice]} if isinstance(said, str) else {"error": {"message": "no"}}).encode()
+                self.send_response(200 if isinstance(said, str) else said)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: Any) -> None: ...
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads, request_queue_size = True, 128
+
+            def handle_error(self, *_: Any) -> None: ...  # a client that gave up
+
+        self._server = Server(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+
+    def __enter__(self) -> Served:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Listen no more, and hang up on whoever waits."""
+        if not self.closed.is_set():
+            self._server.shutdown()
+            self._server.socket.close()
+            self.closed.set()
+
+    def writer(self) -> Writer:
+        """With a digest, so that the address is not what answers are known by."""
+        return Writer(Judge(ChatCompletionsEngine(self.url, "m"), TextRenderer(), name="m", digest="d"))
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK waits little between its tries."""
+    monkeypatch.setattr(openai._base_client, "INITIAL_RETRY_DELAY", 0.005)
+    monkeypatch.setattr(openai._base_client, "MAX_RETRY_DELAY", 0.02)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+
+
+MANY = {f"job {n}": f"message {n}" for n in range(40)}
+
+
+def asked_of(writer: Writer, cache: AnswerCache, messages: dict[str, str] = MANY) -> Any:
+    return ask_until_good(
+        writer,
+        messages,
+        judged,
+        cache=cache,
+        again=lambda answer, reason: f"{answer}: {reason}",
+        sampling=Sampling(),
+        seed=3,
+        purpose="test",
+    )
+
+
+def by_words(message: str, seed: int = 0) -> str:
+    return f"value of {message}" if random.Random(message).random() < 0.7 else "bad"
+
+
+def test_messages_that_always_time_out_are_counted_and_the_others_answered(
+    tmp_path: Path, cache: AnswerCache, hasty: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    never = [f"job {n}" for n in (3, 7, 20, 21, 39)]
+    silent = {MANY[job] for job in never}
+    with AnswerCache(tmp_path / "other") as other:
+        calm = asked_of(writer(by_words), other)
+    monkeypatch.setattr("perse.engines.http.TIMEOUT", httpx2.Timeout(0.7))
+    monkeypatch.setattr("perse.engines.openai.RETRIES", 1)
+    with Served(lambda message: None if message in silent else by_words(message)) as server:
+        done = asked_of(server.writer(), cache)
+    assert [job for job, outcome in done.items() if outcome.kind is Kind.ENGINE] == never
+    assert all("ReadTimeout" in attempt.reason for job in never for attempt in done[job].attempts)
+    assert all(len(done[job].attempts) == 3 for job in never)
+    assert all(done[job].value == calm[job].value for job in MANY if job not in never)
+
+
+def test_a_server_that_dies_in_the_middle_ends_the_run_and_the_next_goes_on(
+    tmp_path: Path, cache: AnswerCache, hasty: None
+) -> None:
+    def dying(message: str) -> str:
+        if len(first.asked) > 20:
+            first.close()
+        return by_words(message)
+
+    with Served(dying) as first, pytest.raises(EngineLost, match=r"no answer from .*nothing was answered since; .* continues"):
+        asked_of(first.writer(), cache)
+    wait_for(lambda: stored(cache.path) >= 10)
+    with Served(by_words) as second, AnswerCache(tmp_path / "other") as other:
+        kept = stored(cache.path)
+        done = asked_of(second.writer(), cache)
+        assert done == asked_of(writer(by_words), other)
+    assert len(second.asked) == stored(other.path) - kept, "what was kept is not asked again"
+
+
+@pytest.mark.parametrize("left", [1, 5])
+def test_a_server_that_dies_before_the_last_few_tries_drops_no_plot(cache: AnswerCache, hasty: None, left: int) -> None:
+    def script(message: str) -> str:
+        if "bad: " in message:
+            server.close()
+        return "bad" if int(message.split()[1]) < left else "value"
+
+    with Served(script) as server, pytest.raises(EngineLost, match="ConnectError"):
+        asked_of(server.writer(), cache)
+    assert stored(cache.path) == len(MANY)
+
+
+@pytest.mark.parametrize("status", [401, 404])
+def test_a_server_that_knows_not_the_key_or_the_model_ends_the_run_at_once(
+    cache: AnswerCache, hasty: None, status: int
+) -> None:
+    with Served(lambda message: status) as server:
+        with pytest.raises(BadInput, match="refused the key" if status == 401 else "knows no model 'm'"):
+            asked_of(server.writer(), cache)
+        assert len(server.asked) < len(MANY)
+
+
+def test_a_server_that_refuses_every_request_is_quoted(cache: AnswerCache, hasty: None) -> None:
+    with Served(lambda message: 400) as server, pytest.raises(BadInput, match="none of 40 messages was answered: change what"):
+        asked_of(server.writer(), cache)
+
+
+def test_a_tunnel_to_a_dead_server_ends_the_run(cache: AnswerCache) -> None:
+    # It takes each connection and drops it: RemoteProtocolError, never ConnectError.
+    def script(message: str, seed: int) -> Failure | str:
+        asked.append(message)
+        lost = RequestFailure("no answer from u after 7 tries (RemoteProtocolError: Server disconnected)", 0)
+        return "value" if len(asked) <= 20 else lost
+
+    asked: list[str] = []
+    with pytest.raises(EngineLost, match="RemoteProtocolError"):
+        asked_of(writer(script, batch=1), cache)
+    assert len(asked) == 28
+
+
+def test_a_proxy_of_a_dead_server_ends_the_run(cache: AnswerCache) -> None:
+    def script(message: str, seed: int) -> Failure | str:
+        asked.append(message)
+        return "value" if len(asked) <= 20 else RequestFailure("u answered 502 after 7 tries: Bad Gateway", 502)
+
+    asked: list[str] = []
+    with pytest.raises(EngineLost, match="Bad Gateway"):
+        asked_of(writer(script, batch=1), cache, {f"{n}": f"message {n}" for n in range(200)})
+    assert len(asked) == 84
+
+
+def test_messages_that_fail_again_do_not_end_the_run(cache: AnswerCache) -> None:
+    # 30 of them fail three times each at the end: more in a row than would do if each were new.
+    def script(message: str, seed: int) -> Failure | str:
+        return RequestFailure("u answered 500 after 7 tries", 500) if int(message.split()[1]) >= 10 else "value"
+
+    done = asked_of(writer(script, batch=1), cache)
+    assert [outcome.kind for outcome in done.values()] == [Kind.OK] * 10 + [Kind.ENGINE] * 30
+
+
+def test_ctrl_c_does_not_wait_for_a_silent_server(tmp_path: Path) -> None:
+    script = tmp_path / "run.py"
+    script.write_text(
+        "import sys\nfrom pathlib import Path\nfrom test_rewriting import *\n"
+        "engine = ChatCompletionsEngine(sys.argv[1], 'm')\n"
+        "with AnswerCache(Path(sys.argv[2])) as cache:\n"
+        "    asked_of(Writer(Judge(engine, TextRenderer(), name='m')), cache)\n"
+    )
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    with Served(lambda message: None) as server:
+        line = [sys.executable, script, server.url, tmp_path / "answers"]
+        run = subprocess.Popen(line, env={**os.environ, "PYTHONPATH": path, "NO_PROXY": "127.0.0.1"}, stderr=subprocess.PIPE)
+        wait_for(lambda: len(server.asked) == 32)
+        run.send_signal(signal.SIGINT)
+        said = run.communicate(timeout=20)[1].decode()
+    assert said.strip().endswith("KeyboardInterrupt") and said.count("Traceback") == 1 and len(server.asked) == 32
 
 
 # --- the cache
@@ -597,6 +857,7 @@ def test_the_length_asked_for_is_at_most_half_of_the_plot(cache: AnswerCache) ->
 
     summarize({"a": SOURCE, "b": words(400, 1)}, writer(script), cache, seed=1, words=120)
     assert len(SOURCE.split()) == 154
+    asked.sort(key=len)
     assert "about 77 words" in asked[0] and "about 120 words" in asked[1]
 
 
@@ -621,10 +882,32 @@ def test_the_embedded_engine_writes_what_it_would_write_alone(tiny_model_folder:
     one = Writer.load(tiny_model_folder, dtype="float32", context=256)
     sampling = Sampling(max_new_tokens=12)
     messages = [PLOT, OTHER, "Bees."]
-    together = one.write(messages, sampling, seeds=[1, 2, 3])
-    alone = [one.write([message], sampling, seeds=[seed])[0] for message, seed in zip(messages, [1, 2, 3], strict=True)]
+    together = [said for _, said in one.write(messages, sampling, seeds=[1, 2, 3])]
+    alone = [dict(one.write([message], sampling, seeds=[n]))[0] for n, message in enumerate(messages, start=1)]
     assert together == alone and all(isinstance(said, Written) for said in together)
     assert one.identity["engine"] == "transformers" and len(one.identity["weights"] or "") == 64
+
+
+def test_a_server_of_token_ids_is_asked_message_by_message_and_an_engine_in_this_process_in_batches(
+    tokenizers: dict[str, Any],
+) -> None:
+    class Parrot:
+        capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, batch=3)
+
+        def __init__(self, **settings: str) -> None:
+            self.settings, self.calls = settings, list[int]()
+
+        def generate(self, prompts: Sequence[Any], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation]:
+            self.calls.append(len(prompts))
+            return [Generation(ids[-1:], "stop", None, 0) for ids in prompts]
+
+    def said(engine: Any) -> Any:
+        one = Writer(Judge(engine, Renderer(tokenizers["chatml"], 64), name="parrot"))
+        return dict(one.write(["Bees.", words(200, 0), *"abc"], Sampling(max_new_tokens=8), seeds=range(5)))
+
+    here, there = Parrot(), Parrot(url="http://u")
+    assert said(here) == said(there) and len(said(here)) == 5
+    assert here.calls[:2] == [3, 1] and there.calls == [1, 1, 1, 1]
 
 
 def test_a_message_that_does_not_fit_is_said_so_and_never_cut(tiny_model_folder: Path, cache: AnswerCache) -> None:
@@ -632,13 +915,13 @@ def test_a_message_that_does_not_fit_is_said_so_and_never_cut(tiny_model_folder:
     long = words(2000, 0) + "."
     sampling = Sampling(max_new_tokens=8)
     tokens = len(one.prompt(long))
-    said = one.write([long, "Bees."], sampling, seeds=[0, 0])
+    said = dict(one.write([long, "Bees."], sampling, seeds=[0, 0]))
     assert said[0] == Unwritable(f"too_long: {tokens} tokens, 1192 allowed", too_long=True)
     assert isinstance(said[1], Written)
     done = summarize({"a": long, "b": "A fox comes by night and eats a hen."}, one, cache, seed=0, sampling=sampling)
     assert done["a"].status is Kind.TOO_LONG and len(done["a"].attempts) == 1
     with pytest.raises(BadInput, match="1200 tokens are kept for the answer, all of a context of 1200"):
-        one.write(["Bees."], Sampling(max_new_tokens=1200), seeds=[0])
+        list(one.write(["Bees."], Sampling(max_new_tokens=1200), seeds=[0]))
 
 
 def test_a_random_model_ends_in_counted_outcomes_and_is_not_asked_twice(tiny_model_folder: Path, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 """Answers kept by what they depend on, so that the same thing is never asked twice, whatever was killed in between.
 
-One SQLite file in its plain journal mode and with short transactions: a kill leaves whole batches, two processes take
-turns, and it works on a network disk, which the faster write-ahead log does not; a batch costs one flush, nothing beside
-the time a model needs. Failures are not kept, so the next run asks again.
+One SQLite file in its plain journal mode and with short transactions: a kill leaves whole answers, two processes take
+turns, and it works on a network disk, which the faster write-ahead log does not; storing costs one flush, nothing beside
+the time a model needs. Threads take turns too, so that each can keep its answer the moment it has it. Failures are not
+kept, so the next run asks again.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,7 +46,7 @@ def answer_key(writer: Writer, message: str, wanted: Sampling, seed: int) -> str
 
 
 class AnswerCache:
-    """The raw answers of one file, which is made if absent; to be closed, or used in a `with`.
+    """The raw answers of one file, which is made if absent; to be closed, or used in a `with`. Any thread may use it.
 
     Raises:
         BadInput: the file cannot be made, is no such cache, or stays locked by another process for a minute.
@@ -52,9 +54,10 @@ class AnswerCache:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with self._explained():
+        self._turn = threading.Lock()
+        with self._using():
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None)
+            self._file = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             self._file.execute(
                 "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, "
                 "refused INTEGER NOT NULL) WITHOUT ROWID"
@@ -68,7 +71,10 @@ class AnswerCache:
         self.close()
 
     def close(self) -> None:
-        self._file.close()
+        """Also while threads still wait for answers: what one of them brings later is refused, and what is being stored is
+        stored."""
+        with self._turn:
+            self._file.close()
 
     def known(self, keys: Sequence[str]) -> dict[str, Written]:
         """The answers kept under these keys; those that are not are left out."""
@@ -76,7 +82,7 @@ class AnswerCache:
         for start in range(0, len(keys), _SOME):
             some = keys[start : start + _SOME]
             marks = ",".join("?" * len(some))
-            with self._explained():
+            with self._using():
                 query = f"SELECT key, text, finish_reason, refused FROM answers WHERE key IN ({marks})"
                 rows = self._file.execute(query, some).fetchall()
             found |= {key: Written(text, reason, bool(refused)) for key, text, reason, refused in rows}
@@ -89,7 +95,7 @@ class AnswerCache:
         alike then gives no two results.
         """
         rows = [(key, one.text, one.finish_reason, int(one.refused)) for key, one in answers.items()]
-        with self._explained():
+        with self._using():
             self._file.execute("BEGIN IMMEDIATE")
             try:
                 self._file.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
@@ -100,9 +106,11 @@ class AnswerCache:
         return self.known(list(answers))
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _using(self) -> Iterator[None]:
+        """One thread at a time, and errors in our words."""
         try:
-            yield
+            with self._turn:
+                yield
         except OSError as error:
             raise BadInput(
                 f"{self.path}: the cache of answers cannot be made: {error.strerror}; choose another place"

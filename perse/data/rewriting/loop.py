@@ -1,8 +1,8 @@
 """Ask until the answer is good: check each, ask again with the reason, count whatever went wrong.
 
-All jobs go in waves, first every first try, then every second one, so that the engine always has whole batches; and every
-batch is kept before the next is asked, so that a kill loses at most one. What is asked depends on the message and the
-earlier answers alone, never on ids, order or batch size: equal texts get equal answers, and are asked once.
+All jobs go in waves, first every first try, then every second one, so that the engine always has enough to do; and every
+answer is kept the moment it arrives, so that a kill loses only what was in flight. What is asked depends on the message and
+the earlier answers alone, never on ids, order, batch size or time: equal texts get equal answers, and are asked once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Generic, TypeVar
 
 from perse.data.identity import draw
 from perse.data.rewriting.cache import AnswerCache, answer_key
-from perse.data.rewriting.writer import Unwritable, Writer, Written
+from perse.data.rewriting.writer import Unreachable, Unwritable, Writer, Written
 from perse.engines.base import Failure, Sampling
 from perse.errors import BadInput, EngineLost
 
@@ -26,6 +26,11 @@ Value = TypeVar("Value")
 SHOWN = 600
 """Characters of a bad answer that are shown to the model again: enough to see what it did, no invitation to go on."""
 
+UNREACHED = 8
+"""Requests in a row that did not reach the server, after which it is gone."""
+
+FRUITLESS = 64
+"""Messages in a row that failed for whatever reason, after which it is not the messages: a proxy answers for a dead server."""
 
 _DECLINING = re.compile(
     r"(?:(?:i'm |i am )?(?:very |so )?sorry,? (?:but )?|i apologi[sz]e,? (?:but )?|unfortunately,? )?"
@@ -165,20 +170,21 @@ def ask_until_good(
         tries: at most so many for each job; a try that the engine failed at is one.
         progress: called with how many jobs have come to an end since the last call.
     Raises:
-        EngineLost: the engine failed at every message of the first wave, or is gone for good.
-        BadInput: no tries, a server that cannot be asked, or a cache that cannot be used.
+        EngineLost: the engine failed at every message of the first wave, or is gone: see `_Silence`.
+        BadInput: no tries, a server that cannot be asked or refuses every request, or a cache that cannot be used.
     """
     if tries < 1:
         raise BadInput(f"{tries} tries for each text: expected 1 or more")
     jobs: list[_Job[Value]] = [
         _Job(name, message, message, hashlib.sha256(message.encode()).hexdigest()) for name, message in messages.items()
     ]
+    silence = _Silence()
     for wave in range(tries):
         going = [job for job in jobs if not job.over]
         failed: list[Failure] = []
-        for some, answers in _answered(writer, going, cache, sampling=sampling, seed=seed, purpose=purpose):
+        for some, said in _answered(writer, going, cache, sampling=sampling, seed=seed, purpose=purpose):
+            silence.note(said, again=any(one.kind is Kind.ENGINE for one in some[0].attempts))
             for job in some:
-                said = answers[job.id]
                 if isinstance(said, Failure) and _failure_kind(said) is Kind.ENGINE:
                     failed.append(said)
                 _settle(job, said, check)
@@ -187,17 +193,73 @@ def ask_until_good(
                     job.message = _next_message(writer, job, said, again, sampling)
             progress(sum(job.over for job in some))
         if wave == 0 and failed and len(failed) == len(going):
+            if all(isinstance(one, Unwritable) for one in failed):
+                raise _unfit(failed[0], len(failed))
             raise EngineLost(
                 f"the engine failed at every one of {len(failed)} prompts, at the first because {failed[0].reason}; look "
                 "after it; the same command continues"
             )
+        silence.end()
     return {job.id: _outcome(job) for job in jobs}
+
+
+@dataclass
+class _Silence:
+    """What has failed since the last answer: tells an engine that is gone from messages that it cannot answer.
+
+    A message that fails again proves nothing, so that those that always do cannot end a run in its later waves. But no
+    message is to blame for a connection that is refused: that counts each time.
+    """
+
+    answered: bool = False
+    refused: Failure | None = None
+    unreached: int = 0
+    failed: int = 0
+
+    def note(self, said: Written | Failure, *, again: bool) -> None:
+        """Count one outcome; `again`: the engine failed at this message before.
+
+        Raises:
+            EngineLost: too many in a row without an answer.
+            BadInput: the same from the beginning, and the server blames the requests.
+        """
+        if isinstance(said, Written):
+            self.answered, self.refused, self.unreached, self.failed = True, None, 0, 0
+            return
+        blamed = isinstance(said, Unwritable)
+        if blamed and (self.answered or _failure_kind(said) is Kind.TOO_LONG):
+            return
+        refused = isinstance(said, Unreachable) and not said.connected
+        self.refused = said if refused else self.refused
+        self.unreached += isinstance(said, Unreachable) and (refused or not again)
+        self.failed += not again
+        if self.failed >= FRUITLESS and blamed:
+            raise _unfit(said, self.failed)
+        if self.unreached >= UNREACHED or self.failed >= FRUITLESS:
+            raise _lost(said)
+
+    def end(self) -> None:
+        """At the end of a wave a single refused connection is enough, where nothing was answered after it.
+
+        Raises:
+            EngineLost: so it is.
+        """
+        if self.refused:
+            raise _lost(self.refused)
+
+
+def _unfit(one: Failure, messages: int) -> BadInput:
+    return BadInput(f"{one.reason}; none of {messages} messages was answered: change what it names, or ask another model")
+
+
+def _lost(last: Failure) -> EngineLost:
+    return EngineLost(f"{last.reason}, and nothing was answered since; look after the server; the same command continues")
 
 
 def _answered(
     writer: Writer, jobs: list[_Job[Value]], cache: AnswerCache, *, sampling: Sampling, seed: int, purpose: str
-) -> Iterator[tuple[list[_Job[Value]], dict[str, Written | Failure]]]:
-    """Jobs with their answers: first those that were kept, then batch after batch, each kept before it is given out."""
+) -> Iterator[tuple[list[_Job[Value]], Written | Failure]]:
+    """Answers with the jobs that they are for: first those that were kept, then as they arrive, each kept by then."""
     asked: dict[str, tuple[str, int]] = {}
     waiting: dict[str, list[_Job[Value]]] = {}
     for job in jobs:
@@ -206,22 +268,17 @@ def _answered(
         asked[key] = (job.message, number)
         waiting.setdefault(key, []).append(job)
     known = cache.known(list(asked))
-    if known:
-        yield _given(waiting, known)
+    for key, said in known.items():
+        yield waiting[key], said
     rest = [key for key in asked if key not in known]
-    for start in range(0, len(rest), writer.batch):
-        keys = rest[start : start + writer.batch]
-        said = writer.write([asked[key][0] for key in keys], sampling, seeds=[asked[key][1] for key in keys])
-        fresh = dict(zip(keys, said, strict=True))
-        kept = cache.keep({key: one for key, one in fresh.items() if isinstance(one, Written)})
-        yield _given(waiting, fresh | kept)
 
+    def keep(answers: Mapping[int, Written]) -> dict[int, Written]:
+        kept = cache.keep({rest[n]: said for n, said in answers.items()})
+        return {n: kept[rest[n]] for n in answers}
 
-def _given(
-    waiting: Mapping[str, list[_Job[Value]]], answers: Mapping[str, Written | Failure]
-) -> tuple[list[_Job[Value]], dict[str, Written | Failure]]:
-    some = [job for key in answers for job in waiting[key]]
-    return some, {job.id: answers[key] for key in answers for job in waiting[key]}
+    messages, seeds = [asked[key][0] for key in rest], [asked[key][1] for key in rest]
+    for n, answer in writer.write(messages, sampling, seeds=seeds, keep=keep):
+        yield waiting[rest[n]], answer
 
 
 def _settle(job: _Job[Value], said: Written | Failure, check: Check[Value]) -> None:

@@ -1,15 +1,20 @@
 """A writer: text in, text out, over any engine that a judge can be loaded with.
 
-Rewriting needs no labels and no probabilities, so what engines differ in (token ids or messages, a chat template or none)
-ends here. A message that does not fit is never cut, because half a plot would be rewritten as if it were the whole.
+Rewriting needs no labels and no probabilities, so what engines differ in (token ids or messages, a chat template or none,
+batches or requests) ends here. A message that does not fit is never cut, because half a plot would be rewritten as if it
+were the whole. Answers of a server come one by one, not batch by batch, at the price of a connection for each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import cast
+from queue import SimpleQueue
+from typing import TypeVar, cast
 
 from perse.engines.base import ChatEngine, Engine, Failure, Generation, Reply, Sampling
 from perse.errors import BadInput
@@ -18,6 +23,18 @@ from perse.rendering import Ids, Renderer
 
 _BLAMES_THE_REQUEST = frozenset(range(400, 500)) - {408, 409, 429}
 """HTTP statuses that another try does not heal."""
+
+_CAUSE = re.compile(r"after \d+ (?:try|tries) \((\w+)")
+"""Where a request that got no answer at all says what was raised."""
+
+_SLOW = frozenset({"ReadTimeout", "WriteTimeout", "PoolTimeout"})
+"""Causes that may well be the message's own: an answer that takes too long."""
+
+_REFUSED = frozenset({"ConnectError", "ConnectTimeout"})
+"""Causes that no message can have."""
+
+Asked = TypeVar("Asked")
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -34,6 +51,17 @@ class Unwritable(Failure):
     """A message that this model will never answer: too long for it (`too_long`), or refused by its server as a request."""
 
     too_long: bool = False
+
+
+@dataclass(frozen=True)
+class Unreachable(Failure):
+    """The server gave no answer of any kind: it could not be connected to, or (`connected`) the connection was lost."""
+
+    connected: bool = False
+
+
+Keep = Callable[[Mapping[int, Written]], Mapping[int, Written]]
+"""Of answers by the places of their messages; gives those that stand for them."""
 
 
 class Writer:
@@ -54,11 +82,6 @@ class Writer:
         return cls(Judge.load(name, dtype=dtype, context=context, tokenizer=tokenizer))
 
     @property
-    def batch(self) -> int:
-        """How many messages the engine likes to be given at once."""
-        return self._judge.engine.capabilities.batch
-
-    @property
     def identity(self) -> dict[str, str | None]:
         """What the answers depend on besides message, sampling and seed: for cache keys and manifests.
 
@@ -66,7 +89,7 @@ class Writer:
         server without one (most chat servers) is known by its URL and the model's name alone, and what it serves under
         that name can change without anyone here seeing it: answers kept from it are as old as their cache.
         """
-        judge = self._judge.identity
+        judge = self._judge.identity.portable
         settings = {key: value for key, value in self._judge.engine.settings.items() if not (judge.digest and key == "url")}
         return {**settings, "name": judge.model, "adapter": judge.adapter, "weights": judge.digest}
 
@@ -109,26 +132,61 @@ class Writer:
             )
         return Unwritable(f"too_long: {tokens} tokens, {allowed} allowed", too_long=True) if tokens > allowed else None
 
-    def write(self, messages: Sequence[str], wanted: Sampling, *, seeds: Sequence[int]) -> list[Written | Failure]:
-        """The answer to each message, as the only turn of a conversation, or why there is none.
+    def write(
+        self, messages: Sequence[str], wanted: Sampling, *, seeds: Sequence[int], keep: Keep = lambda answers: answers
+    ) -> Iterator[tuple[int, Written | Failure]]:
+        """The answer to each message, as the only turn of a conversation, or why there is none, with the message's place.
+
+        They come as they arrive. A server is sent one message at a time by each of as many threads as it is sent requests at
+        once; an engine in this process gets batch after batch. Whoever stops listening waits for nothing: what has not begun
+        never does, and what was begun is left alone.
 
         Args:
             wanted: temperature, most new tokens and perhaps a schema; the rest is `sampling`'s.
             seeds: one for each message; the same message and seed give the same answer, as far as the engine promises it.
+            keep: called with answers the moment they arrive, in the thread that got them, before anything else is done with
+                them; what it gives back is what stands.
         Raises:
-            BadInput: a server cannot be asked at all, or the answer's room is all of the context.
-            EngineLost: the engine is gone for good.
+            BadInput: a server knows not the key or the model, or the answer's room is all of the context.
+            EngineLost: the engine says that it is gone for good.
         """
-        excesses = [self.excess(message, wanted) for message in messages]
-        fitting = [n for n, excess in enumerate(excesses) if excess is None]
-        answers = iter(
-            self._ask([self.prompt(messages[n]) for n in fitting], self.sampling(wanted), [seeds[n] for n in fitting])
-        )
-        return [excess or next(answers) for excess in excesses]
+        sampling = self.sampling(wanted)
+        excesses: dict[int, Unwritable] = {}
+
+        def batches(size: int) -> Iterator[dict[int, str | Ids]]:
+            some: dict[int, str | Ids] = {}
+            for n, message in enumerate(messages):
+                if excess := self.excess(message, wanted):
+                    excesses[n] = excess
+                    continue
+                some[n] = self.prompt(message)
+                if len(some) == size:
+                    yield some
+                    some = {}
+            if some:
+                yield some
+
+        def ask(some: dict[int, str | Ids]) -> dict[int, Written | Failure]:
+            said = self._ask(list(some.values()), sampling, [seeds[n] for n in some])
+            answers = dict(zip(some, said, strict=True))
+            return {**answers, **keep({n: one for n, one in answers.items() if isinstance(one, Written)})}
+
+        threads = self._threads()
+        batch = self._judge.engine.capabilities.batch
+        for answers in as_they_end(ask, batches(1), threads) if threads else map(ask, batches(batch)):
+            yield from answers.items()
+        yield from excesses.items()
+
+    def _threads(self) -> int:
+        """How many messages are asked side by side, each in a call of its own; 0 where one call takes a batch."""
+        engine = self._judge.engine
+        if "url" in engine.settings:  # a server: a batch is many requests there, whatever they are made of
+            from perse.engines.openai import CONCURRENCY
+
+            return CONCURRENCY
+        return 0 if engine.capabilities.accepts_token_ids else engine.capabilities.batch
 
     def _ask(self, prompts: list[str | Ids], sampling: Sampling, seeds: list[int]) -> list[Written | Failure]:
-        if not prompts:
-            return []
         if not self._judge.engine.capabilities.accepts_token_ids:
             chat = cast(ChatEngine, self._judge.engine)
             return [self._read(said) for said in chat.chat(cast(list[str], prompts), sampling, seeds=seeds)]
@@ -142,13 +200,48 @@ class Writer:
 
     def _read(self, said: Reply | Generation | Failure) -> Written | Failure:
         if isinstance(said, Failure):
-            # Only what a server answered has an HTTP status; engines in this process fail without one.
-            unwritable = getattr(said, "status", 0) in _BLAMES_THE_REQUEST
-            return Unwritable(said.reason) if unwritable else said
+            # Only what was sent to a server has an HTTP status, 0 for no answer; engines in this process fail without one.
+            status, cause = getattr(said, "status", None), _CAUSE.search(said.reason)
+            if status in _BLAMES_THE_REQUEST:
+                return Unwritable(said.reason)
+            if status == 0 and cause and cause[1] not in _SLOW:
+                return Unreachable(said.reason, connected=cause[1] not in _REFUSED)
+            return said
         if isinstance(said, Reply):
             return Written(_storable(said.text), said.finish_reason, said.refused)
         renderer = cast(Renderer, self._judge.renderer)
         return Written(_storable(renderer.decode(said.ids)), said.finish_reason)
+
+
+def as_they_end(work: Callable[[Asked], Answer], asked: Iterable[Asked], at_once: int) -> Iterator[Answer]:
+    """What `work` makes of each, `at_once` of them at a time, each in a thread of its own, in the order in which they end.
+
+    `asked` is drawn from as there is room, by the thread that iterates; once nobody does, nothing more begins. Threads are
+    daemons, which an end of the process does not wait for: those of an executor would hold up Ctrl-C for as long as a server
+    is silent.
+
+    Raises:
+        Whatever `work` raised, as soon as it did.
+    """
+    ended: SimpleQueue[Future[Answer]] = SimpleQueue()
+
+    def run(one: Asked) -> None:
+        done: Future[Answer] = Future()
+        try:
+            done.set_result(work(one))
+        except BaseException as error:  # noqa: BLE001  # not ended here, but raised again by `result`
+            done.set_exception(error)
+        ended.put(done)
+
+    running = 0
+    for one in asked:
+        if running == at_once:
+            yield ended.get().result()
+            running -= 1
+        threading.Thread(target=run, args=(one,), daemon=True).start()
+        running += 1
+    for _ in range(running):
+        yield ended.get().result()
 
 
 def _storable(text: str) -> str:
