@@ -267,7 +267,7 @@ def export(
     view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
     lines = export_lines(load_folder(folder), split, fold=fold, view=view, epoch=epoch)
     if out is not None and out.is_dir():
-        raise BadInput(f"{out}: is a folder; give a file, such as --out {out / 'valid.jsonl'}")
+        raise BadInput(f"{out}: is a folder; give another --out, such as {out / 'valid.jsonl'}")
     if out is None:
         for line in lines:
             sys.stdout.write(line)

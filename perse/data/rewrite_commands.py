@@ -46,17 +46,10 @@ def anonymize(
         dtype=dtype,
         tokenizer=tokenizer,
     )
-    _rewrite(
-        TableOptions(
-            items=items,
-            out=out,
-            columns=read_columns(columns),
-            rewriting=how,
-            seed=seed,
-            on_error=on_error,
-            overwrite=overwrite,
-        )
+    table = TableOptions(
+        items=items, out=out, columns=read_columns(columns), rewriting=how, seed=seed, on_error=on_error, overwrite=overwrite
     )
+    _rewrite(table)
 
 
 def summarize(
@@ -88,17 +81,10 @@ def summarize(
         dtype=dtype,
         tokenizer=tokenizer,
     )
-    _rewrite(
-        TableOptions(
-            items=items,
-            out=out,
-            columns=read_columns(columns),
-            rewriting=how,
-            seed=seed,
-            on_error=on_error,
-            overwrite=overwrite,
-        )
+    table = TableOptions(
+        items=items, out=out, columns=read_columns(columns), rewriting=how, seed=seed, on_error=on_error, overwrite=overwrite
     )
+    _rewrite(table)
 
 
 def _rewrite(options: TableOptions) -> None:
