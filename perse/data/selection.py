@@ -70,7 +70,10 @@ def shown_text(record: Review | Comparison) -> str:
 
 
 def _at_random(query: Record, others: Sequence[Record], count: int, generator: random.Random) -> list[Record]:
-    return generator.sample(others, min(count, len(others)))
+    # Shuffled, not sampled: so a longer draw begins with the shorter one, also in another build.
+    mixed = list(others)
+    generator.shuffle(mixed)
+    return mixed[:count]
 
 
 def _recent(query: Record, others: Sequence[Record], count: int, generator: random.Random) -> list[Record]:
