@@ -28,10 +28,15 @@ MANIFEST = "manifest.json"
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is either the old one or the whole new one, never half."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """`write_whole` for what is not text."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
