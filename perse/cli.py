@@ -28,7 +28,13 @@ from rich.progress import (
 from perse import __version__
 from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.data.commands import app as data_app
+from perse.data.stand_ins import ProfileShown, stand_in
 from perse.errors import PerseError
+from perse.evaluation.annotators_command import agreement
+from perse.evaluation.commands import evaluate
+from perse.evaluation.compare_command import compare
+from perse.reporting.command import report
+from perse.studies.commands import app as study_app
 
 if TYPE_CHECKING:
     from perse.judge import JudgeSettings
@@ -44,6 +50,11 @@ app = typer.Typer(
 models_app = typer.Typer(no_args_is_help=True, help="Find and fetch models.")
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
+app.add_typer(study_app, name="study")
+app.command("evaluate")(evaluate)
+app.command("compare")(compare)
+app.command("agreement")(agreement)
+app.command("report")(report)
 
 Dtype = Annotated[
     str, typer.Option(help="bfloat16, float16 or float32 (slower, caching changes no probability by more than 1e-5).")
@@ -127,6 +138,14 @@ def _score(
     order_seed: OrderSeed = None,
     review_text: ReviewText = True,
     profile_aspects: ShownAspects = "all",
+    profile: Annotated[
+        ProfileShown,
+        typer.Option(
+            help="own; empty or shots (answers of other readers, the same for every query) for an unpersonalized judge to "
+            "compare with; another (reader's) or shuffled (own reviews behind the wrong texts) to see what the profile is worth."
+        ),
+    ] = ProfileShown.OWN,
+    shots: Annotated[int, typer.Option(min=1, help="With --profile shots: how many.")] = 3,
     temperature: Temperature = 0.8,
     max_new_tokens: MaxNew = 600,
     dtype: Dtype = "bfloat16",
@@ -143,6 +162,8 @@ def _score(
     Example:  perse score --examples work/data --judge runs/first --out runs/first-valid
 
     Server:   perse score --examples work/data --judge openai:http://127.0.0.1:8000/v1#first --out runs/served
+
+    Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
     """
     from perse.batch.local import check_unseen, read_run, sample, score
     from perse.data.load import load_examples
@@ -157,6 +178,7 @@ def _score(
         raise BadInput(f"--split is '{split}'; choose train or valid")
     view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
     loaded = sample(load_examples(examples, split=split, fold=fold, view=view), limit, seed=seed)  # type: ignore[arg-type]
+    loaded = stand_in(loaded, profile, shots=shots, seed=seed)
     asked = question_for(loaded.examples, question)
     settings = _settings(temperature, max_new_tokens, seed)
     if split == "valid":
@@ -165,7 +187,10 @@ def _score(
         loaded_judge = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
     with _progress() as progress:
         task = progress.add_task("judging", total=len(loaded.examples))
-        score(loaded_judge, asked, loaded, out, settings=settings, tick=lambda done: progress.update(task, completed=done))
+        score(
+            loaded_judge, asked, loaded, out, settings=settings, prices=costs,
+            tick=lambda done: progress.update(task, completed=done),
+        )  # fmt: skip
     judgements = read_run(out).judgements
     statuses = Counter(str(judgement.status) for judgement in judgements)
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
@@ -177,48 +202,6 @@ def _score(
             f"perse: the engine failed at every example: {judgements[0].error}", style="bold red", markup=False, soft_wrap=True
         )
         raise typer.Exit(1)
-
-
-@app.command("evaluate")
-def _evaluate(
-    runs: Annotated[list[Path], typer.Argument(help="One or more folders that `perse score` wrote, of the same examples.")],
-    train_data: Annotated[
-        Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")
-    ] = None,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the reviewers.")] = 1000,
-    seed: Seed = 0,
-    constant_as_zero: Annotated[
-        bool,
-        typer.Option("--constant-as-zero", help="Within reviewer: count constant reviewers as 0 instead of skipping them."),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
-) -> None:
-    """How well the judge agrees with the readers, with 95% intervals, beside baselines.
-
-    Example:  perse evaluate runs/before runs/after
-
-    Folds:    perse evaluate runs/f0 runs/f1 runs/f2
-    """
-    from perse.batch.comparing import judges_and_parts
-    from perse.evaluation.correlation import Convention
-    from perse.evaluation.evaluate import evaluate_many
-    from perse.evaluation.table import evaluation_tables
-    from perse.evaluation.table import markdown as as_markdown
-
-    judges, parts, missing = judges_and_parts(runs, train_data)
-    for reason in missing:
-        err.print(f"baselines that need training data are unavailable: {reason}", soft_wrap=True)
-    convention = Convention.CONSTANT_AS_ZERO if constant_as_zero else Convention.SKIP_CONSTANT
-    result = evaluate_many(judges, parts, seed=seed, resamples=resamples, convention=convention)
-    if as_json:
-        typer.echo(result.model_dump_json(indent=2))
-    elif markdown:
-        typer.echo(as_markdown(result))
-    else:
-        out = Console(width=max(120, Console().width))  # the tables are made for 120 columns; fewer would break every cell
-        for table in evaluation_tables(result):
-            out.print(table)
 
 
 @app.command("ask")

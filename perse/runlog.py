@@ -91,7 +91,7 @@ class RunLog:
         except RunMismatch:
             self._file.close()
             raise
-        _cut_torn_line(self.path)
+        cut_torn_line(self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -193,7 +193,8 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _cut_torn_line(path: Path) -> None:
+def cut_torn_line(path: Path) -> None:
+    """Drop what a kill left half-written at the end of a file of lines."""
     data = path.read_bytes()
     whole = data.rfind(b"\n") + 1
     if whole < len(data):

@@ -274,3 +274,27 @@ def test_a_run_in_which_the_engine_only_failed_exits_with_1(
     done = CliRunner().invoke(app, [*given, "--limit", "3"])
     assert done.exit_code == 1, done.output
     assert {row["status"] for row in judgements(tmp_path / "run").values()} == {"engine_error"}
+
+
+def test_a_run_keeps_its_prices_whose_profiles_it_showed_and_how_long_it_took(
+    examples: Path, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    from perse.batch.local import read_run
+
+    given = [*arguments(examples, tiny_model_folder, tmp_path / "run"), "--question", "pointwise_score"]
+    done = perse(*given, "--profile", "empty", "--prices", "0.5,1.5")
+    assert done.returncode == 0, done.stderr
+    run = read_run(tmp_path / "run")
+    assert run.prices is not None and (run.prices.input, run.prices.output, run.prices.cached) == (0.5, 1.5, 0.5)
+    assert run.seconds is not None and run.seconds > 0
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["context"]["profile"] == "empty"
+    assert {judgement.k_effective for judgement in run.judgements} == {0}
+    assert all(example.profile == () for example in run.examples)
+
+
+def test_shots_of_a_file_are_refused_since_it_has_no_training_side(
+    examples: Path, tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    done = perse(*arguments(examples, tiny_model_folder, tmp_path / "run"), "--profile", "shots")
+    assert done.returncode == 2 and "give the data set folder, not a file of examples" in done.stderr
+    assert not (tmp_path / "run").exists()

@@ -1,13 +1,17 @@
 """Which scoring runs stand in one table: judges of the same examples side by side, folds of one data set together.
 
 Runs of the same examples are judges to compare. Runs of different folds are one cross-fitted judge; where every fold comes
-several times, the first run of each fold is the first judge, and so on.
+several times, the first run of each fold is the first judge, and so on. Examples are the same if their ids, queries and true
+answers are: what was shown of the reviewer may differ (none, fewer, another order), and a note says so. Runs may have been
+asked different parts of a data set; the table is then of what they share.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -15,52 +19,183 @@ from typing import Any
 from perse.batch.local import ScoredRun, read_run
 from perse.data.load import load_examples
 from perse.errors import BadInput
-from perse.evaluation.evaluate import Part
+from perse.evaluation.alignment import Part
 from perse.judgement import Judgement
 from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
+from perse.runlog import read_manifest
 
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
+OWN = "own"
+"""What the manifest of a run calls profiles that are the readers' own (`perse.data.stand_ins`)."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Runs read and put in order."""
+
+    judges: dict[str, list[Judgement]]
+    runs: dict[str, tuple[ScoredRun, ...]]
+    """Of each judge, one a fold."""
+    parts: list[Part]
+    """All examples that a run was asked, each once, with the fullest profile that a run showed: baselines read it."""
+    missing: list[str]
+    """Why training sides cannot be had."""
+    notes: tuple[str, ...]
+    """Which run showed what, where profiles differ."""
+
+
+@dataclass(frozen=True)
+class _Named:
+    name: str
+    folder: Path
+    run: ScoredRun
+    own: bool
+    """Whether readers were shown their own profiles, as far as the manifest tells; not others' (see `data.stand_ins`)."""
 
 
 def judges_and_parts(
     folders: Sequence[Path], train_data: Path | None = None
 ) -> tuple[dict[str, list[Judgement]], list[Part], list[str]]:
-    """Judgements by judge, the parts they were made of, and why training sides are missing.
+    """Judgements by judge, the parts they were made of, and why training sides are missing; notes are logged. See `gather`."""
+    gathered = gather(folders, train_data)
+    for note in gathered.notes:
+        log.info(note)
+    return gathered.judges, gathered.parts, gathered.missing
 
+
+def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
+    """Read runs as judges of the same items.
+
+    Args:
+        folders: that `perse score` wrote.
+        train_data: the data set folder for the training side; by default the one that was scored.
     Raises:
-        BadInput: runs of other examples, or judges that were not scored on the same folds.
+        BadInput: a run given twice; runs without a common example, or of examples with the same id that differ; or judges that
+            were not scored on the same folds.
     """
     by_fold: dict[int | None, list[tuple[Path, ScoredRun]]] = defaultdict(list)
     for folder in folders:
         run = read_run(folder)
         by_fold[run.fold].append((folder, run))
     counts = {len(runs) for runs in by_fold.values()}
-    if len(counts) > 1:
+    if len(counts) != 1:
         shown = ", ".join(f"fold {fold}: {len(runs)}" for fold, runs in by_fold.items())
-        raise BadInput(f"every judge must be scored on the same folds; found runs of {shown}")
-    judges: dict[str, list[Judgement]] = {}
+        raise BadInput(f"every judge must be scored on the same folds; found runs of {shown or 'nothing'}")
+    _refuse_twice(folders)
+    names: list[str] = []
     for nth in range(counts.pop()):
-        own = [runs[nth] for runs in by_fold.values()]
-        name = _name([folder for folder, _ in own], folders, taken=judges)
-        judges[name] = [judgement for _, run in own for judgement in run.judgements]
+        names.append(_name([runs[nth][0] for runs in by_fold.values()], folders, taken=names))
     parts: list[Part] = []
     missing: list[str] = []
-    for runs in by_fold.values():
-        folder, first = runs[0]
-        for other, run in runs[1:]:
-            if run.examples != first.examples:
-                raise BadInput(f"{other} was asked other examples than {folder}; evaluate runs of the same examples together")
-        train, reason = _training_side(first, train_data)
-        parts.append(Part(_answered(first.examples), None if train is None else _answered(train)))
+    notes: list[str] = []
+    for fold, runs in by_fold.items():
+        named = [_Named(name, folder, run, _shows_own(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
+        examples, of_profiles = _merged(named)
+        notes += [note if fold is None else f"fold {fold}: {note}" for note in of_profiles]
+        train, reason = _training_side([run for _, run in runs], train_data)
+        parts.append(Part(_answered(examples), None if train is None else _answered(train)))
         missing += [reason] if reason else []
-    return judges, parts, missing
+    of_judges = {name: tuple(runs[nth][1] for runs in by_fold.values()) for nth, name in enumerate(names)}
+    judges = {name: [judgement for run in own for judgement in run.judgements] for name, own in of_judges.items()}
+    return Gathered(judges, of_judges, parts, missing, tuple(notes))
 
 
-def _training_side(run: ScoredRun, train_data: Path | None) -> tuple[Sequence[Example] | None, str | None]:
-    if train_data is None:
-        return run.training_side()
-    return load_examples(train_data, split="train", fold=run.fold).examples, None
+def _refuse_twice(folders: Sequence[Path]) -> None:
+    seen: set[Path] = set()
+    for folder in folders:
+        place = folder.resolve()
+        if place in seen:
+            raise BadInput(f"{folder} is given twice; give each run once")
+        seen.add(place)
+
+
+def _shows_own(folder: Path) -> bool:
+    return bool(read_manifest(folder).get("context", {}).get("profile", OWN) == OWN)
+
+
+def _merged(runs: Sequence[_Named]) -> tuple[list[Example], list[str]]:
+    """All examples of the runs, each as shown by the run with the fullest profiles; and what the others showed."""
+    known: dict[str, tuple[_Named, Example]] = {}
+    for named in runs:
+        _check_same(named, known)
+        for example in named.run.examples:
+            known.setdefault(example.id, (named, example))
+    fullest = max(runs, key=lambda named: (named.own, _profile_size(named.run.examples)))  # the first of equals
+    chosen = {one: example for one, (_, example) in known.items()} | {e.id: e for e in fullest.run.examples}
+    return list(chosen.values()), _of_profiles(fullest, runs)
+
+
+def _check_same(named: _Named, known: Mapping[str, tuple[_Named, Example]]) -> None:
+    common = [(example, *known[example.id]) for example in named.run.examples if example.id in known]
+    if known and named.run.examples and not common:
+        first, _ = next(iter(known.values()))
+        raise BadInput(
+            f"{named.folder} was asked none of the examples of {first.folder}, the first '{named.run.examples[0].id}'; "
+            "give runs of the same data set"
+        )
+    for example, other, same in common:
+        field = _differing(example, same)
+        if field:
+            raise BadInput(
+                f"example '{example.id}' has another {field} in {named.folder} than in {other.folder}; "
+                "give runs of the same data set"
+            )
+
+
+def _differing(one: Example, other: Example) -> str | None:
+    """The first field that differs, of those that make an example what it is: all but what is shown of the reviewer."""
+    if one == other:
+        return None
+    if type(one) is not type(other):
+        return "kind"
+    left, right = (example.model_dump(exclude={"profile", "reviews"}) for example in (one, other))
+    return next((field for field in left if left[field] != right[field]), None)
+
+
+def _profile_size(examples: Sequence[Example]) -> float:
+    """Mean number of profile entries."""
+    return sum(len(example.profile) for example in examples) / max(1, len(examples))
+
+
+def _of_profiles(fullest: _Named, runs: Sequence[_Named]) -> list[str]:
+    """What each run showed, if any run showed anything else than the one with the fullest profiles."""
+    known = {example.id: example.profile for example in fullest.run.examples}
+    others = []
+    for named in runs:
+        pairs = [(example.profile, known[example.id]) for example in named.run.examples if example.id in known]
+        if all(own == other for own, other in pairs):
+            continue
+        reordered = all(Counter(map(repr, own)) == Counter(map(repr, other)) for own, other in pairs)
+        others.append(f"{named.name} {'the same in another order' if reordered else _entries(named)}")
+    if not others and fullest.own:
+        return []
+    shown = ", ".join([f"{fullest.name} showed {_entries(fullest)}", *others])
+    return [f"{'profiles differ: ' if others else ''}{shown}; baselines read those of {fullest.name}"]
+
+
+def _entries(named: _Named) -> str:
+    """How many entries the profiles have, on average where they differ."""
+    sizes = {len(example.profile) for example in named.run.examples}
+    if sizes == {0}:
+        return "no profile"
+    number = f"{_profile_size(named.run.examples):.1f} on average" if len(sizes) > 1 else str(*sizes)
+    return number if named.own else f"{number}, not the readers' own"
+
+
+def _training_side(runs: Sequence[ScoredRun], train_data: Path | None) -> tuple[Sequence[Example] | None, str | None]:
+    """Of the first run that has it, else why the first run has not."""
+    if train_data is not None:
+        return load_examples(train_data, split="train", fold=runs[0].fold).examples, None
+    reasons = []
+    for run in runs:
+        train, reason = run.training_side()
+        if train is not None:
+            return train, None
+        reasons.append(reason)
+    return None, reasons[0]
 
 
 def _answered(examples: Sequence[Example]) -> list[Example]:
@@ -80,7 +215,7 @@ def _asked(example: VerbatimExample, chosen: bool) -> Example:
     return PointwiseExample(**common, item_id=example.id, query=example.prompt)
 
 
-def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: dict[str, list[Judgement]]) -> str:
+def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: Sequence[str]) -> str:
     """A run's folder name, or what its folds' names begin with; the whole path where that says too little."""
     name = own[0].name if len(own) == 1 else commonprefix([folder.name for folder in own]).rstrip("-_. ")  # noqa: RUF071 (characters are meant, not parts of a path)
     alike = [folder for folder in folders if folder.name == own[0].name]

@@ -1,15 +1,18 @@
 """Score examples with one judge on this machine, resumable: examples + judge -> run folder of judgements.
 
-A run folder holds manifest.json, examples.jsonl (what was asked, so that the run can be evaluated by itself) and
-judgements.jsonl, which grows a chunk at a time. The same command after a kill asks only what has no judgement yet.
+A run folder holds manifest.json, examples.jsonl (what was asked, so that the run can be evaluated by itself),
+judgements.jsonl, which grows a chunk at a time, and timing.jsonl, how long each chunk took. The same command after a kill asks
+only what has no judgement yet.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import random
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +20,15 @@ from perse.data.folder import is_data_folder
 from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
-from perse.judgement import Judgement, Status, judgement_line, parse_judgement
+from perse.judgement import Judgement, Prices, Status, judgement_line, parse_judgement
 from perse.loading import parse_judge
 from perse.questions import Question
 from perse.records import Example, example_lines, read_examples
-from perse.runlog import MANIFEST, RunLog, read_lines, read_manifest, write_whole
+from perse.runlog import MANIFEST, RunLog, cut_torn_line, read_lines, read_manifest, write_whole
 
 JUDGEMENTS = "judgements.jsonl"
 EXAMPLES = "examples.jsonl"
+TIMING = "timing.jsonl"
 
 
 def score(
@@ -34,9 +38,12 @@ def score(
     out: Path,
     *,
     settings: JudgeSettings,
+    prices: Prices | None = None,
     tick: Callable[[int], None] = lambda _: None,
 ) -> Path:
     """Judge every example that `out` has no judgement of yet; `tick` is told how many have one.
+
+    `prices` are kept in the manifest, for the tables that show what a judge costs.
 
     Raises:
         RunMismatch: `out` holds judgements of other examples, of another judge or with other settings.
@@ -51,15 +58,26 @@ def score(
         "judge": {**asdict(judge.identity), **judge.engine.settings, "context": judge.renderer.context},
         "settings": asdict(settings),
     }
-    data_folder = str(loaded.folder.resolve()) if loaded.folder else None
-    with RunLog(out, identity, lines=JUDGEMENTS, context={"data_folder": data_folder, "data_digest": loaded.digest}) as runlog:
+    context = {
+        "data_folder": str(loaded.folder.resolve()) if loaded.folder else None,
+        "data_digest": loaded.digest,
+        "profile": loaded.profile,
+        "prices": prices and prices.model_dump(),
+    }
+    with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog, (out / TIMING).open("a") as timing:
+        cut_torn_line(out / TIMING)
         if not (out / EXAMPLES).exists():
             write_whole(out / EXAMPLES, "".join(lines))
         # What the engine failed at is asked again; the later judgement counts.
         done = {str(row["id"]) for row in runlog.read() if row["status"] != Status.ENGINE_ERROR}
         tick(len(done))
+        begun = time.monotonic()
         for judgements in judge.stream(question, [e for e in loaded.examples if e.id not in done], settings):
             runlog.append(map(judgement_line, judgements))
+            now = time.monotonic()
+            timing.write(json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n")
+            timing.flush()
+            begun = now
             done.update(judgement.id for judgement in judgements)
             tick(len(done))
     return out
@@ -89,7 +107,7 @@ def sample(loaded: LoadedExamples, limit: int | None, *, seed: int) -> LoadedExa
     if limit is None or limit >= len(loaded.examples):
         return loaded
     kept = sorted(random.Random(seed).sample(range(len(loaded.examples)), limit))
-    return LoadedExamples([loaded.examples[i] for i in kept], loaded.digest, loaded.folder, loaded.fold)
+    return replace(loaded, examples=[loaded.examples[i] for i in kept])
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,10 @@ class ScoredRun:
     data_folder: Path | None
     data_digest: str
     fold: int | None
+    prices: Prices | None = None
+    """Of the server, where they were given."""
+    seconds: float | None = None
+    """Wall time of all judgements, loading left out; None for a run that was not timed throughout."""
 
     def training_side(self) -> tuple[Sequence[Example] | None, str | None]:
         """The training examples of the scored data set, or None and why they cannot be had."""
@@ -108,7 +130,10 @@ class ScoredRun:
             return None, "the scored examples came from a file; name their data set with --train-data"
         if not is_data_folder(self.data_folder):
             return None, f"{self.data_folder} is no longer there; name the data set with --train-data"
-        loaded = load_examples(self.data_folder, split="train", fold=self.fold)
+        try:
+            loaded = load_examples(self.data_folder, split="train", fold=self.fold)
+        except BadInput as error:  # of an older perse, or damaged since: the answers stand, with fewer baselines beside them
+            return None, f"{error}; or name the data set with --train-data"
         if loaded.digest != self.data_digest:
             return (
                 None,
@@ -121,7 +146,7 @@ def read_run(folder: Path) -> ScoredRun:
     """A scoring run's examples and judgements.
 
     Raises:
-        BadInput: no such run, or a file of it that is damaged.
+        BadInput: no such run, a file of it that is damaged, or an example with two different answers.
     """
     manifest = read_manifest(folder)
     run, context = manifest.get("run", {}), manifest.get("context", {})
@@ -129,14 +154,43 @@ def read_run(folder: Path) -> ScoredRun:
         raise BadInput(
             f"{folder} is a run of `perse {run.get('kind', '?')}`, not of `perse score`; give a folder that `perse score` wrote"
         )
-    path = folder / JUDGEMENTS
-    judgements = [parse_judgement(row, f"{path}, line {n}") for n, row in enumerate(read_lines(path), start=1)]
-    latest = {judgement.id: judgement for judgement in judgements}
+    judgements = _one_each(folder / JUDGEMENTS)
     place = context.get("data_folder")
     return ScoredRun(
         examples=read_examples(folder / EXAMPLES),
-        judgements=list(latest.values()),
+        judgements=judgements,
         data_folder=Path(place) if place else None,
         data_digest=str(context.get("data_digest")),
         fold=run.get("fold"),
+        prices=Prices.model_validate(context["prices"]) if context.get("prices") else None,
+        seconds=_seconds(folder, judged=len(judgements)),
     )
+
+
+def _seconds(folder: Path, *, judged: int) -> float | None:
+    """The chunk that a kill cut off may be judged without having been timed: one in a hundred may be missing."""
+    chunks = read_lines(folder / TIMING)
+    if sum(chunk["judged"] for chunk in chunks) < 0.99 * judged:
+        return None
+    return float(sum(chunk["seconds"] for chunk in chunks))
+
+
+def _one_each(path: Path) -> list[Judgement]:
+    """The answer to each example. What the engine failed at was asked again, so an answer counts before a failure."""
+    found: dict[str, tuple[int, Judgement]] = {}
+    for line, row in enumerate(read_lines(path), start=1):
+        judgement = parse_judgement(row, f"{path}, line {line}")
+        earlier = found.get(judgement.id)
+        if earlier is None or earlier[1].status is Status.ENGINE_ERROR:
+            found[judgement.id] = (line, judgement)
+        elif judgement.status is not Status.ENGINE_ERROR and _answer(judgement) != _answer(earlier[1]):
+            raise BadInput(
+                f"{path}, lines {earlier[0]} and {line}: example '{judgement.id}' has two different answers; "
+                "an example is judged once: remove one of the lines"
+            )
+    return [judgement for _, judgement in found.values()]
+
+
+def _answer(judgement: Judgement) -> tuple[object, ...]:
+    """What makes two judgements the same answer, whatever each cost."""
+    return judgement.status, judgement.label, judgement.distribution, judgement.text

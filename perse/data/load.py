@@ -22,6 +22,8 @@ class LoadedExamples:
     fold: int | None
     epochs: int = 1
     """How many epochs of training the examples are: more than one where each has profiles of its own."""
+    profile: str = "own"
+    """Whose profiles are shown (`data.stand_ins.ProfileShown`): a table's baselines must read the readers' own."""
 
 
 def load_examples(

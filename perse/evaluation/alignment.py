@@ -11,11 +11,12 @@ from itertools import chain
 
 import numpy as np
 
+from perse.data.identity import pair_key, text_key
 from perse.errors import BadInput
 from perse.evaluation.correlation import IntArray
 from perse.evaluation.results import JudgeSummary
 from perse.judgement import Judgement, Status
-from perse.records import Example
+from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
 
 
 @dataclass(frozen=True)
@@ -45,12 +46,32 @@ class Items:
 
     def reviewer(self) -> IntArray:
         """Each item's reviewer, 0 to C - 1 in the order of their ids: independent of the order of the examples."""
-        _, index = np.unique(np.array([example.reviewer_id for example in self.examples], dtype=object), return_inverse=True)
-        return index.astype(np.int64)
+        return _numbered([example.reviewer_id or example.id for example in self.examples])
+
+    def reviewer_ids(self) -> list[str]:
+        """The ids of reviewers 0 to C - 1."""
+        return sorted({example.reviewer_id or example.id for example in self.examples})
+
+    def work(self) -> IntArray:
+        """The text or pair of texts that each item asks about, as an integer: the same for all its readers."""
+        return _numbered([_work(example) for example in self.examples])
 
     def summaries(self) -> dict[str, JudgeSummary]:
         """Status counts of each judge."""
         return {name: _summary(answers) for name, answers in self.judgements.items()}
+
+
+def _numbered(ids: Sequence[str]) -> IntArray:
+    place = {one: number for number, one in enumerate(sorted(set(ids)))}
+    return np.array([place[one] for one in ids], dtype=np.int64)
+
+
+def _work(example: Example) -> str:
+    if isinstance(example, PointwiseExample):
+        return example.item_id
+    if isinstance(example, PairwiseExample):
+        return pair_key(example.query.text_a, example.query.text_b)
+    return text_key(example.summary if isinstance(example, SummaryExample) else example.prompt)
 
 
 def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> Items:
@@ -65,7 +86,7 @@ def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> I
     if not examples or not judges:
         raise BadInput(f"{len(examples)} examples and {len(judges)} judges to evaluate; give at least one of each")
     if len({type(example) for example in examples}) > 1:
-        raise BadInput("pointwise and pairwise examples together; evaluate them apart")
+        raise BadInput(f"{_kinds(examples)} examples together; evaluate them apart")
     _refuse_twice([example.id for example in examples], "examples" if len(parts) == 1 else f"examples of {len(parts)} folds")
     answers = {name: _answers(name, judgements, examples=examples) for name, judgements in judges.items()}
     notes = _unfinished(answers, examples=len(examples))
@@ -88,6 +109,11 @@ def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> I
         without_reference=len(examples) - len(with_reference),
         notes=notes,
     )
+
+
+def _kinds(examples: Sequence[Example]) -> str:
+    kinds = dict.fromkeys(type(example).__name__.removesuffix("Example").lower() for example in examples)
+    return " and ".join(kinds)
 
 
 def _answers(name: str, judgements: Sequence[Judgement], *, examples: Sequence[Example]) -> dict[str, Judgement]:
@@ -126,4 +152,5 @@ def _summary(judgements: Sequence[Judgement]) -> JudgeSummary:
         models=tuple(dict.fromkeys(judgement.model for judgement in judgements)),
         adapters=tuple(dict.fromkeys(judgement.adapter for judgement in judgements if judgement.adapter)),
         statuses=counts,
+        questions=tuple(dict.fromkeys(judgement.question for judgement in judgements)),
     )

@@ -14,8 +14,9 @@ from math import fsum
 from typing import Generic, TypeVar, cast
 
 from perse.evaluation.bias import fit_bias_model, training_reviews
-from perse.records import Choice, PairwiseExample, PointwiseExample
-from perse.scale import CHOICES, SCORES
+from perse.evaluation.factors import fit_factor_model
+from perse.records import Choice, PairwiseExample, PointwiseExample, SummaryExample
+from perse.scale import CHOICES, SCORES, Scale
 
 NO_TRAINING_DATA = "no training data at hand"
 
@@ -40,8 +41,14 @@ def training_mean(train: Sequence[PointwiseExample] | None) -> float | None:
 def pointwise_baselines(
     examples: Sequence[PointwiseExample], train: Sequence[PointwiseExample] | None, *, seed: int = 0
 ) -> tuple[Baseline[float], ...]:
-    """`profile average` (an empty profile: the training mean), `random` (1-10, uniform) and `user+item bias`."""
-    mean = training_mean(train)
+    """What can be said of a score without reading.
+
+    `profile average` (an empty profile: the training mean); `user+item bias` and `matrix factorization`, the reader known by
+    their profile (see `bias` and `factors`); `majority`: the commonest training score, of several the least; `random`: 1-10,
+    uniform.
+    """
+    reviews = training_reviews(train or ())
+    mean = fsum(review.score for review in reviews) / len(reviews) if reviews else None
     without_profile = sum(not example.profile for example in examples)
     average: Baseline[float]
     if mean is None and without_profile:
@@ -50,19 +57,41 @@ def pointwise_baselines(
     else:
         average = Baseline("profile average", tuple(_profile_average(example, otherwise=mean) for example in examples))
 
-    labels = SCORES.values or ()
-    chance = Baseline[float]("random", tuple(labels[_draw(example.id, seed, sides=len(labels))] for example in examples))
-
     bias = Baseline[float]("user+item bias", unavailable=NO_TRAINING_DATA)
+    factors = Baseline[float]("matrix factorization", unavailable=NO_TRAINING_DATA)
+    majority = Baseline[float]("majority", unavailable=NO_TRAINING_DATA)
     if train and mean is not None:
-        bias = Baseline("user+item bias", tuple(map(fit_bias_model(train).predict, examples)))
-    return average, chance, bias
+        biases = fit_bias_model(train, reviews=reviews)
+        bias = Baseline(bias.name, tuple(biases.predict(examples).tolist()))
+        predicted = fit_factor_model(train, seed=seed, biases=biases, reviews=reviews).predict(examples)
+        factors = Baseline(factors.name, tuple(predicted.tolist()))
+        counts = Counter(review.score for review in reviews)
+        commonest = min(counts, key=lambda score: (-counts[score], score))
+        majority = Baseline(majority.name, (float(commonest),) * len(examples))
+    return average, bias, factors, majority, _random_label([example.id for example in examples], scale=SCORES, seed=seed)
+
+
+def summary_baselines(
+    examples: Sequence[SummaryExample], train: Sequence[SummaryExample] | None, *, scale: Scale, seed: int = 0
+) -> tuple[Baseline[float], ...]:
+    """`training mean` (of the references) and `random` (a label of `scale`, uniform)."""
+    known = [example.reference.score for example in train or () if example.reference]
+    mean = Baseline[float]("training mean", unavailable=NO_TRAINING_DATA)
+    if known:
+        mean = Baseline(mean.name, (fsum(known) / len(known),) * len(examples))
+    return mean, _random_label([example.id for example in examples], scale=scale, seed=seed)
+
+
+def past_review(example: PointwiseExample, *, seed: int = 0) -> str:
+    """A review that the reader wrote of another text, drawn from those shown: how far their own words go. Empty without any."""
+    written = [past.review for past in example.profile if past.review]
+    return written[_draw(example.id, seed, sides=len(written))] if written else ""
 
 
 def pairwise_baselines(
     examples: Sequence[PairwiseExample], train: Sequence[PairwiseExample] | None, *, seed: int = 0
 ) -> tuple[Baseline[Choice], ...]:
-    """`copy the example`, `random`, and `majority` (of the training references, per aspect)."""
+    """`copy the example`, `majority` (of the training references, per aspect) and `random`."""
     copy = Baseline[Choice]("copy the example", unavailable="no example has a profile to copy from")
     if any(example.profile for example in examples):
         copy = Baseline("copy the example", tuple(_copy(example, seed=seed) for example in examples))
@@ -71,7 +100,7 @@ def pairwise_baselines(
     known = [(example.aspect, example.reference.preference) for example in train or () if example.reference]
     if known:
         majority = Baseline[Choice]("majority", tuple(map(_fit_majority(known), examples)))
-    return copy, Baseline[Choice]("random", drawn), majority
+    return copy, majority, Baseline[Choice]("random", drawn)
 
 
 def joined(of_parts: Sequence[Sequence[Baseline[Prediction]]]) -> list[Baseline[Prediction]]:
@@ -89,6 +118,11 @@ def _join(same: Sequence[Baseline[Prediction]]) -> Baseline[Prediction]:
         where = f"in {len(reasons)} of {len(same)} folds: " if len(same) > 1 else ""
         return Baseline(name, unavailable=where + "; ".join(dict.fromkeys(reasons)))
     return Baseline(name, tuple(prediction for baseline in same for prediction in baseline.predictions or ()))
+
+
+def _random_label(ids: Sequence[str], *, scale: Scale, seed: int) -> Baseline[float]:
+    labels = scale.values or ()
+    return Baseline("random", tuple(labels[_draw(one, seed, sides=len(labels))] for one in ids))
 
 
 def _profile_average(example: PointwiseExample, *, otherwise: float | None) -> float:

@@ -36,10 +36,11 @@ def pearson(gold: FloatArray, predicted: FloatArray) -> float | None:
         return None
     gold_deviation, predicted_deviation = gold - gold.mean(), predicted - predicted.mean()
     # Normalised one by one: the product of two tiny sums of squares could underflow.
-    lengths = float(np.linalg.norm(gold_deviation)), float(np.linalg.norm(predicted_deviation))
+    # Sums, not dot products: these add in another order with other numbers of threads.
+    lengths = [float(np.sqrt(np.square(deviation).sum())) for deviation in (gold_deviation, predicted_deviation)]
     if min(lengths) == 0:  # values that differ by less than their mean can express
         return None
-    return float(np.clip(gold_deviation / lengths[0] @ (predicted_deviation / lengths[1]), -1, 1))
+    return float(np.clip((gold_deviation / lengths[0] * (predicted_deviation / lengths[1])).sum(), -1, 1))
 
 
 def spearman(gold: FloatArray, predicted: FloatArray) -> float | None:
@@ -54,6 +55,17 @@ def kendall(gold: FloatArray, predicted: FloatArray) -> float | None:
     if _is_undefined(gold, predicted):
         return None
     return float(stats.kendalltau(gold, predicted, variant="b").statistic)
+
+
+def kendall_c(gold: FloatArray, predicted: FloatArray) -> float | None:
+    """Tau-c (Stuart): 2 (concordant - discordant) / (n^2 (m - 1) / m), m the distinct values of the side with fewer.
+
+    For two sides of different numbers of values, as expected scores and whole gold scores are: there tau-b cannot reach 1.
+    None if either is constant.
+    """
+    if _is_undefined(gold, predicted):
+        return None
+    return float(stats.kendalltau(gold, predicted, variant="c").statistic)
 
 
 COEFFICIENTS: Mapping[str, Coefficient] = MappingProxyType({"pearson": pearson, "spearman": spearman, "kendall": kendall})
@@ -102,6 +114,21 @@ def within_reviewers(
     parts = np.split(order, starts[1:])
     found = (coefficient(gold[part], predicted[part]) for part in parts)
     return WithinReviewer(reviewers, np.array([np.nan if value is None else value for value in found]))
+
+
+def reviewer_means(values: FloatArray, reviewer: IntArray) -> FloatArray:
+    """Mean of `values` by reviewer, in the order of the reviewers, (distinct reviewers,).
+
+    Rounded to 12 decimals: means that are equal but for the order of their additions are ties to a rank correlation.
+    """
+    _, index = np.unique(reviewer, return_inverse=True)
+    means: FloatArray = np.round(np.bincount(index, weights=values) / np.bincount(index), 12)
+    return means
+
+
+def between_reviewers(coefficient: Coefficient, gold: FloatArray, *, predicted: FloatArray, reviewer: IntArray) -> float | None:
+    """`coefficient` of the reviewers' mean gold and mean predicted scores, each reviewer weighing the same."""
+    return coefficient(reviewer_means(gold, reviewer), reviewer_means(predicted, reviewer))
 
 
 def _is_undefined(gold: FloatArray, predicted: FloatArray) -> bool:

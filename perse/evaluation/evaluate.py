@@ -3,34 +3,73 @@
 Failures never vanish: pairs that were not answered are wrong; correlations are of the items that every judge answered, and
 beside them stand those of all items, failures imputed by the training mean (DESIGN.md, promise 3).
 
-A judge has two rows: what its exact distribution says (expected score, likeliest choice), and the label that it gave, at a
-temperature above 0 one random draw. The folds of a small data set are evaluated together, so that there are reviewers enough
-for an interval; baselines and training means are each fold's own.
+The folds of a small data set are evaluated together, so that there are reviewers enough for an interval; baselines and
+training means are each fold's own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from math import fsum
-from typing import TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.agreement import correct, likeliest_correct
 from perse.evaluation.alignment import Items, Part, align
-from perse.evaluation.baselines import NO_TRAINING_DATA, joined, pairwise_baselines, pointwise_baselines, training_mean
-from perse.evaluation.correlation import BoolArray, Convention, FloatArray
+from perse.evaluation.baselines import NO_TRAINING_DATA
+from perse.evaluation.correlation import BoolArray
+from perse.evaluation.costs import with_costs
 from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.intervals import Interval
-from perse.evaluation.results import Estimate, Evaluation, JudgeSummary, Row
-from perse.judgement import Judgement, Status
-from perse.records import Example, PairwiseExample, PointwiseExample
+from perse.evaluation.pairwise_rows import choice_predictions, pairwise_rows
+from perse.evaluation.pointwise_rows import Scores, fitted_epsilons, pointwise_rows
+from perse.evaluation.predictions import check_labels, gold_scores, of_items, score_predictions, training_means
+from perse.evaluation.results import Difference, Estimate, Evaluation, JudgeSummary, Resample, Row
+from perse.evaluation.text_rows import Texts, text_rows
+from perse.evaluation.ties import reviewer_halves
+from perse.evaluation.verdict import choice_difference, score_difference, sentences
+from perse.judgement import Judgement, Prices, Status
+from perse.records import Example, PairwiseExample, SummaryExample
 from perse.scale import CHOICES, SCORES, Scale
 
-__all__ = ["Estimate", "Evaluation", "Interval", "JudgeSummary", "Part", "Row", "evaluate", "evaluate_many"]
+__all__ = [
+    "Estimate",
+    "Evaluation",
+    "Interval",
+    "JudgeSummary",
+    "Part",
+    "Row",
+    "Texts",
+    "Validation",
+    "evaluate",
+    "evaluate_many",
+]
 
-Kind = TypeVar("Kind", PointwiseExample, PairwiseExample)
+FEWEST_RESAMPLES = 100
+PROFILE_AVERAGE = "profile average"
+"""Scores: the baseline of the verdict."""
+COMPARED_WITH = ("copy the example", "majority", "random")
+"""Pairs: the baseline of the verdict, the first that is available."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Judgements of other reviewers' examples, by the same judge names: what ties are calibrated on."""
+
+    judges: Mapping[str, Sequence[Judgement]]
+    parts: Sequence[Part]
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The rows of a table and what else belongs to them."""
+
+    rows: tuple[Row, ...]
+    differences: tuple[Difference, ...]
+    ok: BoolArray
+    training_means: tuple[float | None, ...] = ()
+    text_skipped: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -40,11 +79,9 @@ def evaluate(
     train: Sequence[Example] | None,
     seed: int = 0,
     resamples: int = 1000,
-    convention: Convention = Convention.SKIP_CONSTANT,
 ) -> Evaluation:
     """`evaluate_many` of one judge on one part; the judge must have judged every example."""
-    judges, parts = {"judge": judgements}, [Part(examples, train)]
-    return evaluate_many(judges, parts, seed=seed, resamples=resamples, convention=convention)
+    return evaluate_many({"judge": judgements}, [Part(examples, train)], seed=seed, resamples=resamples)
 
 
 def evaluate_many(
@@ -53,7 +90,12 @@ def evaluate_many(
     *,
     seed: int = 0,
     resamples: int = 1000,
-    convention: Convention = Convention.SKIP_CONSTANT,
+    resample: Resample = "reviewers",
+    validation: Validation | None = None,
+    texts: Texts = Texts(),  # noqa: B008 (frozen)
+    prices: Mapping[str, Prices] | None = None,
+    seconds: Mapping[str, float] | None = None,
+    notes: Sequence[str] = (),
 ) -> Evaluation:
     """Judges by name, side by side with the baselines, on the items common to all.
 
@@ -61,174 +103,142 @@ def evaluate_many(
         judges: the judgements of each, over all parts.
         parts: what was judged, all of one kind, with the training side; one part, or the folds of a data set. Baselines are
             fitted and failures imputed part by part, everything else is of all items together.
-        seed: of the resamples and of the random baseline.
-        resamples: bootstrap resamples of the reviewers.
-        convention: what reviewers without a coefficient do to the within-reviewer means.
+        seed: of the resamples, the random baselines, and the halves of the reviewers that calibrate each other's ties.
+        resamples: bootstrap resamples, 100 or more.
+        resample: reviewers with all their items; or reviewers and items, for items that several readers judged.
+        validation: calibrate ties on these instead.
+        texts: whether and how written reviews are compared.
+        prices, seconds: of each judge, where they are known.
+        notes: what is known of the runs and must stand beside the numbers.
     Raises:
-        BadInput: see `align`; or an ok judgement whose label is not on the scale; or training examples of the other kind.
+        BadInput: see `align`; or fewer than 100 resamples; or an ok judgement whose label is not on the scale; or training
+            examples of another kind; or summaries asked different questions.
     """
-    if resamples < 1:
-        raise BadInput(f"{resamples} resamples; give at least 1")
+    if resamples < FEWEST_RESAMPLES:
+        raise BadInput(f"{resamples} resamples are too few for a 95% interval; give at least {FEWEST_RESAMPLES}")
     items = align(parts, judges)
     kind = type(items.examples[0])
     if any(type(example) is not kind for part in items.parts for example in part.train or ()):
         raise BadInput(
-            "training and evaluated examples differ in kind (pointwise, pairwise); give the training split of the same data"
+            "training and evaluated examples differ in kind (single texts, pairs, summaries); "
+            "give the training split of the same data"
         )
-    scale = SCORES if kind is PointwiseExample else CHOICES
-    for name, judgements in items.judgements.items():
-        _check_labels(name, judgements, scale=scale)
-
-    bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed)
-    answered = (
-        all(judgement.status is Status.OK for judgement in same) for same in zip(*items.judgements.values(), strict=True)
-    )
-    ok = np.array(list(answered), dtype=bool)
-    notes = [*items.notes, *_cross_fitted(items), *_seen_in_training(items)]
-    means: tuple[float | None, ...] = ()
-    if kind is PointwiseExample:
-        means = tuple(training_mean(_only(PointwiseExample, part.train)) for part in items.parts)
-        mean = _of_items(items, means)
-        if np.isnan(mean[~ok]).any():
-            notes.append(f"failures are not imputed: {NO_TRAINING_DATA}")
-        rows = _pointwise_rows(items, ok=ok, mean=mean, bootstrap=bootstrap, convention=convention, seed=seed)
-        notes += _without_distribution(items, "expected")
+    scale = _scale(items)
+    check_labels(items.judgements, scale=scale)
+    two_way = resample == "two-way"
+    bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
+    if kind is PairwiseExample:
+        if validation:
+            raise BadInput("a validation run calibrates ties between scores, and these are pairs; leave it out")
+        found = _pairs(items, bootstrap=bootstrap, seed=seed)
     else:
-        rows = _pairwise_rows(items, bootstrap=bootstrap, seed=seed)
-        notes += _without_distribution(items, "likeliest")
+        found = _scores(items, scale=scale, bootstrap=bootstrap, seed=seed, validation=validation, texts=texts)
+    costs = with_costs(judges, prices=prices or {}, seconds=seconds or {})
+    summaries = {name: one.model_copy(update={"spent": costs[name]}) for name, one in items.summaries().items()}
     return Evaluation(
-        kind="pointwise" if kind is PointwiseExample else "pairwise",
+        kind="pairwise" if kind is PairwiseExample else "pointwise",
+        labels=scale.labels,
         examples=sum(len(part.examples) for part in parts),
         without_reference=items.without_reference,
         items=len(items.examples),
-        ok_items=int(ok.sum()),
-        reviewers=bootstrap.counts.shape[1],
-        judges=items.summaries(),
-        rows=tuple(rows),
-        training_means=means,
-        convention=convention,
+        ok_items=int(found.ok.sum()),
+        reviewers=len(items.reviewer_ids()),
+        judges=summaries,
+        rows=found.rows,
+        verdict=sentences(summaries, found.rows, found.differences),
+        differences=found.differences,
+        training_means=found.training_means,
+        text_skipped=dict(found.text_skipped),
+        resample=resample,
         resamples=resamples,
         seed=seed,
-        notes=tuple(notes),
+        notes=(*notes, *items.notes, *_cross_fitted(items), *_seen_in_training(items), *_crossed(items, two_way), *found.notes),
     )
 
 
-def _pointwise_rows(
-    items: Items,
-    *,
-    ok: BoolArray,
-    mean: FloatArray,
-    bootstrap: Bootstrap,
-    convention: Convention,
-    seed: int,
-) -> list[Row]:
-    """`mean` (n,): the training mean of each item's part, NaN where there is none."""
-    examples = _only(PointwiseExample, items.examples)
-    gold = np.array([example.reference.score for example in examples if example.reference], dtype=np.float64)
-    imputable = not ok.all() and not np.isnan(mean[~ok]).any()
-    summaries = items.summaries()
+def _scores(
+    items: Items, *, scale: Scale, bootstrap: Bootstrap, seed: int, validation: Validation | None, texts: Texts
+) -> _Found:
+    means = training_means(items)
+    mean = of_items(items, means)
+    ok = _answered(items)
+    notes = [f"failures are not imputed: {NO_TRAINING_DATA}"] if np.isnan(mean[~ok]).any() else []
+    notes += _without_distribution(items, "expected")
+    epsilons: dict[str, float | None] = {}
+    if validation:
+        others = align(validation.parts, validation.judges)
+        if type(others.examples[0]) is not type(items.examples[0]):
+            raise BadInput("the validation run is of another kind of examples; give one of the same question")
+        check_labels(others.judgements, scale=scale)
+        epsilons = fitted_epsilons(items, others, scale=scale, seed=seed)
+        notes.append("pairs in order: ties are calibrated on the validation run")
+    half = reviewer_halves(items.reviewer_ids(), seed=seed)
+    scores = Scores(gold_scores(items), items.reviewer(), half, bootstrap, scale)
+    predictions = score_predictions(items, scale=scale, seed=seed)
+    rows = pointwise_rows(items, predictions, scores=scores, ok=ok, mean=mean, epsilons=epsilons)
 
-    def row(name: str, predicted: FloatArray, judge: str | None) -> Row:
-        imputed = None
-        if imputable:
-            filled = np.where(np.isnan(predicted), mean, predicted)
-            imputed = bootstrap.correlations(gold, filled, convention=convention)
-        return Row(
-            name=name,
-            judge=judge,
-            asked=len(gold),
-            ok=summaries[judge].ok if judge else len(gold),
-            columns=bootstrap.correlations(gold, np.where(ok, predicted, np.nan), convention=convention),
-            imputed=imputed,
+    by_name = {row.name: row for row in rows}
+    values = {one.name: np.where(ok, one.values, np.nan) for one in predictions if one.values is not None}
+    average = by_name.get(PROFILE_AVERAGE)
+    if not any(example.profile for example in items.examples):
+        average = None  # of nothing; the training means of folds would even be ordered the wrong way round
+    differences = [
+        score_difference(
+            by_name[f"{judge} (expected)"],
+            average,
+            gold=scores.gold,
+            predicted=values[f"{judge} (expected)"],
+            other=values.get(PROFILE_AVERAGE),
+            reviewer=scores.reviewer,
+            bootstrap=bootstrap,
         )
-
-    rows = []
-    for judge, judgements in items.judgements.items():
-        rows.append(row(f"{judge} (expected)", np.array([_expected(judgement) for judgement in judgements]), judge))
-        rows.append(row(f"{judge} (label)", np.array([_label(judgement) for judgement in judgements]), judge))
-    of_parts = [
-        pointwise_baselines(_only(PointwiseExample, part.examples), _only(PointwiseExample, part.train), seed=seed)
-        for part in items.parts
+        for judge in items.judgements
     ]
-    for baseline in joined(of_parts):
-        if baseline.predictions is None:
-            rows.append(Row(name=baseline.name, judge=None, unavailable=baseline.unavailable, asked=len(gold), ok=0))
-        else:
-            rows.append(row(baseline.name, np.array(baseline.predictions, dtype=np.float64), None))
-    return rows
+    written, skipped, said = text_rows(items, rows, bootstrap=bootstrap, texts=texts, seed=seed)
+    return _Found(tuple(written), tuple(differences), ok, means, skipped, (*notes, *said))
 
 
-def _pairwise_rows(items: Items, *, bootstrap: Bootstrap, seed: int) -> list[Row]:
-    examples = _only(PairwiseExample, items.examples)
-    gold = [example.reference.preference for example in examples if example.reference]
-    everything = np.ones(len(gold), dtype=bool)
-    asked_aspect = np.array([example.aspect for example in examples], dtype=object)
-    aspects = list(dict.fromkeys(example.aspect for example in examples))
-    summaries = items.summaries()
-
-    def row(name: str, hits: FloatArray, judge: str | None, *, gaps: FloatArray | None = None) -> Row:
-        columns = {"accuracy": bootstrap.mean(hits, everything)}
-        if gaps is not None:
-            columns["order_gap"] = bootstrap.mean(gaps, ~np.isnan(gaps))
-        of_aspects = {aspect: bootstrap.mean(hits, asked_aspect == aspect) for aspect in aspects}
-        ok = summaries[judge].ok if judge else len(gold)
-        return Row(name=name, judge=judge, asked=len(gold), ok=ok, columns=columns, aspects=of_aspects)
-
-    rows = []
-    for judge, judgements in items.judgements.items():
-        gaps = np.array([_order_gap(judgement) for judgement in judgements])
-        rows.append(row(f"{judge} (likeliest)", likeliest_correct(gold, judgements), judge, gaps=gaps))
-        rows.append(row(f"{judge} (label)", correct(gold, [judgement.label for judgement in judgements]), judge))
-    of_parts = [
-        pairwise_baselines(_only(PairwiseExample, part.examples), _only(PairwiseExample, part.train), seed=seed)
-        for part in items.parts
-    ]
-    for baseline in joined(of_parts):
-        if baseline.predictions is None:
-            rows.append(Row(name=baseline.name, judge=None, unavailable=baseline.unavailable, asked=len(gold), ok=0))
-        else:
-            rows.append(row(baseline.name, correct(gold, baseline.predictions), None))
-    return rows
+def _pairs(items: Items, *, bootstrap: Bootstrap, seed: int) -> _Found:
+    predictions = choice_predictions(items, seed=seed)
+    rows = pairwise_rows(items, predictions, bootstrap=bootstrap)
+    by_name = {row.name: row for row in rows}
+    hits = {one.name: one.hits for one in predictions if one.hits is not None}
+    baseline = next(name for name in COMPARED_WITH if name in hits)
+    differences = tuple(
+        choice_difference(
+            by_name[f"{judge} (likeliest)"],
+            by_name[baseline],
+            hits=hits[f"{judge} (likeliest)"],
+            other=hits[baseline],
+            bootstrap=bootstrap,
+        )
+        for judge in items.judgements
+    )
+    return _Found(tuple(rows), differences, _answered(items), notes=tuple(_without_distribution(items, "likeliest")))
 
 
-def _only(kind: type[Kind], examples: Iterable[Example] | None) -> list[Kind]:
-    """`examples` as the one kind that they all are."""
-    return [example for example in examples or () if isinstance(example, kind)]
+def _scale(items: Items) -> Scale:
+    """What answers are on. A question about summaries has its own; several of them have no common one."""
+    first = items.examples[0]
+    if isinstance(first, PairwiseExample):
+        return CHOICES
+    if not isinstance(first, SummaryExample):
+        return SCORES
+    from perse.questions import QUESTIONS
+
+    asked = sorted({judgement.question for given in items.judgements.values() for judgement in given})
+    if len(asked) > 1:
+        raise BadInput(f"the judges were asked different questions ({', '.join(asked)}); evaluate the runs of each apart")
+    if asked[0] not in QUESTIONS or QUESTIONS[asked[0]].example_type is not SummaryExample:
+        known = ", ".join(name for name, question in QUESTIONS.items() if question.example_type is SummaryExample)
+        raise BadInput(f"summaries were asked '{asked[0]}', which is no question about summaries; these are: {known}")
+    return QUESTIONS[asked[0]].scale
 
 
-def _of_items(items: Items, of_parts: Sequence[float | None]) -> FloatArray:
-    """Each item's value of its part, (n,); NaN for None."""
-    values = np.array([np.nan if value is None else value for value in of_parts], dtype=np.float64)
-    return np.repeat(values, [len(part.examples) for part in items.parts])
-
-
-def _label(judgement: Judgement) -> float:
-    """The label as a number; NaN if the judgement is not ok."""
-    return float(judgement.label) if judgement.status is Status.OK and judgement.label else np.nan
-
-
-def _expected(judgement: Judgement) -> float:
-    """Sum of label times probability, or the label where there is no distribution; NaN if the judgement is not ok."""
-    if judgement.status is not Status.OK or not judgement.distribution:
-        return _label(judgement)
-    if judgement.expected is not None:
-        return judgement.expected
-    return fsum(float(label) * probability for label, probability in judgement.distribution.items())
-
-
-def _order_gap(judgement: Judgement) -> float:
-    ok = judgement.status is Status.OK and judgement.order_gap is not None
-    return float(judgement.order_gap or 0) if ok else np.nan
-
-
-def _check_labels(name: str, judgements: Sequence[Judgement], *, scale: Scale) -> None:
-    for judgement in judgements:
-        strangers = [label for label in (judgement.label, *(judgement.distribution or ())) if label not in scale.labels]
-        if judgement.status is Status.OK and strangers:
-            raise BadInput(
-                f"judgement '{judgement.id}' of {name} is ok with label {strangers[0]!r}, expected one of "
-                f"{', '.join(scale.labels)}; was another question asked ('{judgement.question}')?"
-            )
+def _answered(items: Items) -> BoolArray:
+    """(n,): which items every judge answered."""
+    same = zip(*items.judgements.values(), strict=True)
+    return np.array([all(judgement.status is Status.OK for judgement in given) for given in same], dtype=bool)
 
 
 def _cross_fitted(items: Items) -> list[str]:
@@ -247,6 +257,24 @@ def _seen_in_training(items: Items) -> list[str]:
     if not seen:
         return []
     return [f"{len(seen)} of {len(asked)} reviewers are also in the training data; this is no test on unseen readers"]
+
+
+def _crossed(items: Items, two_way: bool) -> list[str]:
+    """Items that several readers judged are a second source of chance, which resampling reviewers does not see."""
+    pairs = np.unique(np.stack([items.work(), items.reviewer()]), axis=1)
+    readers = np.bincount(pairs[0])
+    shared = int((readers > 1).sum())
+    if two_way:
+        return [
+            f"two-way: reviewers and {len(readers)} texts are both resampled; values that are one a reviewer (within and between "
+            "reviewers, pairs in order) by reviewers alone"
+        ]
+    if not shared:
+        return []
+    return [
+        f"{shared} of {len(readers)} texts were judged by several readers (at most {readers.max()}): "
+        "`--resample two-way` gives intervals that hold for other texts, too"
+    ]
 
 
 def _without_distribution(items: Items, row: str) -> list[str]:

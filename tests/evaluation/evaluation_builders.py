@@ -14,6 +14,8 @@ from perse.records import (
     ProfileComparison,
     ProfileReview,
     ReviewReference,
+    SummaryExample,
+    SummaryReference,
 )
 
 TOKENS = Tokens(prompt=10, cached=0, generated=5)
@@ -36,15 +38,28 @@ def pair(
     return PairwiseExample(id=id, reviewer_id=reviewer, aspect=aspect, profile=past, query=query, reference=reference)
 
 
+def graded(id: str, product: str, score: float | None) -> SummaryExample:
+    reference = None if score is None else SummaryReference(score=score)
+    return SummaryExample(id=id, reviewer_id=product, reviews=("r",), summary=f"s {id}", reference=reference)
+
+
 def answered(
-    id: str, label: str, *, distribution: dict[str, float] | None = None, order_gap: float | None = None, model: str = "m"
+    id: str,
+    label: str,
+    *,
+    distribution: dict[str, float] | None = None,
+    order_gap: float | None = None,
+    model: str = "m",
+    question: str = "q",
+    text: str = "",
 ) -> Judgement:
     numbers = distribution is not None and all(key.isdigit() for key in distribution)
     expected = sum(int(key) * p for key, p in distribution.items()) if distribution and numbers else None
     return Judgement(
         id=id,
-        question="q",
+        question=question,
         status=Status.OK,
+        text=text,
         label=label,
         expected=expected,
         distribution=distribution,
@@ -55,8 +70,8 @@ def answered(
     )
 
 
-def failed(id: str, status: Status = Status.UNPARSED) -> Judgement:
-    return Judgement(id=id, question="q", status=status, k_effective=1, tokens=TOKENS, model="m")
+def failed(id: str, status: Status = Status.UNPARSED, *, question: str = "q") -> Judgement:
+    return Judgement(id=id, question=question, status=status, k_effective=1, tokens=TOKENS, model="m")
 
 
 def world(reviewers: int, *, per_reviewer: int = 10, seed: int = 0) -> list[PointwiseExample]:

@@ -1,7 +1,7 @@
 from collections import Counter
 
 import pytest
-from evaluation_builders import pair, scored, world
+from evaluation_builders import graded, pair, scored, world
 
 from perse.errors import BadInput
 from perse.evaluation.baselines import (
@@ -9,11 +9,14 @@ from perse.evaluation.baselines import (
     Baseline,
     joined,
     pairwise_baselines,
+    past_review,
     pointwise_baselines,
+    summary_baselines,
     training_mean,
 )
 from perse.evaluation.bias import fit_bias_model, training_reviews
 from perse.records import PointwiseExample
+from perse.scale import HUNDREDS
 
 # Training reviews: t0 gave i1 8 and i2 4, t1 gave i1 6. Mean 6.
 TRAIN = [scored("a", "t0", 8, item="i1", profile=(("i2", 4),)), scored("b", "t1", 6, item="i1")]
@@ -53,20 +56,23 @@ def test_bias_model_equals_hand_derived_values() -> None:
     assert model.item_bias("unknown") == model.item_bias(None) == 0
     # Reader u gave i2 a 7: b_u = (7 - 6 - (-1)) / (1 + 1) = 1.
     reader = (("i2", 7),)
-    assert model.predict(scored("x", "u", None, item="i1", profile=reader)) == pytest.approx(6 + 1 + 2 / 3)
-    assert model.predict(scored("y", "u", None, item="unknown", profile=reader)) == pytest.approx(7)
-    assert model.predict(scored("z", "u", None, item="i1")) == pytest.approx(6 + 2 / 3)
+    asked = [
+        scored("x", "u", None, item="i1", profile=reader),
+        scored("y", "u", None, item="unknown", profile=reader),
+        scored("z", "u", None, item="i1"),
+    ]
+    assert model.predict(asked) == pytest.approx([6 + 1 + 2 / 3, 7, 6 + 2 / 3])
 
 
 def test_bias_model_predicts_training_readers_as_if_unseen_when_it_chooses_penalties() -> None:
     # Without t0's own reviews: b_i1 = (6 - 6) / (1 + 1) = 0, b_i2 = 0; b_u = (4 - 6 - 0) / (1 + 1) = -1.
-    assert fit_bias_model(TRAIN, penalties=(1, 1)).predict(TRAIN[0], unseen=True) == pytest.approx(5)
+    assert fit_bias_model(TRAIN, penalties=(1, 1)).predict(TRAIN[:1], unseen=True) == pytest.approx([5])
 
 
 def test_bias_predictions_stay_on_the_scale() -> None:
     train = [scored(f"t{n}", f"t{n}", 10, item="good") for n in range(20)] + [scored("l", "l", 4, item="bad")]
     model = fit_bias_model(train, penalties=(0.1, 0.1))
-    assert model.predict(scored("x", "u", None, item="good", profile=(("bad", 10),))) == 10
+    assert model.predict([scored("x", "u", None, item="good", profile=(("bad", 10),))]) == [10]
 
 
 def test_chosen_penalties_predict_unseen_readers_better_than_the_profile_average() -> None:
@@ -78,6 +84,28 @@ def test_chosen_penalties_predict_unseen_readers_better_than_the_profile_average
         if baseline.predictions
     }
     assert errors["user+item bias"] < errors["profile average"] < errors["random"]
+
+
+def slow_bias(train: list[PointwiseExample], asked: PointwiseExample, *, item: float, reader: float, unseen: bool) -> float:
+    """The formula of the module, review by review."""
+    given = {(one.reviewer_id, one.item_id): one.score for one in training_reviews(train)}
+    mean = sum(given.values()) / len(given)
+
+    def bias(item_id: str | None) -> float:
+        scores = [s for (who, what), s in given.items() if what == item_id and not (unseen and who == asked.reviewer_id)]
+        return sum(score - mean for score in scores) / (item + len(scores))
+
+    rest = [past.score - mean - bias(past.item_id) for past in asked.profile]
+    return min(max(mean + sum(rest) / (reader + len(rest)) + bias(asked.item_id), 1), 10)
+
+
+@pytest.mark.parametrize("unseen", [False, True])
+def test_all_examples_at_once_are_predicted_as_one_by_one(unseen: bool) -> None:
+    train = world(12, seed=1)
+    asked = train[:20] + world(3, seed=2)
+    model = fit_bias_model(train, penalties=(5, 2))
+    slow = [slow_bias(train, example, item=5, reader=2, unseen=unseen) for example in asked]
+    assert model.predict(asked, unseen=unseen) == pytest.approx(slow)
 
 
 def test_a_bias_model_of_nothing_is_refused() -> None:
@@ -92,6 +120,28 @@ def test_random_is_uniform_seeded_and_a_function_of_the_id_alone() -> None:
     assert drawn[::-1] == of(examples[::-1], "random").predictions
     counts = Counter(drawn)
     assert set(counts) == set(range(1, 11)) and min(counts.values()) > 150  # 200 expected, standard deviation 13
+
+
+def test_majority_is_the_commonest_training_score_and_of_several_the_least() -> None:
+    assert of([scored("x", "u", 1)], "majority").predictions == (4.0,)  # 8, 4 and 6 once each
+    assert of([scored("x", "u", 1)], "majority", [*TRAIN, scored("c", "t2", 8)]).predictions == (8.0,)
+
+
+def test_summaries_are_compared_with_the_training_mean_and_a_random_label() -> None:
+    examples = [graded(str(n), "p", 3.0) for n in range(400)]
+    mean, chance = summary_baselines(examples, [graded("t", "t", 2.5), graded("s", "t", 4.0)], scale=HUNDREDS)
+    assert (mean.name, set(mean.predictions)) == ("training mean", {3.25})
+    assert (chance.name, set(chance.predictions)) == ("random", {0, 20, 40, 60, 80, 100})
+    assert summary_baselines(examples, None, scale=HUNDREDS)[0].unavailable == NO_TRAINING_DATA
+
+
+def test_a_past_review_is_one_of_those_shown_by_seed_and_empty_without_any() -> None:
+    some = scored("x", "u", 1, profile=(("i1", 3), ("i2", 4)))
+    texts = some.model_copy(update={"profile": tuple(p.model_copy(update={"review": f"r{p.score}"}) for p in some.profile)})
+    drawn = {past_review(texts.model_copy(update={"id": str(n)})) for n in range(20)}
+    assert drawn == {"r3", "r4"}
+    assert past_review(texts) == past_review(texts)
+    assert past_review(scored("y", "u", 1)) == ""
 
 
 def test_copy_takes_the_profiles_answer_on_the_same_aspect_else_the_majority_of_its_answers() -> None:
@@ -128,8 +178,9 @@ def test_majority_is_per_aspect_from_training_references() -> None:
 
 @pytest.mark.parametrize("train", [None, []])
 def test_a_baseline_that_cannot_be_fitted_is_listed_with_its_reason(train: list | None) -> None:
-    bias = of([scored("x", "u", 1)], "user+item bias", train)
-    assert (bias.predictions, bias.unavailable) == (None, NO_TRAINING_DATA)
+    for name in ("user+item bias", "matrix factorization", "majority"):
+        baseline = of([scored("x", "u", 1)], name, train)
+        assert (baseline.predictions, baseline.unavailable) == (None, NO_TRAINING_DATA)
     majority = of_pairs([pair("x", "u", "A")], "majority", train)
     assert (majority.predictions, majority.unavailable) == (None, NO_TRAINING_DATA)
 

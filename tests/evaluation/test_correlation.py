@@ -9,16 +9,23 @@ from scipy import stats
 from perse.evaluation.correlation import (
     COEFFICIENTS,
     Convention,
+    between_reviewers,
     kendall,
+    kendall_c,
     pearson,
+    reviewer_means,
     spearman,
     within_reviewers,
 )
+from perse.evaluation.within import within_every_reviewer
+
+ALL = {**COEFFICIENTS, "kendall_c": kendall_c}
 
 REFERENCE = {
     "pearson": lambda x, y: stats.pearsonr(x, y).statistic,
     "spearman": lambda x, y: stats.spearmanr(x, y).statistic,
     "kendall": lambda x, y: stats.kendalltau(x, y, variant="b").statistic,
+    "kendall_c": lambda x, y: stats.kendalltau(x, y, variant="c").statistic,
 }
 
 
@@ -26,13 +33,13 @@ def floats(*values: float) -> np.ndarray:
     return np.array(values, dtype=np.float64)
 
 
-@pytest.mark.parametrize("name", COEFFICIENTS)
+@pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("seed", range(5))
 def test_coefficients_equal_scipy_with_and_without_ties(name: str, seed: int) -> None:
     generator = np.random.default_rng(seed)
     gold = generator.integers(1, 11, 60).astype(float)
     for predicted in (gold + generator.normal(0, 2, 60), np.round(gold + generator.normal(0, 2, 60))):
-        assert COEFFICIENTS[name](gold, predicted) == pytest.approx(REFERENCE[name](gold, predicted), abs=1e-12)
+        assert ALL[name](gold, predicted) == pytest.approx(REFERENCE[name](gold, predicted), abs=1e-12)
 
 
 def test_coefficients_equal_hand_derived_values() -> None:
@@ -44,9 +51,11 @@ def test_coefficients_equal_hand_derived_values() -> None:
     assert kendall(floats(1, 2, 3, 4), floats(1, 3, 2, 4)) == pytest.approx(4 / 6)
     # x = 1 1 2, y = 1 2 3: the pair tied in x counts nowhere; 2 concordant / sqrt(2 untied in x * 3 untied in y).
     assert kendall(floats(1, 1, 2), floats(1, 2, 3)) == pytest.approx(2 / math.sqrt(6))
+    # The same for tau-c: 2 concordant, n = 3, x has m = 2 values: 2 * 2 / (9 * 1/2).
+    assert kendall_c(floats(1, 1, 2), floats(1, 2, 3)) == pytest.approx(8 / 9)
 
 
-@pytest.mark.parametrize("coefficient", COEFFICIENTS.values())
+@pytest.mark.parametrize("coefficient", ALL.values(), ids=ALL)
 def test_constant_and_too_short_inputs_are_undefined_not_zero(coefficient) -> None:
     assert coefficient(floats(5, 5, 5), floats(1, 2, 3)) is None
     assert coefficient(floats(1, 2, 3), floats(5, 5, 5)) is None
@@ -54,7 +63,7 @@ def test_constant_and_too_short_inputs_are_undefined_not_zero(coefficient) -> No
     assert coefficient(floats(), floats()) is None
 
 
-@pytest.mark.parametrize("coefficient", COEFFICIENTS.values())
+@pytest.mark.parametrize("coefficient", ALL.values(), ids=ALL)
 def test_lengths_that_differ_are_refused(coefficient) -> None:
     with pytest.raises(ValueError, match="3 gold scores and 2 predictions"):
         coefficient(floats(1, 2, 3), floats(1, 2))
@@ -63,7 +72,7 @@ def test_lengths_that_differ_are_refused(coefficient) -> None:
 @given(st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), max_size=12))
 def test_coefficients_are_none_or_between_minus_one_and_one_and_symmetric(pairs: list[tuple[int, int]]) -> None:
     gold, predicted = floats(*(x for x, _ in pairs)), floats(*(y for _, y in pairs))
-    for coefficient in COEFFICIENTS.values():
+    for coefficient in ALL.values():
         value = coefficient(gold, predicted)
         defined = len(set(gold)) > 1 and len(set(predicted)) > 1
         assert (value is not None) == defined
@@ -105,3 +114,53 @@ def test_knowing_only_leniency_is_rewarded_pooled_and_undefined_within() -> None
 def test_no_items_have_no_macro_mean_under_either_convention() -> None:
     within = within_reviewers(pearson, floats(), predicted=floats(), reviewer=np.array([], dtype=np.int64))
     assert [within.mean(convention) for convention in Convention] == [None, None]
+
+
+def test_between_reviewers_compares_their_means_each_weighing_the_same() -> None:
+    gold, predicted = floats(1, 2, 3, 5, 7, 9), floats(3, 3, 3, 2, 4, 6)
+    reviewer = np.array([4, 4, 4, 0, 7, 7])
+    np.testing.assert_array_equal(reviewer_means(gold, reviewer), [5, 2, 8])  # of reviewers 0, 4, 7
+    np.testing.assert_array_equal(reviewer_means(predicted, reviewer), [2, 3, 5])
+    # Of 3 pairs of reviewers (0, 4) is discordant: (2 - 1) / 3.
+    assert between_reviewers(kendall, gold, predicted=predicted, reviewer=reviewer) == pytest.approx(1 / 3)
+    # Deviations 0 -3 3 and -4/3 -1/3 5/3: products 0 + 1 + 5 = 6; squares 18 and 42/9.
+    expected = 6 / math.sqrt(18 * 42 / 9)
+    assert between_reviewers(pearson, gold, predicted=predicted, reviewer=reviewer) == pytest.approx(expected)
+
+
+def test_one_reviewer_has_nothing_between() -> None:
+    assert between_reviewers(pearson, floats(1, 2), predicted=floats(1, 2), reviewer=np.array([0, 0])) is None
+
+
+def test_means_that_differ_only_by_the_order_of_their_additions_are_ties() -> None:
+    values, reviewer = floats(0.1, 0.2, 0.3, 0.3, 0.2, 0.1), np.array([0, 0, 0, 1, 1, 1])
+    assert (values[:3].sum() == values[3:].sum()) is np.False_  # 0.6000000000000001 and 0.6
+    means = reviewer_means(values, reviewer)
+    assert means[0] == means[1]
+
+
+RATED = st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.sampled_from([0.1, 0.3, 0.30000000000000004, 2.0, 7.0])))
+
+
+@given(RATED)
+def test_every_reviewer_at_once_equals_one_by_one(rows: list[tuple[int, int, float]]) -> None:
+    reviewer = np.array([who for who, _, _ in rows], dtype=np.int64)
+    gold, predicted = floats(*(x for _, x, _ in rows)), floats(*(y for _, _, y in rows))
+    _compare_to_one_by_one(gold, predicted, reviewer)
+
+
+def test_reviewers_with_very_many_items_equal_one_by_one_too() -> None:
+    generator = np.random.default_rng(5)
+    reviewer = generator.permutation(np.repeat([0, 1, 2, 3], [600, 7, 501, 30]))
+    gold = generator.integers(1, 11, len(reviewer)).astype(float)
+    gold[reviewer == 2] = 4  # constant
+    _compare_to_one_by_one(gold, np.round(gold + generator.normal(0, 3, len(gold)), 1), reviewer)
+
+
+def _compare_to_one_by_one(gold: np.ndarray, predicted: np.ndarray, reviewer: np.ndarray) -> None:
+    together = within_every_reviewer(gold, predicted, reviewer)
+    assert list(together) == list(COEFFICIENTS)
+    for name, coefficient in COEFFICIENTS.items():
+        apart = within_reviewers(coefficient, gold, predicted=predicted, reviewer=reviewer)
+        np.testing.assert_array_equal(together[name].reviewers, apart.reviewers)
+        np.testing.assert_allclose(together[name].values, apart.values, atol=1e-12)

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perse.errors import BadInput
-from perse.evaluation.correlation import Convention
-from perse.evaluation.evaluate import Evaluation, Part, Row, evaluate, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Part, Row, Validation, evaluate, evaluate_many
 from perse.evaluation.results import PAIRWISE_COLUMNS, POINTWISE_COLUMNS
 from perse.judgement import Judgement, Status
 
@@ -47,8 +46,10 @@ def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> No
         "judge (expected)",
         "judge (label)",
         "profile average",
-        "random",
         "user+item bias",
+        "matrix factorization",
+        "majority",
+        "random",
     ]
     assert (found.items, found.ok_items, found.reviewers) == (4, 3, 2)
     assert value(found, "judge (expected)", "pearson") == pytest.approx(stats.pearsonr([2, 4, 6], [2, 5, 8]).statistic)
@@ -134,7 +135,7 @@ def test_an_unfinished_run_is_an_error_that_says_how_to_go_on() -> None:
         ),
         (EXAMPLES, [*JUDGEMENTS, failed("3")], "id '3' appears twice among the judgements of judge"),
         ([*EXAMPLES, EXAMPLES[0]], JUDGEMENTS, "id '0' appears twice among the examples"),
-        ([*EXAMPLES, pair("p", "u", "A")], JUDGEMENTS, "pointwise and pairwise examples together"),
+        ([*EXAMPLES, pair("p", "u", "A")], JUDGEMENTS, "pointwise and pairwise examples together; evaluate them apart"),
         ([], [], "0 examples and 1 judges"),
         (EXAMPLES, [answered("0", "A"), *JUDGEMENTS[1:]], "ok with label 'A', expected one of 1, 2"),
         ([pair("p", "u", "A")], [answered("p", "7")], "ok with label '7', expected one of A, B"),
@@ -172,7 +173,7 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
     ]
     train = [pair("t0", "t", "A", aspect="Ending")]
     found = evaluate(examples, judgements, train=train)
-    names = ["judge (likeliest)", "judge (label)", "copy the example", "random", "majority"]
+    names = ["judge (likeliest)", "judge (label)", "copy the example", "majority", "random"]
     assert [row.name for row in found.rows] == names
     label, likeliest = row(found, "judge (label)"), row(found, "judge (likeliest)")
     assert label.columns["accuracy"].value == 2 / 4
@@ -185,10 +186,26 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
     assert set(likeliest.columns) == set(PAIRWISE_COLUMNS) and set(label.columns) == {"accuracy"}
     assert likeliest.columns["order_gap"].value == pytest.approx(0.2)
     assert likeliest.columns["order_gap"].items == 2
+    # Item 0: P(A) is 0.4 -+ 0.05, B both times; item 2: 0.5 -+ 0.15, A one way and B the other.
+    assert likeliest.columns["order_consistency"].value == pytest.approx((1 + 0) / 2)
     assert {(row.asked, row.ok) for row in (likeliest, label)} == {(4, 3)}
     # The majority says A always: wrong once, in Ending.
     assert row(found, "majority").columns["accuracy"].value == 3 / 4
     assert row(found, "majority").aspects["Ending"].value == 1 / 2
+
+
+def test_what_was_answered_is_counted_by_aspect_with_no_answer_a_class_of_its_own() -> None:
+    examples = [pair("0", "u0", "A"), pair("1", "u0", "B"), pair("2", "u1", "A"), pair("3", "u1", "A", aspect="Surprise")]
+    judgements = [answered("0", "A"), failed("1"), answered("2", "B"), failed("3")]
+    counts = row(evaluate(examples, judgements, train=None), "judge (label)").counts
+    assert counts["Ending"] == {"A": {"A": 1, "B": 1, "N/A": 0}, "B": {"A": 0, "B": 0, "N/A": 1}}
+    assert counts["Surprise"] == {"A": {"A": 0, "B": 0, "N/A": 1}, "B": {"A": 0, "B": 0, "N/A": 0}}
+
+
+def test_pairs_without_probabilities_have_no_order_gap_and_say_why() -> None:
+    found = evaluate([pair("0", "u0", "A")], [answered("0", "A")], train=None)
+    gap = row(found, "judge (likeliest)").columns["order_gap"]
+    assert (gap.value, gap.interval.reason) == (None, "undefined (no answer has probabilities of both orders)")
 
 
 def test_several_judges_stand_on_the_items_common_to_all() -> None:
@@ -306,7 +323,7 @@ def test_a_fold_that_a_judge_has_not_judged_leaves_the_table() -> None:
 def test_the_same_seed_gives_the_same_evaluation_and_others_differ() -> None:
     examples = world(12)
     judgements = noisy_judge(examples, noise=2, seed=0)
-    runs = [evaluate(examples, judgements, train=None, seed=seed, resamples=200) for seed in (0, 0, 1, 2)]
+    runs = [evaluate(examples, judgements, train=None, seed=seed, resamples=1000) for seed in (0, 0, 1, 2)]
     assert runs[0] == runs[1]
     intervals = [row(run, "judge (expected)").columns["kendall"].interval for run in runs[1:]]
     assert len({(interval.low, interval.high) for interval in intervals}) == 3
@@ -316,8 +333,8 @@ def test_the_order_of_examples_and_judgements_does_not_matter() -> None:
     examples = world(12)
     judgements = noisy_judge(examples, noise=2, seed=0, failures=0.1)
     plain, shuffled = (
-        evaluate(examples, judgements, train=TRAIN, resamples=200),
-        evaluate(examples[::-1], sorted(judgements, key=lambda judgement: judgement.id), train=TRAIN, resamples=200),
+        evaluate(examples, judgements, train=TRAIN, resamples=1000),
+        evaluate(examples[::-1], sorted(judgements, key=lambda judgement: judgement.id), train=TRAIN, resamples=1000),
     )
     for one, other in zip(plain.rows, shuffled.rows, strict=True):
         for column, estimate in one.columns.items():
@@ -339,34 +356,109 @@ def test_intervals_hold_their_value_from_ten_reviewers_on_and_are_undefined_belo
                 assert interval.low < estimate.value < interval.high
 
 
-def test_within_reviewer_follows_the_convention_asked_for() -> None:
-    found = {
-        convention: evaluate(EXAMPLES, JUDGEMENTS, train=None, convention=convention).rows[0].columns["within_pearson"]
-        for convention in Convention
-    }
+def test_within_reviewer_stands_in_both_conventions() -> None:
+    columns = evaluate(EXAMPLES, JUDGEMENTS, train=None).rows[0].columns
     # Reader u0 is ordered perfectly (1); reader u1 has one ok item left.
-    assert found[Convention.SKIP_CONSTANT].value == pytest.approx(1)
-    assert found[Convention.CONSTANT_AS_ZERO].value == pytest.approx(1 / 2)
-    assert [estimate.skipped_reviewers for estimate in found.values()] == [1, 1]
+    assert columns["within_pearson"].value == pytest.approx(1)
+    assert columns["within_zero_pearson"].value == pytest.approx(1 / 2)
+    assert [columns[f"within_{zero}pearson"].skipped_reviewers for zero in ("", "zero_")] == [1, 1]
 
 
-@settings(deadline=None, max_examples=40)
+def test_kappa_is_of_rounded_predictions_and_the_probability_score_of_distributions() -> None:
+    found = evaluate(EXAMPLES[:3], JUDGEMENTS[:3], train=TRAIN)
+    # Expected 2, 5, 8 against gold 2, 4, 6: squared distances 0 + 1 + 4 = 5. Were the two independent: every gold with every
+    # prediction, (0 9 36) + (4 1 16) + (16 1 4) = 87, over 3 items 29.
+    assert value(found, "judge (expected)", "qwk") == pytest.approx(1 - 5 / 29)
+    # Gold 2, half on 1 and half on 3: misses 1/2 at 1 and at 2, (1/4 + 1/4) / 9. Gold 4, half on 4 and half on 6: 1/2 at 4 and
+    # at 5. Gold 6, sure of 8: 1 at 6 and at 7.
+    assert value(found, "judge (expected)", "rps") == pytest.approx((0.5 + 0.5 + 2) / 9 / 3)
+    # The label alone is sure: 3 for 2, 4 for 4, 8 for 6.
+    assert value(found, "judge (label)", "rps") == pytest.approx((1 + 0 + 2) / 9 / 3)
+
+
+def test_pairs_in_order_are_of_one_reviewers_items_with_ties_fitted_on_the_other_half() -> None:
+    examples = [scored(f"{u}{n}", u, gold) for u in ("a", "b") for n, gold in enumerate((3, 3, 7))]
+    said = {"a": (4.0, 4.5, 8.0), "b": (5.0, 5.2, 9.0)}
+
+    def near(id: str, mean: float) -> Judgement:
+        low = int(mean)
+        return answered(id, str(low), distribution={str(low): 1 - (mean - low), str(low + 1): mean - low})
+
+    judgements = [near(f"{u}{n}", said[u][n]) for u in ("a", "b") for n in range(3)]
+    found = row(evaluate(examples, judgements, train=None), "judge (expected)")
+    # Reader a's best epsilon is 0.5, reader b's 0.2. b's ties at 0.2 are within 0.5, all 3 pairs right; a's 0.5 is not within
+    # 0.2, so a's tie is missed: 2 of 3.
+    assert sorted(found.epsilons or ()) == pytest.approx([0.2, 0.5])
+    assert found.columns["pair_accuracy"].value == pytest.approx(5 / 6)
+
+
+def test_ties_can_be_calibrated_on_a_validation_run_of_other_reviewers_only() -> None:
+    examples, others = world(12), world(8, seed=3)
+    judges, validation = ({"judge": noisy_judge(some, noise=1, seed=0)} for some in (examples, others))
+    train = world(10, seed=5)
+    found = evaluate_many(
+        judges, [Part(examples, train)], resamples=100, validation=Validation(validation, [Part(others, train)])
+    )
+    assert all(len(row.epsilons or ()) == 1 for row in found.rows if row.columns)
+    assert "pairs in order: ties are calibrated on the validation run" in found.notes
+    with pytest.raises(BadInput, match="12 reviewers are in the evaluated run and in the validation run, the first 'w0-0'"):
+        evaluate_many(judges, [Part(examples, None)], resamples=100, validation=Validation(judges, [Part(examples, None)]))
+
+
+def test_texts_of_several_readers_are_noted_and_two_way_resamples_are_wider() -> None:
+    examples = world(30)  # 40 texts, 10 each
+    judgements = {"judge": noisy_judge(examples, noise=2, seed=0)}
+    plain, both = (
+        evaluate_many(judgements, [Part(examples, None)], resamples=300, resample=resample)
+        for resample in ("reviewers", "two-way")
+    )
+    assert any("texts were judged by several readers" in note and "--resample two-way" in note for note in plain.notes)
+    assert any(note.startswith("two-way: reviewers and 40 texts are both resampled") for note in both.notes)
+    intervals = [row(found, "judge (expected)").columns["kendall"].interval for found in (plain, both)]
+    assert intervals[0].high - intervals[0].low < intervals[1].high - intervals[1].low
+    assert row(plain, "judge (expected)").columns["within_kendall"] == row(both, "judge (expected)").columns["within_kendall"]
+
+
+def test_a_judge_that_answered_nothing_has_reasons_instead_of_values() -> None:
+    found = evaluate(EXAMPLES, [failed(example.id) for example in EXAMPLES], train=TRAIN)
+    judge = row(found, "judge (expected)").columns
+    assert set(judge) == set(POINTWISE_COLUMNS)
+    assert {(one.value, one.interval.reason) for one in judge.values()} == {(None, "undefined (nothing was answered)")}
+    assert found.verdict == ("judge: answered none of 4; nothing can be said of it",)
+
+
+def test_one_reviewer_and_equal_scores_leave_values_or_reasons() -> None:
+    examples = [scored(str(n), "u", 5, profile=(("i1", 5),)) for n in range(6)]
+    found = evaluate(examples, [answered(str(n), "5") for n in range(6)], train=TRAIN)
+    no_constants(found.model_dump_json())
+    for one in found.rows:
+        assert all(cell.value is not None or cell.interval.reason for cell in one.columns.values()), one.name
+    mae = row(found, "judge (label)").columns["mae"]
+    assert (mae.value, mae.interval.reason) == (0, "undefined (one reviewer)")
+
+
+def test_too_few_resamples_are_refused() -> None:
+    with pytest.raises(BadInput, match="99 resamples are too few for a 95% interval; give at least 100"):
+        evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN, resamples=99)
+
+
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 12), st.integers(1, 10), st.integers(0, 10)), min_size=1, max_size=30), st.booleans())
 def test_json_is_plain_and_round_trips_whatever_fails(rows: list[tuple[int, int, int]], trained: bool) -> None:
     examples = [scored(str(n), f"u{reader}", gold) for n, (reader, gold, _) in enumerate(rows)]
     judgements = [answered(str(n), str(label)) if label else failed(str(n)) for n, (_, _, label) in enumerate(rows)]
-    found = evaluate(examples, judgements, train=TRAIN if trained else None, resamples=20)
+    found = evaluate(examples, judgements, train=TRAIN if trained else None, resamples=100)
     line = found.model_dump_json()
     no_constants(line)
     assert Evaluation.model_validate_json(line) == found
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from("AB"), st.sampled_from("AB-")), min_size=1, max_size=30))
 def test_accuracy_is_right_answers_over_all_asked(rows: list) -> None:
     examples = [pair(str(n), f"u{reader}", gold) for n, (reader, gold, _) in enumerate(rows)]
     judgements: list[Judgement] = [failed(str(n)) if a == "-" else answered(str(n), a) for n, (_, _, a) in enumerate(rows)]
-    found = evaluate(examples, judgements, train=None, resamples=20)
+    found = evaluate(examples, judgements, train=None, resamples=100)
     no_constants(found.model_dump_json())
     for name in ("judge (label)", "judge (likeliest)"):  # no distributions: the label stands for the likeliest
         accuracy = value(found, name, "accuracy")

@@ -5,13 +5,14 @@ from evaluation_builders import answered, failed, noisy_judge, pair, scored, wor
 from rich.console import Console
 
 from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
-from perse.evaluation.table import evaluation_tables, markdown
+from perse.evaluation.table import evaluation_tables, hidden_sheets, markdown
+from perse.judgement import Judgement, Prices
 from perse.records import ASPECTS
 
 
-def rendered(evaluation: Evaluation, *, width: int = 120) -> str:
+def rendered(evaluation: Evaluation, *, width: int = 120, everything: bool = False) -> str:
     console = Console(width=width, file=io.StringIO())
-    for table in evaluation_tables(evaluation):
+    for table in evaluation_tables(evaluation, everything=everything):
         console.print(table)
     return console.file.getvalue()
 
@@ -26,9 +27,13 @@ def two_judges() -> Evaluation:
     return evaluate_many(judges, [Part(examples, world(30, seed=7))])
 
 
+def surely_a(id: str) -> Judgement:
+    return answered(id, "A", distribution={"A": 0.9, "B": 0.1}, order_gap=0.1)
+
+
 def pairs_of(reviewers: int, *, aspects: tuple[str, ...] = ASPECTS) -> Evaluation:
     examples = [pair(f"{r}-{a}", f"u{r}", "A", aspect=a) for r in range(reviewers) for a in aspects]
-    judgements = [failed(e.id) if e.id.startswith("0-") else answered(e.id, "A", order_gap=0.1) for e in examples]
+    judgements = [failed(e.id) if e.id.startswith("0-") else surely_a(e.id) for e in examples]
     return evaluate(examples, judgements, train=[pair("t", "t", "A")])
 
 
@@ -42,7 +47,7 @@ def test_a_value_stands_with_its_interval_in_one_cell_on_one_line(two_judges: Ev
 
 def test_every_row_fits_a_line_of_120_columns(two_judges: Evaluation) -> None:
     for evaluation in (two_judges, pairs_of(12)):
-        lines = rendered(evaluation).splitlines()
+        lines = rendered(evaluation, everything=True).splitlines()
         assert max(len(line.rstrip()) for line in lines) < 120
         for row in evaluation.rows:
             assert any(row.name in line for line in lines), row.name
@@ -55,6 +60,45 @@ def test_coverage_statuses_and_imputed_values_are_shown(two_judges: Evaluation) 
     assert f"{two_judges.ok_items} items answered by every judge" in text
     assert f"all 400 items, failures = training mean {two_judges.training_means[0]:.2f}" in text
     assert "unparsed" in text and "engine_error" in text
+
+
+def test_finer_sheets_are_shown_when_asked_for_and_named_where_not(two_judges: Evaluation) -> None:
+    finer = ("Within reviewer (constant count 0): ", "Between reviewers (of their mean scores): ", "Tokens and cost")
+    assert not any(title in rendered(two_judges) for title in finer)
+    assert all(title in rendered(two_judges, everything=True) for title in finer)
+    hidden = hidden_sheets(two_judges)
+    assert "Tokens and cost" in hidden and len(hidden) == len(set(hidden))
+    assert all(f"### {title}" in markdown(two_judges) for title in hidden)
+
+
+def test_errors_stand_with_the_difference_up_to_which_predictions_tie(two_judges: Evaluation) -> None:
+    line = next(line for line in rendered(two_judges).splitlines() if "/" in line and "user+item bias" in line.split("[")[0])
+    errors = rendered(two_judges).partition("Errors: ")[2]
+    row = next(row for row in two_judges.rows if row.name == "user+item bias")
+    tied = " / ".join(f"{epsilon:.2f}" for epsilon in row.epsilons or () if epsilon is not None)
+    assert tied in next(line for line in errors.splitlines() if "user+item bias" in line)
+    assert tied not in line  # pooled: ok/asked instead
+
+
+def test_counts_have_a_column_for_what_was_not_answered() -> None:
+    text = rendered(pairs_of(12), everything=True)
+    header = next(line for line in text.splitlines() if "A, said N/A" in line)
+    counts = next(line for line in text[text.index(header) :].splitlines() if line.strip().startswith("Surprise"))
+    assert counts.split()[1:] == ["11", "0", "1", "0", "0", "0"]
+
+
+def test_cost_stands_where_prices_are_known_and_is_said_to_be_unknown_elsewhere() -> None:
+    examples = [pair("1", "u", "A")]
+    prices = {"judge": Prices(input=100, output=1000, cached=100)}
+    parts = [Part(examples, None)]
+    known = rendered(evaluate_many({"judge": [surely_a("1")]}, parts, resamples=100, prices=prices))
+    assert "0.0060" in known  # 10 prompt tokens at 100 a million and 5 written ones at 1000
+    unknown = rendered(evaluate_many({"judge": [surely_a("1")]}, parts, resamples=100), everything=True)
+    assert "cost: unknown without prices" in unknown
+
+
+def test_markdown_begins_with_the_verdict(two_judges: Evaluation) -> None:
+    assert markdown(two_judges).startswith(f"- {two_judges.verdict[0]}\n- {two_judges.verdict[1]}\n\n### Judgements")
 
 
 def test_few_reviewers_are_said_to_leave_intervals_undefined() -> None:
@@ -75,7 +119,7 @@ def test_values_that_are_undefined_read_undefined_not_zero() -> None:
     examples = [scored(str(n), f"u{n}", 1 + n % 10, profile=(("i", 5),)) for n in range(12)]
     found = evaluate(examples, [answered(example.id, "5") for example in examples], train=None)
     line = next(line for line in rendered(found).splitlines() if "judge (label)" in line)
-    assert line.count("undefined") == 3  # Pearson, Spearman and Kendall; the MAE is defined
+    assert line.count("undefined") == 4  # Pearson, Spearman and Kendall, twice
 
 
 def test_resamples_in_which_a_value_is_undefined_are_marked() -> None:
@@ -109,13 +153,13 @@ def test_the_order_gap_stands_once_for_each_judge() -> None:
     lines = rendered(pairs_of(12)).splitlines()
     likeliest = next(line for line in lines if line.strip().startswith("judge (likeliest) "))
     label = next(line for line in lines if line.strip().startswith("judge (label) "))
-    assert likeliest.count("[") == 2 and label.count("[") == 1
+    assert likeliest.count("[") == 3 and label.count("[") == 1
 
 
 def test_folds_and_their_training_means_are_told() -> None:
     parts = [Part(world(6, seed=seed), [scored(f"t{seed}", "t", 4 + seed)]) for seed in (1, 2, 3)]
     examples = [example for part in parts for example in part.examples]
-    found = evaluate_many({"judge": noisy_judge(examples, noise=1, seed=0, failures=0.1)}, parts, resamples=20)
+    found = evaluate_many({"judge": noisy_judge(examples, noise=1, seed=0, failures=0.1)}, parts, resamples=100)
     for text in (rendered(found), markdown(found)):
         assert "cross-fitted over 3 folds" in text
         assert "failures = their fold's training mean (5.00 to 7.00)" in text

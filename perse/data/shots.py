@@ -1,0 +1,62 @@
+"""Few-shot, but nobody's: other readers' answers in place of a profile, the same for every query.
+
+What an instruct model makes of the task when it is shown how answers look and nothing of the reader: the judge that a
+personalized one must beat. The shots are training examples of as many readers, drawn by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from perse.data.identity import shuffled
+from perse.errors import BadInput
+from perse.records import PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, shown_query
+
+Shown = TypeVar("Shown", PointwiseExample, PairwiseExample)
+
+
+def with_shots(examples: Sequence[Shown], train: Sequence[Shown], *, shots: int, seed: int) -> list[Shown]:
+    """Each example with the answers of `shots` readers of `train` as its profile; of pairs, answers on the asked aspect.
+
+    A shot that shows the query gives its place to the next one.
+
+    Raises:
+        BadInput: too few readers with an answer, for some example.
+    """
+    order = shuffled((example.id for example in train if example.reference), seed=seed, purpose="shots")
+    by_id = {example.id: example for example in train}
+    readers: dict[tuple[str, str | None], Shown] = {}
+    for drawn in map(by_id.__getitem__, order):  # one answer a reader, and of pairs one for each aspect
+        readers.setdefault((drawn.reviewer_id, _aspect(drawn)), drawn)
+    return [_shot(example, list(readers.values()), shots) for example in examples]
+
+
+def _shot(example: Shown, drawn: Sequence[Shown], shots: int) -> Shown:
+    kept: list[ProfileReview | ProfileComparison] = []
+    for donor in drawn:
+        if len(kept) == shots:
+            break
+        if donor.reviewer_id == example.reviewer_id or _aspect(donor) != _aspect(example):
+            continue
+        entry = _as_entry(donor)
+        if not shown_query(example.model_copy(update={"profile": (entry,)})):
+            kept.append(entry)
+    if len(kept) < shots:
+        raise BadInput(
+            f"example '{example.id}' can be shown {len(kept)} answers of other readers, not {shots}; ask for fewer shots"
+        )
+    return example.model_copy(update={"profile": tuple(kept)})
+
+
+def _aspect(example: PointwiseExample | PairwiseExample) -> str | None:
+    return example.aspect if isinstance(example, PairwiseExample) else None
+
+
+def _as_entry(example: PointwiseExample | PairwiseExample) -> ProfileReview | ProfileComparison:
+    assert example.reference is not None
+    if isinstance(example, PointwiseExample):
+        review, score = example.reference.review, example.reference.score
+        return ProfileReview(text=example.query, review=review, score=score, item_id=example.item_id)
+    pair, choice = example.query, example.reference.preference
+    return ProfileComparison(text_a=pair.text_a, text_b=pair.text_b, premise=pair.premise, preference={example.aspect: choice})

@@ -1,0 +1,50 @@
+"""`perse agreement`: how far the annotators of a file agree, before a judge is measured against them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def agreement(
+    file: Annotated[Path, typer.Argument(help="Ratings: .jsonl, .csv or .tsv, each also as .gz.", show_default=False)],
+    columns: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--map",
+            metavar="FIELD=COLUMN",
+            help="Which column holds item, annotator, score, dimension or group, where it has another name; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the groups (without groups, items).")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+) -> None:
+    """How far annotators agree: each two of them, each with the mean of the others, and Krippendorff's alpha.
+
+    One rating a row, dimension and group may be missing:  {"item": "s1", "annotator": "ann", "dimension": "fluency", "score": 4}
+
+    Or one group of items a row, as SummEval-OP has it:  {"fl": [[4, 4, 5], [5, 5, 5]], "co": [[3, 4, 4], [5, 4, 5]]}: for
+    each dimension a list over items of lists over annotators.
+
+    Example:  perse agreement summeval-op-detailed.jsonl
+
+    Columns:  perse agreement ratings.csv --map annotator=worker --map item=summary_id --map group=product --json
+    """
+    from perse.data.command_options import read_columns
+    from perse.evaluation.annotators import annotator_agreement
+    from perse.evaluation.annotators_file import read_ratings
+    from perse.evaluation.annotators_table import agreement_markdown, agreement_view
+
+    found = annotator_agreement(read_ratings(file, read_columns(columns)), resamples=resamples, seed=seed)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    elif markdown:
+        typer.echo(agreement_markdown(found))
+    else:
+        Console(width=max(120, Console().width), highlight=False).print(agreement_view(found))

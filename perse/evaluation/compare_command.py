@@ -1,0 +1,86 @@
+"""`perse compare`: is one judge better than another? Thin: everything is in `comparison`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Two or more folders that `perse score` wrote, of the same data set.")],
+    metric: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="kendall, spearman, pearson, within_kendall, mae, ...; accuracy for pairs. May be repeated.",
+            show_default="all five; accuracy",
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare all others with this run, by its folder's name, and not with each other.", show_default="all pairs"
+        ),
+    ] = None,
+    permutations: Annotated[int, typer.Option(min=100, help="Exchanges of answers drawn for a p value.")] = 2000,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the reviewers.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every draw.")] = 0,
+    train_data: Annotated[
+        Path | None, typer.Option(help="Data set folder for the baseline; by default the one that was scored.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+) -> None:
+    """Is one judge better than another, and than the reviewer's own average?
+
+    On the items that all runs judged: differences with 95% intervals, and p values adjusted for how many are looked at.
+
+    Example:  perse compare runs/before runs/after
+
+    Many:     perse compare runs/base runs/lora runs/full --against base --metric kendall
+
+    Profiles: perse compare runs/k0 runs/k3    (the same queries with other profiles)
+    """
+    from perse.batch.comparing import gather
+    from perse.errors import BadInput
+    from perse.evaluation.comparison import compare as compared
+    from perse.evaluation.comparison_table import comparison_markdown, comparison_view
+
+    if len(runs) < 2:
+        raise BadInput(f"one run ({runs[0]}) is nothing to compare; give two or more, or `perse evaluate {runs[0]}`")
+    err = Console(stderr=True)
+    gathered = gather(runs, train_data)
+    with Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
+    ) as shown:
+        task = shown.add_task("comparing", total=None)
+        result = compared(
+            gathered.judges,
+            gathered.parts,
+            seed=seed,
+            resamples=resamples,
+            permutations=permutations,
+            metrics=metric or (),
+            against=against,
+            notes=gathered.notes,
+            progress=lambda done, total: shown.update(task, completed=done, total=total),
+        )
+    if not any(pairing.baseline for pairing in result.pairings):
+        for reason in gathered.missing:
+            err.print(f"the baseline is unavailable: {reason}", soft_wrap=True, markup=False, highlight=False)
+    if as_json:
+        typer.echo(result.model_dump_json(indent=2))
+    elif markdown:
+        typer.echo(comparison_markdown(result))
+    else:
+        # The tables are made for 120 columns; fewer would break every cell.
+        Console(width=max(120, Console().width)).print(comparison_view(result))

@@ -1,0 +1,70 @@
+"""What judges cost: tokens, money, time, and how much of the profiles they were shown.
+
+Counted over a judge's whole run, not over the items of a table: a run is what one pays for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import fsum
+from typing import TYPE_CHECKING
+
+from perse.errors import BadInput
+from perse.evaluation.results import Spent
+from perse.judgement import Judgement, Prices
+
+if TYPE_CHECKING:
+    from perse.batch.local import ScoredRun
+
+
+def spent(judgements: Sequence[Judgement], *, prices: Prices | None = None, seconds: float | None = None) -> Spent:
+    """Tokens of all judgements, failed ones included; cost and time where they are known."""
+    return Spent(
+        judgements=len(judgements),
+        prompt=sum(judgement.tokens.prompt for judgement in judgements),
+        cached=sum(judgement.tokens.cached for judgement in judgements),
+        generated=sum(judgement.tokens.generated for judgement in judgements),
+        k_effective=fsum(judgement.k_effective for judgement in judgements) / len(judgements) if judgements else None,
+        prices=prices,
+        cost=prices.cost(judgements) if prices else None,
+        seconds=seconds,
+    )
+
+
+def run_costs(runs: Mapping[str, Sequence[ScoredRun]]) -> tuple[dict[str, Prices], dict[str, float]]:
+    """Prices and seconds by judge, of those whose runs (one a fold) all kept them. Prices that differ are none."""
+    prices: dict[str, Prices] = {}
+    seconds: dict[str, float] = {}
+    for name, own in runs.items():
+        first = own[0].prices
+        if first is not None and all(run.prices == first for run in own):
+            prices[name] = first
+        times = [run.seconds for run in own if run.seconds is not None]
+        if len(times) == len(own):
+            seconds[name] = fsum(times)
+    return prices, seconds
+
+
+def parse_prices(given: Sequence[str], names: Iterable[str]) -> dict[str, Prices]:
+    """From "NAME=INPUT,OUTPUT" or "NAME=INPUT,OUTPUT,CACHED", per million tokens.
+
+    Raises:
+        BadInput: not so written, or of no judge of the table.
+    """
+    known = list(names)
+    found: dict[str, Prices] = {}
+    for one in given:
+        name, sign, numbers = one.rpartition("=")
+        if not sign:
+            raise BadInput(f"--prices '{one}' names no judge; write NAME=INPUT,OUTPUT or NAME=INPUT,OUTPUT,CACHED")
+        if name not in known:
+            raise BadInput(f"--prices names '{name}', but the judges are {', '.join(known)}; use one of these names")
+        found[name] = Prices.parse(numbers)
+    return found
+
+
+def with_costs(
+    judges: Mapping[str, Sequence[Judgement]], *, prices: Mapping[str, Prices], seconds: Mapping[str, float]
+) -> dict[str, Spent]:
+    """`spent` of each judge."""
+    return {name: spent(judgements, prices=prices.get(name), seconds=seconds.get(name)) for name, judgements in judges.items()}

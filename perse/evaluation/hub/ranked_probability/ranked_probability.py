@@ -1,0 +1,54 @@
+"""The ranked probability score as a module of `evaluate`; see `perse.evaluation.ordinal`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import datasets
+import evaluate
+import numpy as np
+
+from perse.evaluation.ordinal import rps_values
+from perse.scale import SCORES, Scale
+
+_DESCRIPTION = """
+How far is a judge's distribution over ordered labels from the label that was given? Mean over items of the squared differences
+of the cumulative probabilities, over the number of labels less one: 0 is certain and right, 1 is certain at the far end. Lower
+is better, and on average it is least for who says what they believe.
+"""
+
+_CITATION = """
+@article{epstein1969scoring, title={A Scoring System for Probability Forecasts of Ranked Categories}, author={Epstein, Edward S.},
+journal={Journal of Applied Meteorology}, volume={8}, number={6}, pages={985--987}, year={1969}}
+"""
+
+_INPUTS = """
+Args:
+    predictions: of each item the probability of every label, in the order of `labels`.
+    references: the label that was given, as a number.
+    labels: the labels in ascending order; by default 1 to 10.
+Returns:
+    rps: the mean score; None without items.
+"""
+
+
+class RankedProbability(evaluate.Metric):  # type: ignore[misc]
+    """Mean ranked probability score."""
+
+    def _info(self) -> evaluate.MetricInfo:
+        number = datasets.Value("float64")
+        return evaluate.MetricInfo(
+            description=_DESCRIPTION,
+            citation=_CITATION,
+            inputs_description=_INPUTS,
+            features=datasets.Features({"predictions": datasets.Sequence(number), "references": number}),
+        )
+
+    def _compute(
+        self, predictions: Sequence[Sequence[float]], references: Sequence[float], labels: Sequence[float] | None = None
+    ) -> dict[str, float | None]:
+        scale = SCORES if labels is None else Scale("labels", tuple(f"{value:g}" for value in labels), tuple(labels))
+        if not len(references):
+            return {"rps": None}
+        values = rps_values(np.array(references, dtype=np.float64), np.array(predictions, dtype=np.float64), scale=scale)
+        return {"rps": float(values.mean())}

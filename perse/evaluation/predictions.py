@@ -1,0 +1,122 @@
+"""What judges and baselines predict of each item, as arrays: the judge's two readings, and what reads no text.
+
+A judge has two rows: what its exact distribution says (the expected score), and the label that it gave, at a temperature
+above 0 one random draw. Where an engine gives no distribution, the label stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum
+from typing import TypeVar
+
+import numpy as np
+
+from perse.errors import BadInput
+from perse.evaluation.alignment import Items
+from perse.evaluation.baselines import Baseline, joined, pointwise_baselines, summary_baselines, training_mean
+from perse.evaluation.correlation import FloatArray
+from perse.evaluation.ordinal import label_distributions
+from perse.judgement import Judgement, Status
+from perse.records import Example, PointwiseExample, SummaryExample
+from perse.scale import Scale
+
+Kind = TypeVar("Kind", bound=Example)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One row of a table of scores: `values` (n,), NaN where not answered; None with a reason where there are none."""
+
+    name: str
+    judge: str | None
+    values: FloatArray | None
+    distributions: FloatArray | None = None
+    """(n, L); None: sure of the label nearest to the value."""
+    unavailable: str | None = None
+
+
+def only(kind: type[Kind], examples: Iterable[Example] | None) -> list[Kind]:
+    """`examples` as the one kind that they all are."""
+    return [example for example in examples or () if isinstance(example, kind)]
+
+
+def gold_scores(items: Items) -> FloatArray:
+    """The reviewers' true scores, (n,)."""
+    given = (getattr(example.reference, "score", None) for example in items.examples)
+    return np.array([np.nan if score is None else score for score in given], dtype=np.float64)
+
+
+def label_values(judgements: Sequence[Judgement]) -> FloatArray:
+    """The labels as numbers, (n,); NaN where a judgement is not ok."""
+    return np.array([_label(judgement) for judgement in judgements], dtype=np.float64)
+
+
+def expected_values(judgements: Sequence[Judgement]) -> FloatArray:
+    """Sums of label times probability, or the label where there is no distribution, (n,); NaN where a judgement is not ok."""
+    return np.array([_expected(judgement) for judgement in judgements], dtype=np.float64)
+
+
+def score_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
+    """Two rows of each judge, then the baselines, each fitted on the training side of its part."""
+    rows = []
+    for judge, judgements in items.judgements.items():
+        distributions = label_distributions(judgements, scale=scale)
+        rows.append(Prediction(f"{judge} (expected)", judge, expected_values(judgements), distributions))
+        rows.append(Prediction(f"{judge} (label)", judge, label_values(judgements)))
+    for baseline in joined([_baselines(part.examples, part.train, scale=scale, seed=seed) for part in items.parts]):
+        given = baseline.predictions
+        values = None if given is None else np.array(given, dtype=np.float64)
+        rows.append(Prediction(baseline.name, None, values, unavailable=baseline.unavailable))
+    return rows
+
+
+def training_means(items: Items) -> tuple[float | None, ...]:
+    """The mean training score of each part; None where there is none."""
+    return tuple(_training_mean(part.train) for part in items.parts)
+
+
+def of_items(items: Items, of_parts: Sequence[float | None]) -> FloatArray:
+    """Each item's value of its part, (n,); NaN for None."""
+    values = np.array([np.nan if value is None else value for value in of_parts], dtype=np.float64)
+    return np.repeat(values, [len(part.examples) for part in items.parts])
+
+
+def check_labels(judgements: Mapping[str, Sequence[Judgement]], *, scale: Scale) -> None:
+    """Raises:
+    BadInput: an ok judgement with a label, or a probability of one, that is not on the scale.
+    """
+    for name, given in judgements.items():
+        for judgement in given:
+            strangers = [label for label in (judgement.label, *(judgement.distribution or ())) if label not in scale.labels]
+            if judgement.status is Status.OK and strangers:
+                raise BadInput(
+                    f"judgement '{judgement.id}' of {name} is ok with label {strangers[0]!r}, expected one of "
+                    f"{', '.join(scale.labels)}; was another question asked ('{judgement.question}')?"
+                )
+
+
+def _baselines(
+    examples: Sequence[Example], train: Sequence[Example] | None, *, scale: Scale, seed: int
+) -> Sequence[Baseline[float]]:
+    if isinstance(examples[0], SummaryExample):
+        return summary_baselines(only(SummaryExample, examples), only(SummaryExample, train), scale=scale, seed=seed)
+    return pointwise_baselines(only(PointwiseExample, examples), only(PointwiseExample, train), seed=seed)
+
+
+def _training_mean(train: Sequence[Example] | None) -> float | None:
+    summaries = [example.reference.score for example in only(SummaryExample, train) if example.reference]
+    return fsum(summaries) / len(summaries) if summaries else training_mean(only(PointwiseExample, train))
+
+
+def _label(judgement: Judgement) -> float:
+    return float(judgement.label) if judgement.status is Status.OK and judgement.label else np.nan
+
+
+def _expected(judgement: Judgement) -> float:
+    if judgement.status is not Status.OK or not judgement.distribution:
+        return _label(judgement)
+    if judgement.expected is not None:
+        return judgement.expected
+    return fsum(float(label) * probability for label, probability in judgement.distribution.items())

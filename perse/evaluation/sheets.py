@@ -1,0 +1,266 @@
+"""What an Evaluation shows: its sheets, from which terminal tables and Markdown are both made, so that they cannot differ.
+
+Everything at once would be a wall, so a sheet is either one that matters to most, or a detail, shown when asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from perse.evaluation.agreement import NOT_ANSWERED
+from perse.evaluation.estimates import NO_COEFFICIENT
+from perse.evaluation.intervals import FEW_REVIEWERS, FEWEST_REVIEWERS
+from perse.evaluation.results import (
+    BETWEEN_COLUMNS,
+    COLUMN_NAMES,
+    ERROR_COLUMNS,
+    PAIRWISE_COLUMNS,
+    POOLED_COLUMNS,
+    TEXT_COLUMNS,
+    WITHIN_COLUMNS,
+    WITHIN_ZERO_COLUMNS,
+    Estimate,
+    Evaluation,
+    Row,
+    Spent,
+)
+from perse.judgement import Status
+
+ABSENT = "-"
+_VALUES_A_SHEET = 4  # values with their intervals that fit 120 columns beside a name
+
+Cell = Estimate | str | None
+"""A value with its interval; a text as it is; or None where a row has no such value."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A title, lines of cells under a header, and footnotes. Baselines stand below the judges."""
+
+    title: str
+    header: tuple[str, ...]
+    judged: tuple[tuple[Cell, ...], ...]
+    baselines: tuple[tuple[Cell, ...], ...] = ()
+    footnotes: tuple[str, ...] = ()
+    detail: bool = False
+    """Shown when asked for."""
+
+    def estimates(self) -> Iterator[Estimate]:
+        """The cells that are values."""
+        for line in (*self.judged, *self.baselines):
+            yield from (cell for cell in line if isinstance(cell, Estimate))
+
+    def all_footnotes(self) -> list[str]:
+        """The sheet's own, and what its cells' marks mean."""
+        notes = list(self.footnotes)
+        reasons = dict.fromkeys(cell.interval.reason for cell in self.estimates() if cell.interval.reason)
+        if FEW_REVIEWERS in reasons:
+            notes.append(f"intervals {FEW_REVIEWERS}: fewer than {FEWEST_REVIEWERS} stand behind the value")
+        no_value = {cell.interval.reason for cell in self.estimates() if cell.value is None} - {NO_COEFFICIENT.reason}
+        notes += [f"some values are {reason}" for reason in reasons if reason in no_value]
+        known = (FEW_REVIEWERS, NO_COEFFICIENT.reason, *no_value)
+        notes += [f"intervals {reason}" for reason in reasons if reason not in known]
+        if NO_COEFFICIENT.reason in reasons:
+            notes.append("undefined: gold or prediction is constant, or there are fewer than 2 items")
+        most = max((cell.interval.undefined_resamples for cell in self.estimates() if is_marked(cell)), default=0)
+        if most:
+            notes.append(f"*: the value is undefined in some resamples (at most {most}); the interval is that of the others")
+        return notes
+
+
+def sheets(evaluation: Evaluation) -> list[Sheet]:
+    """All sheets, details among them, in the order in which they are read."""
+    found = [_statuses(evaluation)]
+    if evaluation.kind == "pairwise":
+        found.append(_choices(evaluation))
+        found += [*_aspects(evaluation), *_counts(evaluation)]
+    else:
+        found += _scores(evaluation, imputed=False)
+        if any(row.imputed for row in evaluation.rows):
+            found += _scores(evaluation, imputed=True)
+        found += _texts(evaluation)
+    return [*found, _costs(evaluation)]
+
+
+def is_marked(cell: Estimate) -> bool:
+    """Whether the interval is of fewer resamples than were drawn."""
+    return cell.interval.low is not None and cell.interval.undefined_resamples > 0
+
+
+def _statuses(evaluation: Evaluation) -> Sheet:
+    header = ("judge", "model", "asked", *(str(status) for status in Status), "coverage")
+    lines = []
+    for name, summary in evaluation.judges.items():
+        model = ", ".join(summary.models) + "".join(f" + {adapter}" for adapter in summary.adapters)
+        counts = [str(summary.statuses[status]) for status in Status]
+        coverage = 1000 * summary.ok // summary.asked / 10  # rounded down: 100% means that nothing failed
+        lines.append((name, model, str(summary.asked), *counts, f"{coverage:.1f}%"))
+    drawn = "the reviewers" if evaluation.resample == "reviewers" else "reviewers and texts"
+    notes = [f"intervals: 95%, bootstrap over {drawn}, {evaluation.resamples} resamples, seed {evaluation.seed}"]
+    if evaluation.without_reference:
+        notes.append(f"{evaluation.without_reference} of {evaluation.examples} examples have no reference and are left out")
+    title = f"Judgements: {evaluation.items} items of {evaluation.reviewers} reviewers"
+    return Sheet(title, header, tuple(lines), footnotes=(*notes, *evaluation.notes))
+
+
+def _scores(evaluation: Evaluation, *, imputed: bool) -> list[Sheet]:
+    """Pooled, within and between reviewers, and errors. With failures imputed all but the first are details."""
+    if imputed:
+        where = f"all {evaluation.items} items, {_imputed_by(evaluation)}"
+    else:
+        where = f"{evaluation.ok_items} items answered" + (" by every judge" if len(evaluation.judges) > 1 else "")
+
+    def sheet(title: str, columns: Sequence[str], *notes: str, last: _Last, detail: bool) -> Sheet:
+        return _values(evaluation, f"{title}: {where}", columns, notes, last=last, imputed=imputed, detail=detail)
+
+    constant = "skipped: reviewers with constant gold or prediction, or fewer than 2 items"
+    zero = "constant: reviewers with constant gold or prediction, or fewer than 2 items; each counts 0"
+    return [
+        sheet("Pooled", POOLED_COLUMNS, last=_OK, detail=False),
+        sheet("Within reviewer (constant skipped)", WITHIN_COLUMNS, constant, last=_SKIPPED, detail=imputed),
+        sheet("Within reviewer (constant count 0)", WITHIN_ZERO_COLUMNS, zero, last=_CONSTANT, detail=True),
+        sheet("Between reviewers (of their mean scores)", BETWEEN_COLUMNS, last=_OK, detail=True),
+        sheet("Errors", ERROR_COLUMNS, *_ERROR_NOTES, last=_OK if imputed else _EPSILONS, detail=imputed),
+    ]
+
+
+_Last = tuple[str, Callable[[Row], str]]
+"""Header and text of a sheet's last column."""
+
+
+def _skipped(row: Row) -> str:
+    """The same for judges and baselines; of all items where failures are imputed, nearly."""
+    number = row.columns["within_pearson"].skipped_reviewers if "within_pearson" in row.columns else None
+    return ABSENT if number is None else str(number)
+
+
+def _epsilons(row: Row) -> str:
+    given = row.epsilons or ()
+    return " / ".join(ABSENT if epsilon is None else f"{epsilon:.2f}" for epsilon in given) or ABSENT
+
+
+_OK: _Last = ("ok/asked", lambda row: f"{row.ok}/{row.asked}")
+_SKIPPED: _Last = ("skipped", _skipped)
+_CONSTANT: _Last = ("constant", _skipped)
+_EPSILONS: _Last = ("tie up to", _epsilons)
+_ERROR_NOTES = (
+    "MAE and RPS: less is better. RPS: ranked probability score of the distribution, 0 to 1",
+    "weighted kappa: quadratic, of predictions rounded to the nearest label",
+    "pairs in order: two texts of one reviewer, ordered or tied as by the reader; two predictions tie up to the difference "
+    "that fits best on the other half of the reviewers, or on the validation run",
+)
+
+
+def _imputed_by(evaluation: Evaluation) -> str:
+    """A fold without a mean has no failure here, or nothing would be imputed."""
+    means = [mean for mean in evaluation.training_means if mean is not None]
+    if len(means) == 1:
+        return f"failures = training mean {means[0]:.2f}"
+    return f"failures = their fold's training mean ({min(means):.2f} to {max(means):.2f})"
+
+
+def _values(
+    evaluation: Evaluation,
+    title: str,
+    columns: Sequence[str],
+    notes: Sequence[str] = (),
+    *,
+    last: _Last,
+    imputed: bool = False,
+    detail: bool = False,
+) -> Sheet:
+    def line(row: Row) -> tuple[Cell, ...]:
+        values = (row.imputed or {}) if imputed else row.columns
+        if row.unavailable:
+            return (row.name, *(ABSENT for _ in columns), ABSENT)
+        return (row.name, *(values.get(column) for column in columns), last[1](row))
+
+    rows = [row for row in evaluation.rows if row.columns or row.unavailable]
+    unavailable = [f"{row.name}: unavailable: {row.unavailable}" for row in rows if row.unavailable]
+    return Sheet(
+        title,
+        ("", *(COLUMN_NAMES[column] for column in columns), last[0]),
+        tuple(line(row) for row in rows if row.judge),
+        tuple(line(row) for row in rows if not row.judge),
+        (*unavailable, *notes),
+        detail,
+    )
+
+
+def _choices(evaluation: Evaluation) -> Sheet:
+    notes = (
+        "order gap: how far P(A) moves when the two are swapped, less is better; order consistency: still the same choice",
+    )
+    title = f"Choices: {evaluation.items} pairs, not answered = wrong"
+    return _values(evaluation, title, PAIRWISE_COLUMNS, notes, last=_OK)
+
+
+def _aspects(evaluation: Evaluation) -> list[Sheet]:
+    """Aspects down, judges and baselines across: there may be any number of aspects."""
+    rows = [row for row in evaluation.rows if not row.unavailable]
+    aspects = list(dict.fromkeys(aspect for row in rows for aspect in row.aspects))
+    found = []
+    width = math.ceil(len(rows) / math.ceil(len(rows) / _VALUES_A_SHEET))  # five rows are 3 + 2, not 4 + 1
+    for start in range(0, len(rows), width):
+        part = rows[start : start + width]
+        lines = tuple(
+            (aspect, str(part[0].aspects[aspect].items), *(row.aspects.get(aspect) for row in part)) for aspect in aspects
+        )
+        names = ("\n(".join(row.name.rsplit(" (", 1)) for row in part)  # two lines: "NAME (likeliest)" is wider than a value
+        found.append(Sheet("Accuracy by aspect", ("", "pairs", *names), lines))
+    return found
+
+
+def _counts(evaluation: Evaluation) -> list[Sheet]:
+    """What was answered where A was true, and where B was; of each judge's likeliest choices."""
+    found = []
+    for row in evaluation.rows:
+        if not row.judge or not row.counts or not row.name.endswith("(likeliest)"):
+            continue
+        given = (*evaluation.labels, NOT_ANSWERED)
+        header = ("", *(f"{truth}, said {answer}" for truth in evaluation.labels for answer in given))
+        lines = tuple(
+            (aspect, *(str(counts[truth][answer]) for truth in evaluation.labels for answer in given))
+            for aspect, counts in row.counts.items()
+        )
+        found.append(Sheet(f"True answer, and what {row.name} said", header, lines, detail=True))
+    return found
+
+
+def _texts(evaluation: Evaluation) -> list[Sheet]:
+    rows = [row for row in evaluation.rows if row.text]
+    if not rows:
+        return []
+    of_all = next(iter(rows[0].text.values())).items
+    title = f"Review text: {of_all} items, not answered = empty text"
+    skipped = [f"skipped: {why}" for why in evaluation.text_skipped.values()]
+    found = []
+    for columns in (TEXT_COLUMNS[:_VALUES_A_SHEET], TEXT_COLUMNS[_VALUES_A_SHEET:]):
+        present = [column for column in columns if any(column in row.text for row in rows)]
+        if present:
+            header = ("", *(COLUMN_NAMES[column] for column in present))
+            judged = tuple((row.judge, *map(row.text.get, present)) for row in rows if row.judge)
+            others = tuple((row.name, *map(row.text.get, present)) for row in rows if not row.judge)
+            found.append(Sheet(title, header, judged, others, tuple(skipped)))
+            skipped, title = [], "Review text, by models"
+    return found
+
+
+def _costs(evaluation: Evaluation) -> Sheet:
+    header = ("judge", "judgements", "prompt", "cached", "generated", "reviews shown", "cost", "seconds", "tokens/s")
+    spent = {name: one.spent for name, one in evaluation.judges.items() if one.spent}
+    lines = tuple((name, *_spent(one)) for name, one in spent.items())
+    notes = ["tokens of the whole run; reviews shown: mean number of profile entries that fitted the prompt"]
+    if any(one.cost is None for one in spent.values()):
+        notes.append("cost: unknown without prices (--prices NAME=INPUT,OUTPUT per million tokens)")
+    return Sheet(
+        "Tokens and cost", header, lines, footnotes=tuple(notes), detail=all(one.cost is None for one in spent.values())
+    )
+
+
+def _spent(one: Spent) -> tuple[str, ...]:
+    counts = (one.judgements, one.prompt, one.cached, one.generated)
+    measured = ((one.k_effective, ".2f"), (one.cost, ".4f"), (one.seconds, ".0f"), (one.tokens_per_second, ".0f"))
+    return (*(f"{count:,}" for count in counts), *(ABSENT if value is None else f"{value:{form}}" for value, form in measured))

@@ -1,0 +1,274 @@
+"""Comparing judges: on the same items, with p values adjusted over all that is shown, and told in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
+
+from perse.errors import BadInput
+from perse.evaluation.alignment import Part
+from perse.evaluation.comparison import compare
+from perse.evaluation.comparison_results import Comparison, Contrast
+from perse.evaluation.comparison_table import comparison_markdown, comparison_view
+from perse.evaluation.comparison_words import sentence
+from perse.evaluation.correlation import kendall
+from perse.evaluation.intervals import Interval
+from perse.judgement import Judgement
+from perse.records import PointwiseExample, SummaryExample, SummaryReference
+
+WORLD = world(20, per_reviewer=6)
+
+
+def compared(
+    judges: dict[str, Sequence[Judgement]], examples: Sequence[PointwiseExample] = WORLD, **options: object
+) -> Comparison:
+    settings = {"resamples": 100, "permutations": 199, **options}
+    return compare(judges, [Part(examples, None)], **settings)  # type: ignore[arg-type]
+
+
+def judges(**noise: float) -> dict[str, Sequence[Judgement]]:
+    return {name: noisy_judge(WORLD, noise=amount, seed=number) for number, (name, amount) in enumerate(noise.items())}
+
+
+def labelled(labels: Sequence[int], examples: Sequence[PointwiseExample] = WORLD) -> list[Judgement]:
+    return [answered(example.id, str(label)) for example, label in zip(examples, labels, strict=True)]
+
+
+def contrast(metric: str, difference: float | None, *, p_holm: float | None) -> Contrast:
+    interval = (
+        Interval(low=difference - 0.05, high=difference + 0.05) if difference is not None else Interval(reason="undefined (x)")
+    )
+    return Contrast(
+        metric=metric,
+        one=difference,
+        other=0.0,
+        difference=difference,
+        interval=interval,
+        items=9,
+        reviewers=9,
+        p=None if p_holm is None else p_holm / 2,
+        p_reason="undefined (y)" if p_holm is None else None,
+        p_holm=p_holm,
+    )
+
+
+def test_each_later_judge_is_compared_with_each_earlier_one_and_all_with_the_readers_average() -> None:
+    result = compared(judges(one=2, two=2, three=2), metrics=["mae"])
+    assert [(each.one, each.other) for each in result.pairings] == [
+        ("two", "one"),
+        ("three", "one"),
+        ("three", "two"),
+        *((name, "profile average") for name in ("one", "two", "three")),
+    ]
+    assert [each.baseline for each in result.pairings] == [False] * 3 + [True] * 3
+    assert result.family == 6
+
+
+def test_against_one_judge_the_others_are_not_compared_with_each_other() -> None:
+    result = compared(judges(one=2, two=2, three=2), metrics=["mae"], against="two")
+    assert [(each.one, each.other) for each in result.pairings if not each.baseline] == [("one", "two"), ("three", "two")]
+
+
+def test_values_are_those_of_the_items_that_both_answered() -> None:
+    before = noisy_judge(WORLD, noise=2, seed=1, failures=0.2)
+    after = noisy_judge(WORLD, noise=1, seed=2, failures=0.2)
+    pairing = compared({"before": before, "after": after}).pairings[0]
+    gold = [example.reference.score for example in WORLD if example.reference]
+    kept = [place for place in range(len(WORLD)) if before[place].label and after[place].label]
+    assert 0 < len(kept) < len(WORLD) and (pairing.items, pairing.answered) == (len(WORLD), len(kept))
+
+    def value(judgements: Sequence[Judgement]) -> float:
+        found = kendall(np.array([gold[n] for n in kept], float), np.array([judgements[n].expected for n in kept], float))
+        assert found is not None
+        return found
+
+    first = pairing.contrasts[0]
+    assert first.metric == "kendall" and pairing.reading == "expected"
+    assert (first.one, first.other) == (pytest.approx(value(after)), pytest.approx(value(before)))
+    assert first.difference == pytest.approx(value(after) - value(before))
+
+
+def test_a_better_judge_is_better_in_all_metrics_and_less_error_is_better() -> None:
+    pairing = compared(judges(noise=4, ear=0.5), permutations=999).pairings[0]
+    assert [each.better for each in pairing.contrasts] == [True] * 5
+    mae = pairing.contrasts[-1]
+    assert mae.metric == "mae" and mae.difference is not None and mae.difference < 0
+    assert pairing.verdict.startswith("ear is better than noise: Kendall tau-b +0.")
+    assert pairing.verdict.endswith("also in Spearman, Pearson, Kendall tau-b within reviewer, MAE")
+
+
+def test_equally_good_judges_are_not_shown_to_differ() -> None:
+    pairing = compared(judges(one=2, two=2)).pairings[0]
+    assert pairing.verdict.startswith("two and one are not shown to differ: Kendall tau-b ")
+
+
+def test_better_than_the_readers_own_average_has_a_p() -> None:
+    result = compared(judges(noise=8, ear=0.5), metrics=["mae"])
+    bad, good = (each for each in result.pairings if each.baseline)
+    assert good.contrasts[0].p == 1 / 200 and good.verdict.startswith("ear is better than profile average: MAE -")
+    assert bad.verdict.startswith("noise is worse than profile average: MAE +")
+
+
+def test_judges_are_compared_on_what_both_judged_and_it_is_told_what_was_dropped() -> None:
+    both = judges(one=2, two=2)
+    result = compared({"one": both["one"][:100], "two": both["two"][8:]})
+    assert result.items == 92
+    one, two = result.judges["one"], result.judges["two"]
+    assert (one.judged, one.common, one.dropped) == (100, 92, 8) and (two.judged, two.dropped) == (len(WORLD) - 8, 20)
+    assert one.dropped_ids == tuple(example.id for example in WORLD[:5])
+    assert any("has judged 100 of 120" in note for note in result.notes)
+
+
+def test_labels_are_compared_where_a_judge_has_no_distributions() -> None:
+    both = judges(one=2)
+    result = compared({**both, "api": labelled([5, 6, 7, 8] * 30)}, metrics=["kendall"])
+    assert [each.reading for each in result.pairings] == ["label", "expected", "label"]
+    assert any(note.startswith("compared by label") and "api and one" in note for note in result.notes)
+
+
+def test_offset_and_spread_of_a_judge_do_not_change_the_p_of_correlations() -> None:
+    generator = np.random.default_rng(0)
+    low = generator.integers(1, 4, len(WORLD))
+    other = noisy_judge(WORLD, noise=2, seed=1)
+    metrics = ["pearson", "spearman", "kendall", "within_kendall"]
+    one = compared({"other": other, "judge": labelled(low)}, metrics=metrics).pairings[0]
+    moved = compared({"other": other, "judge": labelled(3 * low + 1)}, metrics=metrics).pairings[0]
+    assert [each.p for each in one.contrasts] == [each.p for each in moved.contrasts]
+
+
+def test_accuracy_counts_what_was_not_answered_as_wrong() -> None:
+    examples = [pair(f"p{n}", f"r{n // 2}", "A", profile=({"Ending": "B"},)) for n in range(24)]
+    right = [answered(example.id, "A", distribution={"A": 0.9, "B": 0.1}) for example in examples]
+    half = [failed(example.id) if n % 2 else right[n] for n, example in enumerate(examples)]
+    result = compare({"half": half, "right": right}, [Part(examples, None)], resamples=100, permutations=500)
+    first, *baselines = result.pairings
+    assert (first.contrasts[0].one, first.contrasts[0].other, first.answered) == (1.0, 0.5, 12)
+    # 12 readers, each half right: exchanged differences are as large in 2 of 2^12 exchanges, of which 500 were drawn.
+    assert first.contrasts[0].p is not None and first.contrasts[0].p <= 3 / 501
+    assert first.verdict.startswith("right is better than half: accuracy +0.500")
+    assert {(each.other, each.contrasts[0].other) for each in baselines} == {("copy the example", 0.0)}
+
+
+def test_summaries_are_compared_with_the_training_mean() -> None:
+    def summary(n: int) -> SummaryExample:
+        reference = SummaryReference(score=1 + n % 4 + 0.5)
+        return SummaryExample(id=f"s{n}", reviewer_id=f"p{n // 3}", reviews=("r",), summary="s", reference=reference)
+
+    examples = [summary(n) for n in range(36)]
+
+    def judge(shift: int, question: str = "coverage") -> list[Judgement]:
+        given = (answered(example.id, str(1 + (n + shift) % 4)) for n, example in enumerate(examples))
+        return [one.model_copy(update={"question": question}) for one in given]
+
+    result = compare({"off": judge(2), "near": judge(0)}, [Part(examples, examples)], resamples=100, permutations=199)
+    assert result.pairings[0].verdict.startswith("near is better than off")
+    assert result.pairings[1].other == "training mean" and result.pairings[1].contrasts[0].one is not None
+    with pytest.raises(BadInput, match="different questions"):
+        compare({"off": judge(2), "near": judge(0, "sentiment")}, [Part(examples, None)])
+
+
+def test_one_reader_gives_no_p_and_no_interval_but_reasons() -> None:
+    examples = [scored(f"e{n}", "r", 1 + n % 9, profile=(("i", 3),)) for n in range(9)]
+    result = compared({"one": labelled(range(1, 10), examples), "two": labelled(range(9, 0, -1), examples)}, examples)
+    first = result.pairings[0].contrasts[0]
+    assert first.difference == -2.0 and first.interval.reason == "undefined (one reviewer)"
+    assert (first.p, first.p_reason, first.p_holm) == (None, "undefined (one reviewer)", None)
+    assert result.pairings[0].verdict.endswith("p undefined (one reviewer)") and result.family == 0
+
+
+def test_equal_scores_are_undefined_and_said_to_be() -> None:
+    examples = [scored(f"e{n}", f"r{n}", 5, profile=(("i", 3),)) for n in range(12)]
+    result = compared({"one": labelled([4] * 12, examples), "two": labelled([5] * 12, examples)}, examples)
+    first, *_, mae = result.pairings[0].contrasts
+    assert (first.one, first.difference, first.p) == (None, None, None) and first.interval.reason
+    assert mae.difference == -1.0 and mae.p is not None
+    assert "NaN" not in result.model_dump_json()
+
+
+def test_judges_that_answered_nothing_in_common_cannot_be_compared() -> None:
+    given = noisy_judge(WORLD, noise=2, seed=0)
+    one = [failed(each.id) if n % 2 else each for n, each in enumerate(given)]
+    two = [each if n % 2 else failed(each.id) for n, each in enumerate(given)]
+    pairing = compared({"one": one, "two": two}).pairings[0]
+    assert pairing.answered == 0
+    assert pairing.verdict == "two and one cannot be compared by Kendall tau-b: undefined (no item answered by both)"
+
+
+def test_without_a_profile_and_training_data_the_baseline_is_said_to_be_missing() -> None:
+    bare = [example.model_copy(update={"profile": ()}) for example in WORLD]
+    result = compared(judges(one=2, two=2), bare, metrics=["mae"])
+    assert len(result.pairings) == 1
+    assert any(
+        "profile average is not compared with: no training data at hand for 120 examples with nothing shown" in note
+        for note in result.notes
+    )
+
+
+def test_too_few_permutations_for_so_many_differences_are_told() -> None:
+    result = compared(judges(a=2, b=2, c=2, d=2), permutations=500)
+    assert result.family == 46  # 10 pairings of 5 metrics; the average of a reader orders none of their texts
+    assert any("500 permutations are too few to show any of 46 differences; give 920 or more" in note for note in result.notes)
+
+
+def test_the_same_command_gives_the_same_bytes_and_tells_how_far_it_is() -> None:
+    told: list[tuple[int, int]] = []
+    both = judges(one=2, two=1)
+    first = compared(both, progress=lambda done, total: told.append((done, total)))
+    assert first.model_dump_json() == compared(both).model_dump_json()
+    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert compared(both, seed=1).model_dump_json() != first.model_dump_json()
+
+
+def test_table_and_markdown_show_the_sentences_and_escape_names() -> None:
+    from rich.console import Console
+
+    both = judges(one=3, two=1)
+    result = compared({"[red]a|b": both["one"], "two": both["two"]}, permutations=999)
+    console = Console(width=120)
+    with console.capture() as shown:
+        console.print(comparison_view(result))
+    text = shown.get()
+    assert "two is better than [red]a|b: Kendall tau-b" in " ".join(text.split()) and "nan" not in text.lower()
+    assert "| two | " in comparison_markdown(result) and "[red]a\\|b" in comparison_markdown(result)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metrics": ["accuracy"]}, "no metric 'accuracy' to compare scores by; choose from pearson, "),
+        ({"against": "three"}, "no judge is named 'three'; choose from one, two"),
+        ({"permutations": 10}, "10 permutations are too few"),
+        ({"resamples": 10}, "10 resamples are too few"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        compared(judges(one=2, two=2), **options)
+
+
+def test_one_judge_and_answers_to_another_question_are_refused() -> None:
+    with pytest.raises(BadInput, match="1 judge to compare; give two"):
+        compared(judges(one=2))
+    with pytest.raises(BadInput, match="is ok with label 'A'"):
+        compared({**judges(one=2), "two": [answered(example.id, "A") for example in WORLD]})
+
+
+def test_words() -> None:
+    better, worse = contrast("kendall", 0.08, p_holm=0.02), contrast("mae", 0.3, p_holm=0.04)
+    unclear, undefined = contrast("pearson", -0.02, p_holm=0.8), contrast("kendall", None, p_holm=None)
+    assert sentence("after", "before", [better, unclear]) == (
+        "after is better than before: Kendall tau-b +0.080 [0.030, 0.130], p = 0.010 (Holm 0.020)"
+    )
+    assert sentence("after", "before", [unclear, worse]).startswith("after is worse than before: MAE +0.300")
+    assert sentence("after", "before", [better, worse]) == (
+        "after is better than before in Kendall tau-b +0.080 [0.030, 0.130], p = 0.010 (Holm 0.020), "
+        "but worse in MAE +0.300 [0.250, 0.350], p = 0.020 (Holm 0.040)"
+    )
+    assert sentence("after", "before", [unclear]) == (
+        "after and before are not shown to differ: Pearson -0.020 [-0.070, 0.030], p = 0.400 (Holm 0.800)"
+    )
+    assert sentence("after", "before", [undefined]) == "after and before cannot be compared by Kendall tau-b: undefined (x)"
+    assert "p < 0.001 (Holm <0.001)" in sentence("after", "before", [contrast("kendall", 0.1, p_holm=0.0002)])

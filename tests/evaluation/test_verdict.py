@@ -1,0 +1,84 @@
+"""What a table comes to in words."""
+
+import pytest
+from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
+from scipy import stats
+
+from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
+from perse.evaluation.verdict import verdict
+from perse.judgement import Judgement
+
+
+@pytest.fixture(scope="module")
+def found() -> Evaluation:
+    examples = world(40)
+    judges = {
+        "good": noisy_judge(examples, noise=0.5, seed=1),
+        "blind": [answered(example.id, str(1 + n % 10)) for n, example in enumerate(examples)],
+        "so-so": [_average(example, n) for n, example in enumerate(examples)],
+    }
+    return evaluate_many(judges, [Part(examples, world(30, seed=7))])
+
+
+def _average(example: object, n: int) -> Judgement:
+    """The profile average with a little noise: neither better nor worse than it."""
+    profile = example.profile  # type: ignore[attr-defined]
+    return answered(example.id, str(min(10, max(1, round(sum(p.score for p in profile) / 3) + n % 3 - 1))))  # type: ignore[attr-defined]
+
+
+def test_each_judge_has_a_sentence_with_both_values_and_their_difference(found: Evaluation) -> None:
+    good, blind, so_so = found.verdict
+    assert good.startswith("good: Kendall tau-b 0.") and "; the reader's own average 0." in good and "; difference 0." in good
+    assert good.endswith(": better than the reader's own average")
+    assert ": worse than the reader's own average; " in blind and " reaches 0.6" in blind  # what knows the texts
+    assert ": not shown to be better than the reader's own average; " in so_so
+    assert verdict(found).splitlines() == [*found.verdict]
+
+
+def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: Evaluation) -> None:
+    rows = {row.name: row for row in found.rows}
+    difference = found.differences[0]
+    assert (difference.judge, difference.row, difference.baseline) == ("good", "good (expected)", "profile average")
+    mine, theirs = (rows[name].columns["kendall"] for name in ("good (expected)", "profile average"))
+    assert difference.estimate.value == pytest.approx(mine.value - theirs.value)
+    # Resampled together: narrower than if the two were independent.
+    width = difference.estimate.interval.high - difference.estimate.interval.low
+    apart = ((mine.interval.high - mine.interval.low) ** 2 + (theirs.interval.high - theirs.interval.low) ** 2) ** 0.5
+    assert 0 < width < 1.2 * apart
+
+
+def test_few_reviewers_are_too_little_to_say() -> None:
+    examples = world(5)
+    [sentence] = evaluate(examples, noisy_judge(examples, noise=0.5, seed=1), train=None).verdict
+    assert sentence.endswith("too little to say whether it is better than the reader's own average")
+
+
+def test_a_judge_that_left_much_unanswered_is_told_of() -> None:
+    examples = world(20)
+    judgements = noisy_judge(examples, noise=0.5, seed=1, failures=0.3)
+    ok = sum(judgement.status == "ok" for judgement in judgements)
+    assert f"(answered {ok} of 200)" in evaluate(examples, judgements, train=None).verdict[0]
+
+
+def test_without_profiles_the_judge_is_compared_with_chance() -> None:
+    examples = [example.model_copy(update={"profile": ()}) for example in world(20)]
+    [sentence] = evaluate(examples, noisy_judge(examples, noise=0.5, seed=1), train=world(5, seed=3)).verdict
+    assert ": better than chance" in sentence
+
+
+def test_pairs_are_compared_with_copying_the_shown_answer() -> None:
+    examples = [pair(f"{r}-{n}", f"u{r}", "A" if n else "B", profile=({"Ending": "B"},)) for r in range(12) for n in range(4)]
+    [sentence] = evaluate(examples, [answered(e.id, "A") for e in examples], train=None).verdict
+    assert sentence == (
+        "judge: accuracy 0.75 [0.75, 0.75]; copying the shown answer 0.25 [0.25, 0.25]; difference 0.50 [0.50, 0.50]: "
+        "better than copying the shown answer"
+    )
+
+
+def test_a_constant_judge_has_no_verdict_and_one_that_failed_is_said_to() -> None:
+    examples = [scored(str(n), f"u{n}", 1 + n % 10, profile=(("i1", 1 + n % 7),)) for n in range(12)]
+    assert stats.kendalltau([1 + n % 10 for n in range(12)], [1 + n % 7 for n in range(12)]).statistic is not None
+    [constant] = evaluate(examples, [answered(str(n), "5") for n in range(12)], train=None).verdict
+    assert constant == "judge: Kendall tau-b undefined (constant or too few items); no verdict"
+    [nothing] = evaluate(examples, [failed(str(n)) for n in range(12)], train=None).verdict
+    assert nothing == "judge: answered none of 12; nothing can be said of it"
