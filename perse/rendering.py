@@ -38,7 +38,7 @@ Ids = tuple[int, ...]
 
 _DELIMITERS = re.compile(
     # A line that begins with a bracket could pass for any of ours, aspects included; ours pass for themselves anywhere.
-    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|text|answer|premise|aspect|inst|interestingness|adaptability"
+    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|titles?|text|answer|premise|aspect|inst|interestingness|adaptability"
     r"|surprise|character development|ending)\b)",
     re.IGNORECASE | re.MULTILINE,
 )

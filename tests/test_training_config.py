@@ -5,9 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from builders import pairwise_examples, pointwise_examples
 
 from perse.errors import BadInput
+from perse.records import example_lines
 from perse.training.config import load_config, recipes
+from perse.training.trainer import train
 
 OK = ["data.path=somewhere"]
 
@@ -74,3 +77,19 @@ def test_missing_data_is_named() -> None:
 def test_an_absent_file_lists_the_packaged_recipes() -> None:
     with pytest.raises(BadInput, match="there is no config file nowhere.yaml; packaged recipes are .*embedded_lora"):
         load_config("nowhere.yaml")
+
+
+def test_an_aspect_that_no_example_has_is_refused_with_those_there_are(tiny_model_folder: Path, tmp_path: Path) -> None:
+    for examples, message in (
+        (
+            pairwise_examples(),
+            "data.aspect is 'Plot', and the training examples hold aspects Ending, Surprise; choose one of them",
+        ),
+        (pointwise_examples(), "hold single texts, which have no aspects"),
+    ):
+        data = tmp_path / "data.jsonl"
+        data.write_text("".join(example_lines(examples)), encoding="utf-8")
+        given = [f"model.path={tiny_model_folder}", f"data.path={data}", "data.aspect=Plot", f"output={tmp_path / 'out'}"]
+        with pytest.raises(BadInput, match=message):
+            train(load_config("embedded_lora", given))
+    assert not (tmp_path / "out").exists()

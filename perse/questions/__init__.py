@@ -9,6 +9,7 @@ from perse.questions.base import Ask, Question
 from perse.questions.coverage import COVERAGE, COVERAGE_100
 from perse.questions.pairwise import Pairwise
 from perse.questions.pointwise import Pointwise, PointwiseScore
+from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
 from perse.questions.verbatim import VERBATIM_PAIRWISE, VERBATIM_POINTWISE, misfit, verbatim_question
 from perse.records import Example, PairwiseExample, SummaryExample, VerbatimExample
@@ -19,6 +20,7 @@ QUESTIONS: dict[str, Question] = {
         *(Pointwise(), PointwiseScore(), Pairwise()),
         *(COVERAGE, SENTIMENT, COVERAGE_100, SENTIMENT_100),
         *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
+        *(RECOGNITION, RECOGNITION_PAIR),
     )
 }
 

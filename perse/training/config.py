@@ -40,6 +40,8 @@ class Data(Section):
     """False leaves the review texts out of the profiles (PerSE, table 5)."""
     profile_aspects: Literal["all", "asked"] = "all"
     """Pairs: show all preferences of a profile entry, or only the aspect that is asked."""
+    aspect: str | None = None
+    """Pairs: learn the examples of this aspect alone; by default of all (PerSE, figure 5, compares the two)."""
     answer_tokens: int = Field(default=ANSWER_TOKENS, ge=1)
     """Room kept for the answer, so that a prompt has the same profile here as when judging (PerSE, section 4.2)."""
     max_words: int = Field(default=MAX_WORDS, ge=1)

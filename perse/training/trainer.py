@@ -32,7 +32,9 @@ from transformers import (
 
 from perse import models
 from perse.data.load import load_examples
+from perse.errors import BadInput
 from perse.questions import question_for
+from perse.records import Example, PairwiseExample
 from perse.rendering import Renderer
 from perse.runlog import RunLog
 from perse.training.callbacks import ProgressCallback, RunLogCallback
@@ -54,7 +56,7 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
     Returns:
         the run folder.
     Raises:
-        BadInput, ModelNotFound: before anything is trained.
+        BadInput, ModelNotFound: before anything is trained, such as an aspect that no example has.
         RunMismatch: the output folder holds a run with other settings.
     """
     base = models.find(config.model.path)
@@ -65,8 +67,8 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
         view=config.data.view,
         epochs=_epochs(config),
     )
-    question = question_for(loaded.examples, config.data.question)
-    examples = loaded.examples
+    examples = _of_aspect(loaded.examples, config.data.aspect)
+    question = question_for(examples, config.data.question)
     if config.data.max_examples is not None and (most := config.data.max_examples * loaded.epochs) < len(examples):
         examples = random.Random(config.train.seed).sample(examples, most)
     tokenizer = AutoTokenizer.from_pretrained(base)
@@ -106,11 +108,29 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
     return out
 
 
+def _of_aspect(examples: list[Example], aspect: str | None) -> list[Example]:
+    """Those of one aspect, or all.
+
+    Raises:
+        BadInput: no example has it.
+    """
+    if aspect is None:
+        return examples
+    known = sorted({example.aspect for example in examples if isinstance(example, PairwiseExample)})
+    if aspect not in known:
+        found = f"aspects {', '.join(known)}" if known else "single texts, which have no aspects"
+        raise BadInput(
+            f"data.aspect is '{aspect}', and the training examples hold {found}; choose one of them, or leave it out"
+        )
+    return [example for example in examples if isinstance(example, PairwiseExample) and example.aspect == aspect]
+
+
 def _epochs(config: TrainConfig) -> int:
     """How many passes over the data the run makes, begun ones included; data drawn by epoch is drawn so often."""
     if config.train.steps is None:
         return math.ceil(config.train.epochs)
-    once = len(load_examples(config.data.path, split=config.data.split, fold=config.data.fold, view=config.data.view).examples)
+    loaded = load_examples(config.data.path, split=config.data.split, fold=config.data.fold, view=config.data.view)
+    once = len(_of_aspect(loaded.examples, config.data.aspect))
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     asked = config.train.steps * config.train.batch_size * config.train.accumulation * ranks
     return math.ceil(asked / min(once, config.data.max_examples or once))

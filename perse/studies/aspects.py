@@ -1,0 +1,128 @@
+"""One judge for all aspects, or one for each? Pairs, accuracy aspect by aspect (PerSE, figure 5).
+
+The judges of single aspects are trained here, each on the examples of its aspect; the unified one is given, or trained by the
+same recipe on all. Each single judge is asked about its own aspect. By epochs the unified one sees more data and takes more
+steps, which is the paper's point; fix `train.steps` in the recipe to give all as many steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from perse.data.load import LoadedExamples
+from perse.errors import BadInput
+from perse.evaluation.correlation import FloatArray
+from perse.records import PairwiseExample
+from perse.studies.arms import Arm, LoadJudge, Watch, folder_name, unwatched
+from perse.studies.measuring import PAIRED, READINGS, Cell
+from perse.studies.results import Point, StudyResult, StudyTable
+from perse.studies.retraining import Recipe, configs, identity, trained
+from perse.studies.running import Asking, opened
+from perse.studies.summarizing import Ruler, arithmetic, mean_of, minus, readings, shown_apart, undefined, verdict, words
+
+ASKS = "Is one judge of all aspects better than a judge for each?"
+
+UNIFIED, SINGLE = "unified", "one for each"
+ALL = "all aspects"
+
+
+def aspects(
+    asking: Asking,
+    out: Path,
+    *,
+    recipe: Recipe,
+    load: LoadJudge | None = None,
+    watch: Watch = unwatched,
+) -> StudyResult:
+    """Accuracy of the unified judge (`asking.judge`, or trained here) and of the single ones, aspect by aspect.
+
+    Raises:
+        BadInput: single texts, or pairs of one aspect.
+        RunMismatch: `out` holds another study.
+    """
+    source = asking.open()
+    if source.kind != "pairwise":
+        raise BadInput(f"{asking.examples} holds single texts, which have no aspects; give pairs")
+    loaded = source.shown()
+    question = asking.ask(source)
+    pairs = [example for example in loaded.examples if isinstance(example, PairwiseExample)]
+    names = sorted({example.aspect for example in pairs})
+    if len(names) < 2:
+        raise BadInput(f"{asking.examples} holds one aspect, '{names[0]}'; unified and single are the same; give two or more")
+    slugs = {aspect: f"aspect{n}-{folder_name(aspect)}" for n, aspect in enumerate(names, start=1)}
+    varied: dict[str, dict[str, str | None]] = {slugs[aspect]: {"aspect": aspect} for aspect in names}
+    if asking.judge is None:
+        varied = {UNIFIED: {"aspect": None}, **varied}
+    to_train = configs(recipe, varied, asking=asking, question=question, out=out)
+    with opened(
+        out, "aspects", asking, source=source, options={"training": identity(to_train)}, load=load, watch=watch
+    ) as study:
+        judges = trained(to_train)
+        arms = [
+            Arm(
+                name=UNIFIED,
+                loaded=loaded,
+                judge=asking.judge or judges[UNIFIED],
+                question=question,
+                settings=asking.settings,
+            )
+        ]
+        for aspect in names:
+            own = LoadedExamples([one for one in pairs if one.aspect == aspect], loaded.digest, loaded.folder, loaded.fold)
+            arms.append(
+                Arm(name=slugs[aspect], loaded=own, judge=judges[slugs[aspect]], question=question, settings=asking.settings)
+            )
+        answers = study.ask(arms)
+        single = {key: given for aspect in names for key, given in answers[slugs[aspect]].items()}
+        hits: dict[str, tuple[FloatArray, ...]] = {}
+        for name, given in ((UNIFIED, answers[UNIFIED]), (SINGLE, single)):
+            hits |= readings(name, pairs, [given])
+        return study.finish(_result(asking, pairs, names, hits))
+
+
+def _result(
+    asking: Asking, pairs: Sequence[PairwiseExample], names: Sequence[str], hits: Mapping[str, tuple[FloatArray, ...]]
+) -> StudyResult:
+    ruler = Ruler.over(pairs, resamples=asking.resamples, seed=asking.settings.seed)
+    asked = np.array([example.aspect for example in pairs], dtype=object)
+    places = {**{name: asked == name for name in names}, ALL: np.ones(len(pairs), dtype=bool)}
+    everything = {name: (passes, False) for name, passes in hits.items()}
+    everything |= {name: ((values,), True) for name, values in arithmetic(pairs, seed=asking.settings.seed).items()}
+    found: list[Point] = []
+    for series, (passes, baseline) in everything.items():
+        for x, chosen in places.items():
+            estimate = ruler.value("accuracy", mean_of(passes), chosen=chosen) if passes else undefined("not answered")
+            found.append(Point(series=series, x=x, metric="accuracy", estimate=estimate, baseline=baseline))
+    differences = {
+        x: ruler.value("accuracy", minus(mean_of(hits[UNIFIED]), mean_of(hits[SINGLE])), chosen=chosen)
+        for x, chosen in places.items()
+    }
+    of = {(point.series, point.x): point.estimate for point in found}
+    rows: tuple[tuple[Cell, ...], ...] = tuple((x, *(of[series, x] for series in everything), differences[x]) for x in places)
+    apart = [f"{x} {words(differences[x], signed=True)}" for x in names if shown_apart(differences[x])]
+    return StudyResult(
+        study="aspects",
+        asks=ASKS,
+        answer=(
+            f"Over all aspects the unified judge is right in {words(of[UNIFIED, ALL])} of the pairs, judges of single aspects in "
+            f"{words(of[SINGLE, ALL])}; difference {verdict(differences[ALL])}. Of {len(names)} aspects, a difference is shown "
+            f"in {', '.join(apart) if apart else 'none'}."
+        ),
+        plot="bars",
+        x_label="aspect",
+        points=tuple(found),
+        tables=(
+            StudyTable(
+                title="Accuracy", header=("aspect", *everything, f"{UNIFIED} minus {SINGLE}"), rows=rows, notes=(PAIRED,)
+            ),
+        ),
+        notes=(
+            READINGS,
+            "a pair that was not answered is a wrong one",
+            "each judge of a single aspect was trained on the examples of its aspect and asked about that one",
+            "differs from PerSE, figure 5: both orders of a pair are asked and averaged",
+        ),
+    )

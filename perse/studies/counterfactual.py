@@ -1,0 +1,127 @@
+"""Is it the reader that the judge goes by? The same queries with profiles that are not this reader's (`data.counterfactual`).
+
+The personalization gain is the value with the reader's own profile minus that with another: over an empty one, what any
+profile gives; over another reader's, what this reader's gives; over their own verdicts on the wrong texts, what is known of
+their taste beyond their leniency. Not a study of the paper's, which compares with the empty profile alone (k = 0, figure 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from perse.data.counterfactual import dealt_anew, with_another_profile, without_profile
+from perse.data.load import LoadedExamples
+from perse.data.views import View
+from perse.errors import BadInput
+from perse.studies.arms import Arm, LoadJudge, Source, Watch, unwatched
+from perse.studies.measuring import PAIRED, Cell, Condition, Measured, measure
+from perse.studies.results import StudyResult, StudyTable
+from perse.studies.running import Asking, opened
+from perse.studies.summarizing import heading, short, verdict, words
+
+ASKS = "Does the judge go by this reader's past, or would any other do as well?"
+
+OWN, EMPTY, ANOTHER, SHUFFLED = "own", "empty", "another reader's", "own, dealt anew"
+SAID = {
+    EMPTY: "no profile",
+    ANOTHER: "another reader's profile",
+    SHUFFLED: "the reader's own verdicts on the wrong texts",
+}
+
+
+def counterfactual(
+    asking: Asking,
+    out: Path,
+    *,
+    k: int | None = None,
+    load: LoadJudge | None = None,
+    watch: Watch = unwatched,
+) -> StudyResult:
+    """Every metric with each profile, and what the reader's own one gains over each.
+
+    Args:
+        k: entries of the own profile; by default the folder's own.
+    Raises:
+        BadInput: the data holds one reader, or profiles without an entry.
+        RunMismatch: `out` holds another study.
+    """
+    source, judge = asking.open(), asking.judge_name()
+    question = asking.ask(source)
+    shown, missing = _profiles(source, View(k=k), seed=asking.settings.seed)
+    arms = {
+        name: Arm(name=name.replace("'", "").replace(",", "").replace(" ", "-"), loaded=loaded, judge=judge, question=question,
+                  settings=asking.settings)
+        for name, loaded in shown.items()
+    }  # fmt: skip
+    with opened(out, "counterfactual", asking, source=source, options={"k": k}, load=load, watch=watch) as study:
+        answers = study.ask(list(arms.values()))
+        conditions = [Condition(short(judge), name, (answers[arm.name],), arm.loaded.examples) for name, arm in arms.items()]
+        return study.finish(_result(asking, conditions, missing))
+
+
+def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, LoadedExamples], list[str]]:
+    """The examples of each arm, and why some are missing."""
+    loaded, everybody = source.shown(view), source.whole(view)
+    own: list[Any] = [example for example in loaded.examples if example.profile]
+    donors: list[Any] = list(everybody.examples)
+    missing = []
+    if not own:
+        raise BadInput(f"no profile in {source.path} has an entry; nothing can be taken away (give --k 1 or more)")
+    if len(own) < len(loaded.examples):
+        missing.append(f"{len(loaded.examples) - len(own)} examples with an empty profile are left out")
+    made = {
+        OWN: own,
+        EMPTY: [without_profile(example) for example in own],
+        ANOTHER: with_another_profile(own, donors, seed=seed),
+        SHUFFLED: dealt_anew(own, seed=seed),
+    }
+    for name, examples in made.items():
+        if len(examples) < len(own):
+            why = "their profile has one entry" if name == SHUFFLED else "every other reader's profile shows their query"
+            missing.append(f"{name}: {len(own) - len(examples)} of {len(own)} examples have none, since {why}")
+    kept = {name: examples for name, examples in made.items() if examples}
+    return {
+        name: LoadedExamples(examples, loaded.digest, loaded.folder, loaded.fold) for name, examples in kept.items()
+    }, missing
+
+
+def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[str]) -> StudyResult:
+    found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
+    judge = conditions[0].judge
+    others = [one.x for one in conditions[1:]]
+    series = [name for name in dict.fromkeys(name for name, _ in found.values) if name != "random"]
+    gains: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, x, *found.differences((name, OWN), (name, x))) for name in series for x in others
+    )
+    return StudyResult(
+        study="counterfactual",
+        asks=ASKS,
+        answer=_answer(found, judge, others),
+        plot="bars",
+        x_label="whose profile is shown",
+        points=found.points,
+        tables=(
+            StudyTable(
+                title="Personalization gain: own profile minus another",
+                header=("who", "own minus", *found.headings),
+                rows=gains,
+                notes=(PAIRED,),
+            ),
+            found.table("Each profile", "profile"),
+        ),
+        notes=(
+            *found.notes,
+            *missing,
+            "dealt anew: the reader's reviews and scores stand behind the wrong texts, so how lenient they are still shows, and "
+            "what they like does not",
+            "the profile average is that of the profile shown; of an empty one a random score",
+        ),
+    )
+
+
+def _answer(found: Measured, judge: str, others: Sequence[str]) -> str:
+    gains = [f"over {SAID[x]} {verdict(found.difference((judge, OWN), (judge, x), found.main))}" for x in others]
+    value = words(found.value(judge, OWN, found.main))
+    return f"{judge}: {heading(found.main)} {value} with the reader's own profile; gain " + "; ".join(gains) + "."

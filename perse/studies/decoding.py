@@ -1,0 +1,202 @@
+"""How should an answer be read? Greedy, sampled, the mean of several samples, the score alone, or its exact expectation.
+
+A written review is one of many that the judge might write, and the score behind it follows from it. So the ways differ in what
+is written, and in whether a score is a label or the expectation of its distribution: self-consistency is the mean over several
+sampled reviews of either. Beside each stands what it costs in tokens. The paper samples once at 0.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from perse.errors import BadInput
+from perse.evaluation.correlation import FloatArray
+from perse.questions import QUESTIONS
+from perse.studies.arms import Answers, Arm, LoadJudge, Watch, unwatched
+from perse.studies.measuring import PAIRED, READINGS, Cell
+from perse.studies.results import StudyResult, StudyTable
+from perse.studies.running import Asking, opened
+from perse.studies.summarizing import (
+    POINTWISE,
+    Reading,
+    Ruler,
+    answered_by_all,
+    arithmetic,
+    heading,
+    headline,
+    mean_of,
+    minus,
+    points,
+    predictions,
+    short,
+    undefined,
+    verdict,
+    words,
+)
+
+ASKS = "Which way to read the judge's answer agrees best with the readers, and what does it cost?"
+
+GREEDY, SCORE = "greedy", "score-only"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to read answers: predictions of each pass (several have a spread), and the arms that it needs."""
+
+    name: str
+    passes: tuple[FloatArray, ...]
+    arms: tuple[Answers, ...]
+
+
+def decoding(
+    asking: Asking,
+    out: Path,
+    *,
+    passes: int = 3,
+    load: LoadJudge | None = None,
+    watch: Watch = unwatched,
+) -> StudyResult:
+    """Every metric of each way to read the answer, with tokens per item, and all differences.
+
+    Args:
+        passes: sampled passes at the asking's temperature; their seeds count up from its own.
+    Raises:
+        BadInput: pairs, about which nothing is written; fewer than two passes; temperature 0; or a question of its own.
+        RunMismatch: `out` holds another study.
+    """
+    if passes < 2:
+        raise BadInput(f"found {passes} passes; self-consistency needs two or more")
+    if asking.settings.temperature == 0:
+        raise BadInput("temperature 0 samples nothing; give the one of the sampled passes, such as 0.8")
+    source, judge = asking.open(), asking.judge_name()
+    if source.kind == "pairwise":
+        raise BadInput(f"{asking.examples} holds pairs, which are answered without writing first; give single texts")
+    if asking.question not in (None, "pointwise"):
+        raise BadInput(f"found question '{asking.question}'; this study asks pointwise and pointwise_score; leave it out")
+    loaded = source.shown()
+    still = replace(asking.settings, temperature=0.0)
+    written, alone = QUESTIONS["pointwise"], QUESTIONS["pointwise_score"]
+    sampled = [f"sampled{n + 1}" for n in range(passes)]
+    seeds = [replace(asking.settings, seed=asking.settings.seed + n) for n in range(passes)]
+    arms = [
+        Arm(name=GREEDY, loaded=loaded, judge=judge, question=written, settings=still),
+        Arm(name=SCORE, loaded=loaded, judge=judge, question=alone, settings=still),
+        *(
+            Arm(name=name, loaded=loaded, judge=judge, question=written, settings=own)
+            for name, own in zip(sampled, seeds, strict=True)
+        ),
+    ]
+    with opened(out, "decoding", asking, source=source, options={"passes": passes}, load=load, watch=watch) as study:
+        answers = study.ask(arms)
+        return study.finish(_result(asking, short(judge), loaded.examples, answers, sampled))
+
+
+def _result(
+    asking: Asking, judge: str, examples: Sequence[object], answers: Mapping[str, Answers], sampled: Sequence[str]
+) -> StudyResult:
+    from perse.records import PointwiseExample
+
+    asked = [example for example in examples if isinstance(example, PointwiseExample)]
+    kept = answered_by_all(asked, answers)
+    ruler = Ruler.over(kept or asked, resamples=asking.resamples, seed=asking.settings.seed)
+    main = headline(asked)
+
+    def read(name: str, reading: Reading) -> FloatArray | None:
+        return predictions(kept, answers[name], reading) if kept else None
+
+    ways = []
+    for name, title in ((GREEDY, "greedy"), (SCORE, "score alone")):
+        for reading, kind in _READINGS.items():
+            found = read(name, reading)
+            ways.append(Way(f"{title}, {kind}", () if found is None else (found,), (answers[name],)))
+    arms = tuple(answers[name] for name in sampled)
+    for reading, kind in _READINGS.items():
+        each = [given for name in sampled if (given := read(name, reading)) is not None]
+        whole = tuple(each) if len(each) == len(sampled) else ()
+        ways.append(Way(f"one sample, {kind}", whole, arms[:1]))
+        ways.append(Way(f"mean of {len(sampled)} samples, {kind}", (np.mean(whole, axis=0),) if whole else (), arms))
+    made = [point for way in ways for point in points(ruler, judge, way.name, metrics=POINTWISE, passes=way.passes)]
+    for name, values in (arithmetic(kept, seed=asking.settings.seed) if kept else {}).items():
+        made += [p for way in ways for p in points(ruler, name, way.name, metrics=POINTWISE, passes=[values], baseline=True)]
+    rows: list[tuple[Cell, ...]] = []
+    for way in ways:
+        here = [point for point in made if (point.series, point.x) == (judge, way.name)]
+        deviation = next((f"{p.spread:.3f}" for p in here if p.metric == main and p.spread is not None), None)
+        rows.append((way.name, *_tokens(way.arms), *(point.estimate for point in here), deviation))
+
+    def apart(left: Way, right: Way) -> Cell:
+        if left is right:
+            return None
+        if not left.passes or not right.passes:
+            return undefined("not answered")
+        return ruler.value(main, minus(mean_of(left.passes), mean_of(right.passes)))
+
+    square: tuple[tuple[Cell, ...], ...] = tuple((left.name, *(apart(left, right) for right in ways)) for left in ways)
+    return StudyResult(
+        study="decoding",
+        asks=ASKS,
+        answer=_answer(ruler, ways, main),
+        plot="bars",
+        x_label="how the answer is read",
+        points=tuple(made),
+        tables=(
+            StudyTable(
+                title="Each way to read the answer",
+                header=(
+                    "way",
+                    "prompt tokens",
+                    "of these cached",
+                    "written",
+                    *map(heading, POINTWISE),
+                    f"sd of {heading(main)}",
+                ),
+                rows=tuple(rows),
+                notes=("tokens: mean per item over all passes that the way needs",),
+            ),
+            StudyTable(
+                title=f"Differences in {heading(main)}: row minus column",
+                header=("way", *(way.name for way in ways)),
+                rows=square,
+                notes=(PAIRED,),
+            ),
+        ),
+        notes=(
+            f"{len(kept)} of {len(asked)} items stand behind each value: those that every pass answered",
+            f"sampled at temperature {asking.settings.temperature:g}; one sample is shown as mean and standard deviation over "
+            f"{len(sampled)} passes, which is what the paper does once",
+            "score alone: the question pointwise_score, without a review",
+            "the highest of several ways is chosen after looking, so its value is a little too high",
+            READINGS,
+        ),
+    )
+
+
+_READINGS: dict[Reading, str] = {"label": "label", "expected": "expected"}
+
+
+def _tokens(arms: Sequence[Answers]) -> tuple[str, str, str]:
+    """Mean prompt, cached and written tokens of an item, summed over the arms."""
+    items = max((len(arm) for arm in arms), default=0)
+    given = [judgement.tokens for arm in arms for judgement in arm.values()]
+    sums = (sum(t.prompt for t in given), sum(t.cached for t in given), sum(t.generated for t in given))
+    prompt, cached, generated = (f"{total / items:.1f}" if items else "-" for total in sums)
+    return prompt, cached, generated
+
+
+def _answer(ruler: Ruler, ways: Sequence[Way], metric: str) -> str:
+    known = [
+        (value, way) for way in ways if way.passes and (value := ruler.value(metric, mean_of(way.passes))).value is not None
+    ]
+    if not known:
+        return "No way to read the answer has a value: nothing varies, or nothing was answered."
+    best_value, best = max(known, key=lambda one: one[0].value or 0.0)
+    said = f"Highest {heading(metric)}: {best.name}, {words(best_value)}."
+    paper = next(way for way in ways if way.name == "one sample, label")
+    if paper is best or not paper.passes:
+        return said
+    ahead = ruler.value(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
+    return f"{said} Minus one sampled label, as the paper reads it: {verdict(ahead)}."

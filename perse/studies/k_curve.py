@@ -1,0 +1,110 @@
+"""How much of a reader's past does a judge need? The same queries with nested profiles of k = 0 .. K (PerSE, figure 3).
+
+A given judge is asked with every k as it is (inference only); with a recipe, one judge is trained for each k and asked with
+that k, which is what figure 3 shows of PerSE. Differs from the paper: its data sets of different k hold different examples,
+here the queries are the same and the first k of one profile are shown; beside the written label stands the expected score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from perse.data.views import View
+from perse.errors import BadInput
+from perse.studies.arms import Arm, LoadJudge, Watch, unwatched
+from perse.studies.measuring import PAIRED, Cell, Condition, Measured, measure
+from perse.studies.results import StudyResult, StudyTable
+from perse.studies.retraining import Recipe, configs, identity, kinds_of_judge, trained
+from perse.studies.running import Asking, opened
+from perse.studies.summarizing import heading, short, verdict, words
+
+ASKS = "Does the judge know a reader better with more of their past?"
+
+
+def k_curve(
+    asking: Asking,
+    out: Path,
+    *,
+    ks: Sequence[int] | None = None,
+    recipe: Recipe | None = None,
+    load: LoadJudge | None = None,
+    watch: Watch = unwatched,
+) -> StudyResult:
+    """Every metric at each k, with intervals, beside the average of the same profiles (random at k = 0, as in the paper).
+
+    Args:
+        ks: by default 0 to the most that the data set folder keeps.
+        recipe: trains a judge for each k, in OUT/trained.
+    Raises:
+        BadInput: a k that the folder does not keep, or no judge and no recipe.
+        RunMismatch: `out` holds another study.
+    """
+    kinds = kinds_of_judge(asking.judge, recipe)
+    source = asking.open()
+    most = source.folder("a curve over k").max_k
+    chosen = sorted(set(range(most + 1) if ks is None else ks))
+    if len(chosen) < 2:
+        raise BadInput(f"a curve needs two or more k, found {', '.join(map(str, chosen)) or 'none'}; give --ks 0,1,3")
+    loaded = {k: source.shown(View(k=k)) for k in chosen}
+    question = asking.ask(source)
+    to_train = {} if recipe is None else configs(
+        recipe, {f"k{k}": {"k": k} for k in chosen}, asking=asking, question=question, out=out
+    )  # fmt: skip
+    options = {"ks": chosen, "training": identity(to_train)}
+    with opened(out, "k-curve", asking, source=source, options=options, load=load, watch=watch) as study:
+        judges = trained(to_train)
+        arms = {
+            (kind, k): Arm(
+                name=f"k{k}" if kind == "as given" else f"retrained-k{k}",
+                loaded=loaded[k],
+                judge=asking.judge_name() if kind == "as given" else judges[f"k{k}"],
+                question=question,
+                settings=asking.settings,
+            )
+            for kind in kinds
+            for k in chosen
+        }
+        answers = study.ask(list(arms.values()))
+        series = {"as given": short(asking.judge or ""), "retrained": "retrained per k"}
+        conditions = [
+            Condition(series[kind], str(k), (answers[arm.name],), arm.loaded.examples) for (kind, k), arm in arms.items()
+        ]
+        return study.finish(_result(asking, conditions, chosen))
+
+
+def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) -> StudyResult:
+    found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
+    series = [name for name in dict.fromkeys(name for name, _ in found.values) if name != "random"]
+    low, high = str(ks[0]), str(ks[-1])
+    gains: tuple[tuple[Cell, ...], ...] = tuple(
+        (name, str(k), *found.differences((name, str(k)), (name, low))) for name in series for k in ks[1:]
+    )
+    return StudyResult(
+        study="k-curve",
+        asks=ASKS,
+        answer=" ".join(_answer(found, judge, low, high) for judge in dict.fromkeys(one.judge for one in conditions)),
+        plot="lines",
+        x_label="k: how many of the reader's past reviews are shown",
+        points=found.points,
+        tables=(
+            found.table("Each k", "k"),
+            StudyTable(title=f"Gain over k = {low}", header=("who", "k", *found.headings), rows=gains, notes=(PAIRED,)),
+        ),
+        notes=(
+            *found.notes,
+            "at k = 0 the profile average is a random score, as in the paper",
+            "differs from PerSE, figure 3: the same queries at every k and nested profiles, where the paper has a data set for each k",
+        ),
+    )
+
+
+def _answer(found: Measured, judge: str, low: str, high: str) -> str:
+    value = words(found.value(judge, high, found.main))
+    gain = verdict(found.difference((judge, high), (judge, low), found.main))
+    said = f"{judge}: {heading(found.main)} {value} at k = {high}; gain over k = {low}: {gain}."
+    simple = found.simple(high)
+    if simple is None:
+        return said
+    ahead = verdict(found.difference((judge, high), (simple, high), found.main))
+    return f"{said} Minus '{simple}' at k = {high}: {ahead}."

@@ -1,0 +1,63 @@
+"""Small examples and judgements by hand, for the studies that read what was answered, and a judge that follows a script."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from perse.engines.scripted import ScriptedEngine
+from perse.judge import Judge
+from perse.judgement import Judgement, Status, Tokens
+from perse.records import (
+    Choice,
+    ChoiceReference,
+    Pair,
+    PairwiseExample,
+    PointwiseExample,
+    ProfileReview,
+    ReviewReference,
+)
+from perse.rendering import TextRenderer
+
+TOKENS = Tokens(prompt=10, cached=0, generated=5)
+
+
+def scored(id: str, reviewer: str, score: int | None, *, profile: tuple[ProfileReview, ...] = ()) -> PointwiseExample:
+    reference = None if score is None else ReviewReference(review="r", score=score)
+    return PointwiseExample(
+        id=id, reviewer_id=reviewer, item_id=f"item-{id}", profile=profile, query=f"query {id}", reference=reference
+    )
+
+
+def pair(id: str, reviewer: str, choice: Choice, *, aspect: str = "Ending") -> PairwiseExample:
+    query = Pair(text_a="x", text_b="y")
+    reference = ChoiceReference(preference=choice)
+    return PairwiseExample(id=id, reviewer_id=reviewer, aspect=aspect, profile=(), query=query, reference=reference)
+
+
+def answered(
+    id: str, label: str, *, distribution: dict[str, float] | None = None, order_gap: float | None = None, text: str = ""
+) -> Judgement:
+    numbers = distribution is not None and all(key.isdigit() for key in distribution)
+    expected = sum(int(key) * p for key, p in distribution.items()) if distribution and numbers else None
+    return Judgement(
+        id=id,
+        question="q",
+        status=Status.OK,
+        label=label,
+        expected=expected,
+        distribution=distribution,
+        order_gap=order_gap,
+        text=text,
+        k_effective=1,
+        tokens=TOKENS,
+        model="m",
+    )
+
+
+def failed(id: str) -> Judgement:
+    return Judgement(id=id, question="q", status=Status.UNPARSED, k_effective=1, tokens=TOKENS, model="m")
+
+
+def scripted(reply: Callable[[str], str]) -> Judge:
+    """A judge that answers in words, by a function of the message."""
+    return Judge(ScriptedEngine(lambda message, seed: reply(message)), TextRenderer(), name="scripted")

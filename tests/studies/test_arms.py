@@ -1,0 +1,105 @@
+"""Arms are asked once, by one judge at a time, and a study's folder takes no other study."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from judging_builders import asking, average, scripted
+
+from perse.data.views import View
+from perse.errors import BadInput, RunMismatch
+from perse.evaluation.results import Estimate
+from perse.judge import Judge
+from perse.records import example_lines
+from perse.studies.arms import Arm, Source, ask_arms, folder_name
+from perse.studies.k_curve import k_curve
+from perse.studies.results import StudyResult, StudyTable
+from perse.studies.running import read_study
+from perse.studies.showing import study_markdown
+from perse.studies.summarizing import undefined
+
+
+def arms(readers: Path, *names: str, judge: str = "script") -> list[Arm]:
+    one = asking(readers, limit=6)
+    source = one.open()
+    question = one.ask(source)
+    return [
+        Arm(name=name, loaded=source.shown(View(k=n)), judge=judge, question=question, settings=one.settings)
+        for n, name in enumerate(names)
+    ]
+
+
+def test_a_judge_is_loaded_once_for_all_its_arms_and_only_one_at_a_time(readers: Path, tmp_path: Path) -> None:
+    loaded: list[str] = []
+
+    def load(name: str) -> Judge:
+        loaded.append(name)
+        return scripted(average)(name)
+
+    given = [*arms(readers, "a", "b", judge="one"), *arms(readers, "c", judge="two"), *arms(readers, "d", judge="one")]
+    answers = ask_arms(given, tmp_path, load=load)
+    assert loaded == ["one", "two"]
+    assert {name: len(found) for name, found in answers.items()} == dict.fromkeys("abcd", 6)
+
+
+def test_a_finished_arm_is_not_asked_again(readers: Path, tmp_path: Path) -> None:
+    first = ask_arms(arms(readers, "a", "b"), tmp_path, load=scripted(average))
+
+    def refuse(message: str, seed: int) -> str:
+        raise AssertionError("asked again")
+
+    assert ask_arms(arms(readers, "a", "b"), tmp_path, load=scripted(refuse)) == first
+
+
+def test_two_arms_of_one_name_are_refused(readers: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="two arms have one name: a"):
+        ask_arms(arms(readers, "a", "a"), tmp_path, load=scripted(average))
+
+
+def test_all_views_ask_the_same_queries_in_the_same_order(readers: Path) -> None:
+    source = Source.open(readers, limit=20, seed=3)
+    shown = [source.shown(view).examples for view in (View(), View(k=0), View(k=4, order_seed=1), View(review_text=False))]
+    assert all([one.id for one in examples] == [one.id for one in shown[0]] for examples in shown)
+    assert {len(one.profile) for one in shown[1]} == {0}
+
+
+def test_a_file_of_examples_is_asked_as_it_is_and_shows_no_other_view(readers: Path, tmp_path: Path) -> None:
+    file = tmp_path / "examples.jsonl"
+    file.write_text("".join(example_lines(Source.open(readers).shown().examples)), encoding="utf-8")
+    assert Source.open(file).kind == "pointwise"
+    with pytest.raises(BadInput, match=r"is a file of examples; a curve over k needs the data set folder"):
+        k_curve(asking(file), tmp_path / "out", load=scripted(average))
+
+
+def test_another_study_or_other_settings_in_the_folder_are_refused(readers: Path, tmp_path: Path) -> None:
+    k_curve(asking(readers, limit=6), tmp_path / "out", ks=[0, 1], load=scripted(average))
+    with pytest.raises(RunMismatch, match=r"holds a run with other settings \(options;"):
+        k_curve(asking(readers, limit=6), tmp_path / "out", ks=[0, 3], load=scripted(average))
+    with pytest.raises(RunMismatch, match=r"holds a run with other settings \(limit; limit was 6, is 7\)"):
+        k_curve(asking(readers, limit=7), tmp_path / "out", ks=[0, 1], load=scripted(average))
+
+
+def test_a_study_is_read_back_as_it_was_written(readers: Path, tmp_path: Path) -> None:
+    result = k_curve(asking(readers, limit=6), tmp_path / "out", ks=[0, 1], load=scripted(average))
+    assert read_study(tmp_path / "out") == result
+    assert (tmp_path / "out" / "table.md").read_text() == study_markdown(result)
+    with pytest.raises(BadInput, match=r"holds no finished study"):
+        read_study(tmp_path)
+
+
+def test_what_a_cell_holds_cannot_end_its_row() -> None:
+    cells = ("a|b\nc", undefined("few | readers"), None)
+    result = StudyResult(
+        study="s", asks="?", answer="!", plot="bars", x_label="x", points=(),
+        tables=(StudyTable(title="t", header=("one", "two", "three"), rows=(cells,)),),
+    )  # fmt: skip
+    assert "| a\\|b c | undefined (few \\| readers) | - |" in study_markdown(result)
+    assert isinstance(cells[1], Estimate)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"), [("Character Development", "character-development"), ("a/../b", "a-..-b"), ("?", "unnamed")]
+)
+def test_a_folder_name_has_no_slashes(words: str, name: str) -> None:
+    assert folder_name(words) == name

@@ -1,0 +1,220 @@
+"""Correction by a reader's past reviews alone, and whether P(label) is right: by hand, with planted leaks, as whole studies."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+from reading_builders import answered, pair, scored, scripted
+
+from perse.batch.local import score
+from perse.data.load import LoadedExamples
+from perse.errors import BadInput, RunMismatch
+from perse.judge import Judge, JudgeSettings
+from perse.questions import QUESTIONS
+from perse.records import Example, PointwiseExample, ProfileReview, ReviewReference
+from perse.studies.calibration import AFTER, BEFORE, Judging, calibration
+from perse.studies.correction import (
+    NO_CORRECTION,
+    Correction,
+    PastScore,
+    correct,
+    fit,
+    past_examples,
+    past_scores,
+)
+from perse.studies.reliability import calibration_error, chance_errors, promised, reliability
+
+
+def past(true: float, predicted: float, reviewer: str = "r") -> PastScore:
+    return PastScore(reviewer, true, predicted)
+
+
+def shown(*scores: int, reader: str = "r") -> tuple[ProfileReview, ...]:
+    return tuple(
+        ProfileReview(text=f"past text {n} of {reader}", review=f"past words {n} of {reader}", score=one)
+        for n, one in enumerate(scores)
+    )
+
+
+def test_a_correction_is_the_common_offset_and_the_readers_own_shrunken_one() -> None:
+    # Common: 5 + 1 = 6. Own: the past review is 8 where 5 + 1 was expected, 2 more, shrunken by 1 / (1 + 1).
+    one = Correction(offset=1.0, slope=0.0, centre=0.0, penalty=1.0)
+    assert one.apply(5.0, [past(8, 5)]) == pytest.approx(7.0)
+    # Two reviews, off by +2 and 0: 2 / (2 + 1).
+    assert one.apply(5.0, [past(8, 5), past(6, 5)]) == pytest.approx(6 + 2 / 3)
+    assert one.apply(5.0, []) == pytest.approx(6.0)
+    assert Correction(1.0, 0.0, 0.0, inf).apply(5.0, [past(10, 5)]) == pytest.approx(6.0)
+
+
+def test_a_slope_draws_predictions_together_around_their_mean() -> None:
+    # 8 is 3 above the mean 5; a slope of -1/2 takes half of that away: 6.5.
+    assert Correction(0.0, -0.5, 5.0, inf).apply(8.0, []) == pytest.approx(6.5)
+
+
+def test_corrected_scores_stay_on_the_scale() -> None:
+    assert Correction(9.0, 0.0, 0.0, inf).apply(8.0, []) == 10.0
+    assert Correction(-9.0, 0.0, 0.0, inf).apply(8.0, []) == 1.0
+
+
+def test_the_penalty_is_small_where_readers_differ_and_infinite_where_they_do_not() -> None:
+    lenient = [[past(5 + leniency, 5)] * 3 for leniency in (-3, -1, 1, 3)]
+    assert fit(lenient).penalty == 0.0
+    # Every reader is +1 and -1 off in turn: the others of a profile say the opposite of the one that is left out.
+    moody = [[past(6, 5), past(4, 5)], [past(4, 5), past(6, 5)]]
+    assert fit(moody).penalty == inf
+
+
+def test_offset_and_slope_are_least_squares_on_past_reviews() -> None:
+    # True scores 4, 5, 6 where 3, 5, 7 were predicted: off by +1, 0, -1; slope -1/2 around the mean prediction 5, offset 0.
+    found = fit([[past(4, 3)], [past(5, 5)], [past(6, 7)]], slope=True)
+    assert (found.offset, found.slope, found.centre) == pytest.approx((0.0, -0.5, 5.0))
+    assert fit([[past(4, 3)], [past(5, 5)], [past(6, 7)]]).slope == 0.0
+
+
+def test_one_past_review_each_allows_the_common_offset_only() -> None:
+    assert fit([[past(7, 5)], [past(8, 5)]]) == Correction(2.5, 0.0, 5.0, inf)
+
+
+def test_no_past_means_no_correction() -> None:
+    assert fit([]) == NO_CORRECTION
+    assert fit([[], []]) == NO_CORRECTION
+
+
+def test_each_past_review_is_asked_with_the_others_as_its_profile_and_a_shared_profile_once() -> None:
+    profile = shown(3, 9)
+    found = past_examples([scored("a", "r", 5, profile=profile), scored("b", "r", 6, profile=profile)])
+    assert len(found.examples) == 2 and found.of_example["a"] == found.of_example["b"]
+    first = found.examples[0]
+    assert (first.query, first.profile) == (profile[0].text, (profile[1],))
+    assert first.reference is not None and first.reference.score == 3
+
+
+def test_a_past_review_whose_text_stands_in_the_rest_is_not_asked() -> None:
+    twice = (*shown(3, 9), shown(4)[0])
+    found = past_examples([scored("a", "r", 5, profile=twice)])
+    assert [one.query for one in found.examples] == ["past text 1 of r"] and found.left_out == 2
+    assert len(found.of_example["a"]) == 1
+
+
+def _world(readers: int = 24, each: int = 4) -> list[PointwiseExample]:
+    """Readers who give 3 or 8, whatever they read; a profile of 3."""
+    examples = []
+    for reader in range(readers):
+        likes = 8 if reader % 2 else 3
+        for n in range(each):
+            profile = shown(likes, likes + n % 2, likes, reader=f"{reader}-{n}")
+            examples.append(scored(f"{reader}-{n}", f"r{reader}", likes + (n + 1) % 2, profile=profile))
+    return examples
+
+
+def test_a_planted_answer_has_no_effect() -> None:
+    """Whatever the query's true answer, or anybody's: questions about the past and corrected scores are the same."""
+    examples = _world()
+    planted = [one.model_copy(update={"reference": ReviewReference(review="SCORE 10", score=10)}) for one in examples]
+    found = []
+    for version in (examples, planted):
+        asked = past_examples(version)
+        answers = {one.id: answered(one.id, "5") for one in asked.examples}
+        predictions = {one.id: 5.0 for one in version}
+        reviewer = {one.id: one.reviewer_id for one in version}
+        found.append((asked, correct(predictions, past_scores(asked, answers), reviewer=reviewer)))
+    assert found[0] == found[1]
+
+
+def test_what_is_common_is_fitted_on_other_readers() -> None:
+    examples = _world()
+    asked = past_examples(examples)
+    scores = past_scores(asked, {one.id: answered(one.id, "5") for one in asked.examples})
+    reviewer = {one.id: one.reviewer_id for one in examples}
+    predictions = {one.id: 5.0 for one in examples}
+    before = correct(predictions, scores, reviewer=reviewer)
+    # The first reader's past turns round. Their own fold was fitted without it: as many corrections as folds, one the same.
+    turned = {
+        one: tuple(past(11 - p.true, p.predicted) for p in own) if reviewer[one] == "r0" else own for one, own in scores.items()
+    }
+    after = correct(predictions, turned, reviewer=reviewer)
+    assert sum(a == b for a, b in zip(before.corrections, after.corrections, strict=True)) == 1
+
+
+def _run(examples: list[PointwiseExample] | list[Example], judge: Judge, out: Path, question: str = "pointwise_score") -> Path:
+    loaded = LoadedExamples(list(examples), "digest", None, None)
+    return score(judge, QUESTIONS[question], loaded, out, settings=JudgeSettings(temperature=0))
+
+
+def test_a_judge_that_says_five_is_put_right_by_the_past(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def five(message: str) -> str:
+        asked.append(message)
+        return "[Score] 5"
+
+    judge = scripted(five)
+    run, out = _run(_world(), judge, tmp_path / "run"), tmp_path / "study"
+    result = calibration(run, out, judging=Judging(name="scripted"), resamples=200, load=lambda _: judge)
+    mae = {point.series: point.estimate.value for point in result.points if point.metric == "mae"}
+    assert mae[AFTER] is not None and mae[BEFORE] is not None and mae[AFTER] < 0.8 < 2 < mae[BEFORE]
+    assert "Kendall changes by undefined" in result.answer and "(not shown to change)" not in result.answer.partition(";")[0]
+    assert "reliability: undefined (no answer with a label distribution and a true label)" in result.notes
+    known = (out / "study.json").read_bytes()
+    count = len(asked)
+    calibration(run, out, judging=Judging(name="scripted"), resamples=200, load=lambda _: judge)
+    assert len(asked) == count and (out / "study.json").read_bytes() == known
+    with pytest.raises(RunMismatch, match="other settings"):
+        calibration(run, out, judging=Judging(name="scripted"), slope=True, resamples=200, load=lambda _: judge)
+
+
+def test_another_judge_is_refused(tmp_path: Path) -> None:
+    judge = scripted(lambda message: "[Score] 5")
+    run = _run(_world(2, 2), judge, tmp_path / "run")
+    manifest = json.loads((run / "manifest.json").read_text("utf-8"))
+    manifest["run"]["judge"]["digest"] = "one"
+    (run / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    other = Judge(judge.engine, judge.renderer, name="other", digest="two")
+    with pytest.raises(BadInput, match="other is not the judge that answered .* give the run's judge"):
+        calibration(run, tmp_path / "study", judging=Judging(name="other"), load=lambda _: other)
+
+
+def test_profiles_without_reviews_are_refused(tmp_path: Path) -> None:
+    judge = scripted(lambda message: "[Score] 5")
+    run = _run([scored("a", "r", 5), scored("b", "s", 6)], judge, tmp_path / "run")
+    with pytest.raises(BadInput, match="there is no past to correct by"):
+        calibration(run, tmp_path / "study", judging=Judging(name="scripted"), load=lambda _: judge)
+    with pytest.raises(BadInput, match="nothing to calibrate"):
+        calibration(run, tmp_path / "reliability")
+    assert [folder.name for folder in tmp_path.iterdir()] == ["run"]
+
+
+def test_the_calibration_error_is_that_computed_by_hand() -> None:
+    # P(A) is 0.8 twice, true once. Bin 0.8-0.9: 0.8 against 1/2; bin 0.2-0.3: 0.2 against 1/2. Both are off by 0.3.
+    probability = np.array([[0.8, 0.2], [0.8, 0.2]])
+    assert calibration_error(probability, np.array([0, 1])) == pytest.approx(0.3)
+    assert calibration_error(np.array([[1.0, 0.0]]), np.array([0])) == 0.0
+
+
+def test_a_judge_that_is_always_right_has_no_chance_error_and_one_that_is_unsure_has() -> None:
+    assert chance_errors(np.array([[1.0, 0.0], [0.0, 1.0]]), seed=0, simulations=5) == pytest.approx(np.zeros(5))
+    unsure = chance_errors(np.full((200, 2), 0.5), seed=0)
+    # |share - 1/2| of 200 fair coins has mean sqrt(2 / pi) * 0.5 / sqrt(200) = 0.028, with both labels in one bin it is 0
+    assert unsure == pytest.approx(np.zeros(len(unsure)))
+    lopsided = chance_errors(np.tile([0.75, 0.25], (200, 1)), seed=0)
+    # sqrt(2 / pi) * sqrt(0.75 * 0.25 / 200) = 0.0244
+    assert lopsided.mean() == pytest.approx(0.0244, abs=0.004)
+
+
+def test_probabilities_that_are_wrong_are_told_from_right_ones() -> None:
+    examples = [pair(f"p{n}", f"r{n // 10}", "A" if n % 10 < 7 else "B") for n in range(300)]
+    for p, word in ((0.7, "are not shown to be wrong"), (0.95, "are not right")):
+        given = promised(examples, [answered(one.id, "A", distribution={"A": p, "B": 1 - p}) for one in examples])
+        assert given is not None
+        found = reliability("judge", given, resamples=200)
+        assert word in found.sentence
+        assert len(found.tables[1].rows) == 10 and len(found.points) == 4
+
+
+def test_items_without_distribution_or_reference_promise_nothing() -> None:
+    assert promised([scored("a", "r", 5)], [answered("a", "5")]) is None
+    assert promised([scored("a", "r", None)], [answered("a", "5", distribution={"5": 1.0})]) is None

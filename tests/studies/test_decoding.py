@@ -1,0 +1,75 @@
+"""Decoding: the mean of several samples is their mean, one greedy answer costs one, and only texts are asked this way."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from judging_builders import asking, average, scripted
+
+from perse.errors import BadInput
+from perse.evaluation.correlation import kendall
+from perse.evaluation.results import Estimate
+from perse.judge import JudgeSettings
+from perse.studies.arms import answers_of
+from perse.studies.decoding import decoding
+from perse.studies.results import StudyResult
+from perse.studies.summarizing import predictions
+
+
+def cell(result: StudyResult, way: str, column: str, table: int = 0) -> object:
+    (row,) = [row for row in result.tables[table].rows if row[0] == way]
+    return row[result.tables[table].header.index(column)]
+
+
+def test_every_way_is_read_from_the_same_answers_with_its_cost_beside_it(
+    answering_model: Path, readers: Path, tmp_path: Path
+) -> None:
+    one = asking(readers, judge=str(answering_model), limit=20)
+    result = decoding(one, tmp_path, passes=2)
+    examples = one.open().shown().examples
+    passes = [predictions(examples, answers_of(tmp_path / "arms" / f"sampled{n}"), "expected") for n in (1, 2)]
+    gold = np.array([example.reference.score for example in examples], dtype=np.float64)  # type: ignore[union-attr]
+    assert passes[0] is not None and passes[1] is not None
+    both = cell(result, "mean of 2 samples, expected", "Kendall tau-b")
+    assert isinstance(both, Estimate) and both.value == pytest.approx(kendall(gold, (passes[0] + passes[1]) / 2))
+    single = cell(result, "one sample, expected", "Kendall tau-b")
+    values = [kendall(gold, given) or 0.0 for given in passes]
+    assert isinstance(single, Estimate) and single.value == pytest.approx(sum(values) / 2)
+    assert cell(result, "one sample, expected", "sd of Kendall tau-b") == f"{np.std(values, ddof=1):.3f}"
+    assert cell(result, "greedy, label", "written") == "8.0" and cell(result, "mean of 2 samples, label", "written") == "16.0"
+    assert cell(result, "score alone, expected", "written") == "0.0"
+    difference = cell(result, "mean of 2 samples, expected", "one sample, expected", table=1)
+    assert isinstance(difference, Estimate) and difference.value == pytest.approx((both.value or 0) - (single.value or 0))
+    assert result.answer.startswith("Highest Kendall tau-b: ")
+
+
+def test_a_judge_in_words_has_labels_only_and_its_samples_follow_their_seeds(readers: Path, tmp_path: Path) -> None:
+    def by_seed(message: str, seed: int) -> str:
+        return f"[Review] so\n[Score] {1 + seed % 10}"
+
+    result = decoding(asking(readers, limit=12), tmp_path, passes=3, load=scripted(by_seed))
+    first, second = (answers_of(tmp_path / "arms" / f"sampled{n}") for n in (1, 2))
+    assert [first[key].label for key in first] != [second[key].label for key in first]
+    assert cell(result, "greedy, expected", "MAE") == cell(result, "greedy, label", "MAE")
+
+
+def test_nothing_that_varies_is_said_so(readers: Path, tmp_path: Path) -> None:
+    result = decoding(asking(readers, limit=12), tmp_path, load=scripted(lambda message, seed: "[Review] so\n[Score] 5"))
+    assert result.answer.startswith("No way to read the answer has a value")
+    again = decoding(asking(readers, limit=12), tmp_path / "silent", load=scripted(lambda message, seed: "no"))
+    assert again.answer.startswith("No way to read the answer has a value") and again.notes[0].startswith("0 of 12 items")
+
+
+def test_what_cannot_be_compared_is_refused(readers: Path, couples: Path, tmp_path: Path) -> None:
+    for given, passes, message in (
+        (asking(readers), 1, "found 1 passes"),
+        (asking(readers, settings=JudgeSettings(temperature=0)), 3, "temperature 0 samples nothing"),
+        (asking(couples), 3, "holds pairs"),
+        (replace(asking(readers), question="pointwise_score"), 3, "found question 'pointwise_score'"),
+    ):
+        with pytest.raises(BadInput, match=message):
+            decoding(given, tmp_path / "out", passes=passes, load=scripted(average))
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,153 @@
+"""The paper's tables: published figures that agree with each other, ours beside them, what is missing, and the commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from reading_builders import pair, scored, scripted
+from typer.testing import CliRunner
+
+from perse.batch.local import score
+from perse.data.load import LoadedExamples
+from perse.errors import BadInput
+from perse.evaluation.intervals import Interval
+from perse.evaluation.results import Estimate
+from perse.judge import JudgeSettings
+from perse.questions import QUESTIONS
+from perse.records import Example, ProfileReview
+from perse.runlog import write_whole
+from perse.studies.paper import paper
+from perse.studies.published import TABLE_1, TABLE_4, TABLES
+from perse.studies.reading_commands import register
+from perse.studies.results import Point, StudyResult
+
+ASPECTS = ("Interestingness", "ending")
+
+
+def _run(examples: list[Example], question: str, said: str, out: Path) -> Path:
+    loaded = LoadedExamples(examples, "digest", None, None)
+    return score(scripted(lambda message: said), QUESTIONS[question], loaded, out, settings=JudgeSettings(temperature=0))
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    past = tuple(ProfileReview(text=f"t{n}", review="A fine story of ships.", score=4 + n) for n in range(3))
+    examples: list[Example] = [
+        scored(f"{reader}-{n}", f"r{reader}", 1 + (reader + n) % 10, profile=past[: 1 + n])
+        for reader in range(12)
+        for n in range(3)
+    ]
+    return _run(examples, "pointwise", "[Review] a fine story\n[Score] 6", tmp_path / "scores")
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    examples: list[Example] = [
+        pair(f"{reader}-{aspect}", f"r{reader}", "A" if reader % 3 else "B", aspect=aspect)
+        for reader in range(12)
+        for aspect in ASPECTS
+    ]
+    return _run(examples, "pairwise", "Plot A", tmp_path / "pairs")
+
+
+def test_every_published_row_has_a_value_for_each_column() -> None:
+    for table in TABLES:
+        assert all(len(values) == len(table.columns) for _, values in table.rows), table.number
+    assert [table.lost for table in TABLES] == [6, 2, 0, 0, 1]
+
+
+def test_table_4_averages_are_those_of_its_aspects() -> None:
+    # The two last columns ran together in our copy; the average tells them apart, to the printed digits.
+    for name, (*aspects, average) in TABLE_4.rows:
+        assert average is not None
+        assert sum(one or 0 for one in aspects) / 5 == pytest.approx(average, abs=0.0011), name
+
+
+def test_without_anything_of_ours_each_table_says_what_fills_it() -> None:
+    result = paper()
+    assert len(result.tables) == 5 and "No value of ours" in result.answer
+    for table in result.tables:
+        assert table.rows[-1] == ("ours (none yet)", *[None] * (len(table.header) - 1))
+        assert table.notes[-1].startswith("ours: to fill it, `perse")
+    lost = result.tables[1].rows[1]
+    assert lost == ("Matrix factorization", "0.301", "0.302", None)
+    assert '"-" among the published: 2 figures' in result.tables[1].notes[0]
+
+
+def test_runs_fill_tables_2_to_4(scores: Path, pairs: Path) -> None:
+    result = paper(runs={"one": scores, "two": pairs}, resamples=100)
+    assert "Tables 2, 3, 4 of 1 to 5" in result.answer
+    second = {str(row[0]): row[1:] for row in result.tables[1].rows if str(row[0]).startswith("ours")}
+    assert list(second) == ["ours: one (label, 36/36 answered)", "ours: one (profile average, 36/36 answered)"]
+    constant = second["ours: one (label, 36/36 answered)"][2]
+    assert isinstance(constant, Estimate) and constant.value is None and "undefined" in str(constant.interval.reason)
+    [third] = [row for row in result.tables[2].rows if str(row[0]).startswith("ours")]
+    # "a fine story" against "r": no word in common
+    assert isinstance(third[2], Estimate) and third[2].value == 0.0 and third[3:] == (None, None)
+    fourth = next(row for row in result.tables[3].rows if row[0] == "ours: two (label)")
+    # "Plot A" both ways: one of the two orders is drawn, so the label is A or B; it is the gold one or not
+    assert isinstance(fourth[1], Estimate) and isinstance(fourth[5], Estimate) and fourth[2] is None
+    assert isinstance(fourth[6], Estimate) and fourth[6].items == 24
+
+
+def test_a_review_text_study_fills_table_5_and_another_is_refused(tmp_path: Path) -> None:
+    estimate = Estimate(value=0.25, interval=Interval(low=0.2, high=0.3), items=9)
+    point = Point(series="ours-7b", x="scores alone", metric="kendall", estimate=estimate)
+    study = StudyResult(
+        study="review-text", asks="?", answer="!", plot="bars", x_label="", points=(point,), tables=(), notes=()
+    )
+    write_whole(tmp_path / "study.json", study.model_dump_json())
+    table = paper(studies=[tmp_path]).tables[4]
+    assert table.rows[-1] == ("ours: ours-7b, scores alone", None, None, estimate)
+    write_whole(tmp_path / "study.json", study.model_copy(update={"study": "order"}).model_dump_json())
+    with pytest.raises(BadInput, match="is a study of order; table 5 is filled from"):
+        paper(studies=[tmp_path])
+
+
+def test_data_sets_fill_table_1(tmp_path: Path) -> None:
+    cell = {"reviewers": 7, "examples": 21, "words": 500.25, "shortened": 0, "too_long": 0}
+    parts = [{"name": "Valid", "cells": [{"name": "k=3", **cell}]}]
+    write_whole(tmp_path / "manifest.json", json.dumps({"kind": "pointwise", "counts": {"parts": parts}}))
+    table = paper(mpst=tmp_path).tables[0]
+    ours = [row for row in table.rows if str(row[0]).startswith("ours")]
+    place = 1 + TABLE_1.columns.index("k=3")
+    assert [row[place] for row in ours] == ["7", "21", "500.2"] and ours[0][place + 1] is None
+    assert table.notes[0] == "ours without columns of aspects: give --doc DATASET"
+    with pytest.raises(BadInput, match="is no data set of pairs"):
+        paper(doc=tmp_path)
+
+
+def test_the_commands_print_json_and_keep_a_study(scores: Path, pairs: Path, tmp_path: Path) -> None:
+    app = typer.Typer()
+    register(app)
+    runner = CliRunner()
+    out = tmp_path / "kept"
+    args = ["paper", "--run", f"one={scores}", "--resamples", "100", "--json"]
+    shown = runner.invoke(app, args)
+    assert shown.exit_code == 0 and json.loads(shown.stdout)["study"] == "paper"
+    assert runner.invoke(app, [*args, "--out", str(out)]).exit_code == 0
+    first = (out / "study.json").read_bytes()
+    assert runner.invoke(app, [*args, "--out", str(out)]).exit_code == 0 and (out / "study.json").read_bytes() == first
+    other = runner.invoke(app, ["paper", "--run", f"one={pairs}", "--out", str(out)])
+    assert "holds a run with other settings" in str(other.exception)
+    markdown = runner.invoke(app, ["paper", "--markdown"])
+    assert markdown.stdout.count("## Table") == 5
+
+
+def test_a_run_named_twice_or_not_at_all_is_refused(scores: Path) -> None:
+    app = typer.Typer()
+    register(app)
+    twice = CliRunner().invoke(app, ["paper", "--run", f"one={scores}", "--run", f"one={scores}"])
+    assert "'one' is given twice" in str(twice.exception)
+    unnamed = CliRunner().invoke(app, ["paper", "--run", str(scores)])
+    assert isinstance(unnamed.exception, BadInput) and "expected NAME=PATH" in str(unnamed.exception)
+
+
+def test_risk_coverage_of_written_answers_says_why_not(scores: Path) -> None:
+    app = typer.Typer()
+    register(app)
+    found = CliRunner().invoke(app, ["risk-coverage", str(scores)])
+    assert isinstance(found.exception, BadInput) and "does not tell how sure it was" in str(found.exception)

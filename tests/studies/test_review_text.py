@@ -1,0 +1,48 @@
+"""Review texts: shown or not, in several passes whose mean stands in the table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from judging_builders import asking, average, point, scripted
+
+from perse.errors import BadInput
+from perse.judge import JudgeSettings
+from perse.studies.arms import answers_of
+from perse.studies.review_text import WITH, WITHOUT, review_text
+
+
+def test_a_judge_that_reads_scores_only_loses_nothing_without_the_words(readers: Path, tmp_path: Path) -> None:
+    result = review_text(asking(readers), tmp_path, repeats=2, load=scripted(average))
+    assert point(result, "script", WITH).estimate == point(result, "script", WITHOUT).estimate
+    assert "difference +0.000 [+0.000, +0.000], not shown" in result.answer
+    assert (
+        "[Review]" in (tmp_path / "arms" / "with-text-pass1" / "examples.jsonl").read_text()
+        or "review" in (tmp_path / "arms" / "with-text-pass1" / "examples.jsonl").read_text().partition('"query"')[0]
+    )
+    without = (tmp_path / "arms" / "without-text-pass1" / "examples.jsonl").read_text().splitlines()
+    assert all('"review"' not in line.partition('"query"')[0] for line in without)
+
+
+def test_passes_differ_by_their_seed_and_the_spread_is_theirs(readers: Path, tmp_path: Path) -> None:
+    def by_seed(message: str, seed: int) -> str:
+        return f"[Review] so\n[Score] {1 + seed % 10}"
+
+    result = review_text(asking(readers), tmp_path, repeats=3, load=scripted(by_seed))
+    first, second = (answers_of(tmp_path / "arms" / f"with-text-pass{n}") for n in (1, 2))
+    assert [first[key].label for key in first] != [second[key].label for key in first]
+    assert (point(result, "script", WITH).spread or 0) > 0
+    assert "asked only: the judge was not trained again" in result.tables[0].title
+
+
+def test_greedy_answers_are_asked_for_once(readers: Path, tmp_path: Path) -> None:
+    one = replace(asking(readers, limit=4), settings=JudgeSettings(temperature=0))
+    review_text(one, tmp_path, repeats=3, load=scripted(average))
+    assert sorted(arm.name for arm in (tmp_path / "arms").iterdir()) == ["with-text-pass1", "without-text-pass1"]
+
+
+def test_pairs_have_no_review_texts(couples: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="holds pairs, whose profiles have no review texts"):
+        review_text(asking(couples), tmp_path, load=scripted(average))

@@ -1,0 +1,142 @@
+"""Does the judge know when it does not know? Curves and areas by hand, in resamples, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from reading_builders import answered, failed, pair, scored
+
+from perse.errors import BadInput
+from perse.studies.risk_coverage import Answers, answers_of, area, curve, entropy, risk_coverage
+
+ONE = np.ones((1, 4))
+
+
+def test_the_curve_and_the_area_are_those_computed_by_hand() -> None:
+    # Surest first: risks 0, 1, 2, 5. Risk of what is kept: 0, 1/2, 1, 2. Their mean: 3.5 / 4 = 0.875.
+    risk, sure = np.array([5.0, 0.0, 2.0, 1.0]), np.array([1.0, 4.0, 2.0, 3.0])
+    assert curve(risk, sure, weights=ONE, shares=(1.0, 0.75, 0.5, 0.25))[0] == pytest.approx([2.0, 1.0, 0.5, 0.0])
+    assert area(risk, sure, weights=ONE)[0] == pytest.approx(0.875)
+
+
+def test_equally_sure_answers_come_and_go_together() -> None:
+    # Two groups: {1, 3} surest, mean 2, then {0, 0}. Half of the first group is kept with its mean, whatever the order.
+    for risk in ([1.0, 3.0, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]):
+        found = curve(np.array(risk), np.array([2.0, 2.0, 1.0, 1.0]), weights=ONE, shares=(0.25, 0.5, 1.0))[0]
+        assert found == pytest.approx([2.0, 2.0, 1.0])
+        # the area: the first two have risk 2 among those as sure, the others 1
+        assert area(np.array(risk), np.array([2.0, 2.0, 1.0, 1.0]), weights=ONE)[0] == pytest.approx(1.5)
+
+
+def test_random_order_has_the_risk_of_all_and_the_oracle_the_least() -> None:
+    generator = np.random.default_rng(0)
+    risk, sure = generator.random(50), generator.random(50)
+    ones = np.ones((1, 50))
+    assert area(risk, np.zeros(50), weights=ones)[0] == pytest.approx(risk.mean())
+    assert area(risk, -risk, weights=ones)[0] <= area(risk, sure, weights=ones)[0]
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_weights_are_the_resample_built_row_by_row(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 8))
+    small = st.lists(st.integers(0, 3), min_size=n, max_size=n)
+    risk, sure = np.array(data.draw(small), dtype=float), np.array(data.draw(small), dtype=float)
+    weights = np.array(data.draw(small), dtype=float)
+    if not weights.any():
+        assert np.isnan(area(risk, sure, weights=weights[None])[0])
+        return
+    rows = np.repeat(np.arange(n), weights.astype(int))
+    ones = np.ones((1, len(rows)))
+    assert area(risk, sure, weights=weights[None])[0] == pytest.approx(area(risk[rows], sure[rows], weights=ones)[0])
+    assert curve(risk, sure, weights=weights[None])[0] == pytest.approx(curve(risk[rows], sure[rows], weights=ones)[0])
+    # the slow twin of the area: for each row, the mean risk of all rows at least as sure
+    slow = [risk[rows][sure[rows] >= sure[row]].mean() for row in rows]
+    assert area(risk, sure, weights=weights[None])[0] == pytest.approx(np.mean(slow))
+
+
+def test_entropy_is_in_bits() -> None:
+    assert entropy([0.5, 0.5]) == pytest.approx(1.0)
+    assert entropy([1.0, 0.0]) == 0.0
+
+
+def test_risk_is_the_error_of_the_expected_score_and_unanswered_items_are_left_out_and_counted() -> None:
+    examples = [scored("a", "r", 7), scored("b", "r", 2), scored("c", "r", 5), scored("d", "r", None)]
+    judgements = [
+        answered("a", "6", distribution={"6": 0.5, "8": 0.5}),
+        answered("b", "2", distribution={"2": 0.9, "3": 0.1}),
+        failed("c"),
+        answered("d", "1", distribution={"1": 1.0}),
+    ]
+    found = answers_of(examples, judgements)
+    assert found.ids == ("a", "b") and found.asked == 3 and found.metric == "mae"
+    assert found.risk == pytest.approx([0.0, 0.1])
+    assert found.sureness["largest"] == pytest.approx([0.5, 0.9])
+
+
+def test_pairs_are_ordered_by_entropy_and_by_order_gap() -> None:
+    examples = [pair("a", "r", "A"), pair("b", "r", "B")]
+    judgements = [
+        answered("a", "A", distribution={"A": 0.9, "B": 0.1}, order_gap=0.1),
+        answered("b", "A", distribution={"A": 0.6, "B": 0.4}, order_gap=0.5),
+    ]
+    found = answers_of(examples, judgements)
+    assert list(found.sureness) == ["entropy", "order_gap"] and found.metric == "error"
+    assert found.risk == pytest.approx([0.0, 1.0]) and found.sureness["order_gap"] == pytest.approx([-0.1, -0.5])
+
+
+def _made(count: int, *, knows: bool) -> Answers:
+    generator = np.random.default_rng(1)
+    risk = generator.random(count)
+    sure = -risk + 0.1 * generator.random(count) if knows else generator.random(count)
+    ids = tuple(f"i{n}" for n in range(count))
+    return Answers(ids, tuple(f"r{n % 40}" for n in range(count)), risk, {"entropy": sure}, count, "mae")
+
+
+def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:
+    found = risk_coverage({"sure": _made(400, knows=True), "blind": _made(400, knows=False)}, resamples=200)
+    sure, blind = found.tables[0].rows
+    assert "sure: the error is" in found.answer and "it knows when it does not know" in found.answer
+    assert "blind: the error is" in found.answer and "not shown to know" in found.answer
+    assert sure[2].value < blind[2].value  # type: ignore[union-attr]
+    # both judges stand beside random and oracle order, at ten shares each
+    assert len(found.points) == 2 * 3 * 10 and sum(point.baseline for point in found.points) == 40
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    once, again = (risk_coverage({"j": _made(100, knows=True)}, seed=3, resamples=100).model_dump_json() for _ in range(2))
+    assert once == again
+
+
+def test_few_reviewers_have_no_interval_but_a_reason() -> None:
+    few = Answers(("a", "b"), ("r", "s"), np.array([0.0, 1.0]), {"entropy": np.array([1.0, 0.0])}, 2, "mae")
+    found = risk_coverage({"j": few}, resamples=100)
+    assert "undefined (few reviewers)" in found.answer
+    assert all(point.estimate.interval.low is None for point in found.points)
+
+
+def test_judges_are_compared_on_the_items_that_all_answered() -> None:
+    long, short = _made(100, knows=True), _made(60, knows=True)
+    found = risk_coverage({"long": long, "short": short}, resamples=100)
+    assert "all curves are of the 60 items that every judge answered" in found.notes
+
+
+@pytest.mark.parametrize(
+    ("judges", "message"),
+    [
+        ({}, "no run to look at"),
+        ({"j": Answers((), (), np.array([]), {}, 5, "mae")}, "j has answered none of its 5 items"),
+        ({"j": Answers(("a",), ("r",), np.array([1.0]), {}, 1, "mae")}, "does not tell how sure it was"),
+        (
+            {"j": _made(5, knows=True), "k": Answers(("x",), ("r",), np.ones(1), {"entropy": np.ones(1)}, 1, "mae")},
+            "no item was",
+        ),
+        ({"j": _made(5, knows=True), "k": Answers(("i0",), ("r",), np.ones(1), {"entropy": np.ones(1)}, 1, "error")}, "apart"),
+    ],
+    ids=["none", "nothing answered", "no distribution", "nothing shared", "two kinds"],
+)
+def test_what_cannot_be_looked_at_is_refused_in_one_sentence(judges: dict[str, Answers], message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        risk_coverage(judges)
