@@ -1,0 +1,46 @@
+"""A figure and the numbers it was drawn from: saved as PNG, SVG and CSV side by side, and set into the report as SVG."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+from perse.runlog import write_bytes, write_whole
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One drawn plot.
+
+    `name` is its file name without ending; `alt` says in words what it shows, for those who cannot see it; `svg` carries the
+    colours of the page as CSS variables; `rows` are the numbers, one tuple per line of the CSV, None an empty cell.
+    """
+
+    name: str
+    title: str
+    alt: str
+    svg: str
+    png: bytes
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    @property
+    def csv(self) -> str:
+        """The numbers, with a header line; line ends are those of RFC 4180."""
+        out = io.StringIO()
+        writer = csv.writer(out)
+        writer.writerow(self.header)
+        writer.writerows(self.rows)
+        return out.getvalue()
+
+
+def save_figure(figure: Figure, folder: Path) -> None:
+    """Write NAME.svg, NAME.png and NAME.csv into `folder`, which is made if absent."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / f"{figure.name}.svg", figure.svg)
+    write_whole(folder / f"{figure.name}.csv", figure.csv)
+    write_bytes(folder / f"{figure.name}.png", figure.png)

@@ -1,0 +1,148 @@
+"""The page of a report: everything in it, one HTML file that asks nothing of any network.
+
+Texts come from files and models and are not trusted: the template escapes everything, the script sets texts as texts, and the
+page's own policy lets no other script run and no address be fetched. Drawings alone are set in as they are; they are ours.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+from perse.evaluation.results import Estimate
+from perse.evaluation.sheets import is_marked
+from perse.reporting.figure import Figure
+from perse.reporting.samples import Samples
+from perse.studies.results import StudyResult, StudyTable
+
+Standing = Literal["better", "unclear", "worse", "undefined"]
+
+SCRIPTS = ("page.js", "texts.js", "opened.js", "samples.js", "start.js")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one judge comes to. `standing` is against the best simple rule of the readers' own past."""
+
+    judge: str
+    standing: Standing
+    headline: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page under one heading. `name` is its anchor."""
+
+    name: str
+    title: str
+    lead: str = ""
+    tables: tuple[StudyTable, ...] = ()
+    finer: tuple[StudyTable, ...] = ()
+    """Folded away until somebody asks."""
+    figures: tuple[Figure, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class StudySection:
+    """A study and its plots."""
+
+    result: StudyResult
+    figures: tuple[Figure, ...] = ()
+
+
+@dataclass(frozen=True)
+class PageData:
+    """Everything that the page shows."""
+
+    title: str
+    facts: tuple[tuple[str, str], ...]
+    """What was judged, by whom, when: name and value."""
+    verdicts: tuple[Verdict, ...]
+    cautions: tuple[str, ...]
+    """What the numbers cannot say."""
+    sections: tuple[Section, ...]
+    samples: Samples
+    studies: tuple[StudySection, ...] = ()
+    manifests: tuple[tuple[str, str], ...] = field(default=())
+    """Name and JSON text."""
+    pairs: bool = False
+
+
+def render_page(page: PageData) -> str:
+    """The whole HTML file, the same for the same data. Half surrogate pairs, which no file can hold, become "?"."""
+    script = "\n(() => {\n'use strict';\n" + "".join(map(_source, SCRIPTS)) + "})();\n"
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_sha256(script)}'; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    html = (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            page=page,
+            policy=policy,
+            style=Markup(_source("page.css")),
+            script=Markup(script),
+            head=_embedded(page.samples.head),
+        )
+    )
+    return html.encode("utf-8", "replace").decode()
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters.update(cell=_cell, csv_address=_csv_address, drawing=_drawing)
+    environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
+    return environment
+
+
+def _source(name: str) -> str:
+    return (files("perse.reporting") / "page" / name).read_text(encoding="utf-8")
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _embedded(value: Any) -> Markup:
+    """JSON that cannot end the element it stands in: no <, >, & and nothing but ASCII."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return Markup(text)
+
+
+def _cell(estimate: Estimate) -> tuple[str, str]:
+    """A value, and its interval or why there is none."""
+    interval = estimate.interval
+    if estimate.value is None:
+        return "undefined", (interval.reason or "").removeprefix("undefined").strip(" ()")
+    if interval.low is None or interval.high is None:
+        return f"{estimate.value:z.2f}", f"no interval: {interval.reason}" if interval.reason else "no interval"
+    return f"{estimate.value:z.2f}", f"[{interval.low:z.2f}, {interval.high:z.2f}]" + ("*" if is_marked(estimate) else "")
+
+
+def _csv_address(figure: Figure) -> str:
+    return "data:text/csv;charset=utf-8;base64," + base64.b64encode(figure.csv.encode("utf-8", "replace")).decode()
+
+
+def _drawing(figure: Figure) -> Markup:
+    """The SVG as part of the page: without the lines before its root, hidden from screen readers, which are read `alt`."""
+    root = re.search(r"<svg\b", figure.svg)
+    if root is None:
+        return Markup("")
+    return Markup('<svg aria-hidden="true" focusable="false"' + figure.svg[root.end() :])

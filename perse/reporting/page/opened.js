@@ -1,0 +1,124 @@
+// One sample, opened: the new text, what the reader said, what each judge said, and the profile that the judge was shown.
+
+async function captioned(parts) {
+  const made = [];
+  for (const [caption, text] of parts) {
+    made.push(make("h5", {}, caption), make("p", { className: "text" }, await textOf(text)));
+  }
+  return made;
+}
+
+function bars(shares, gold, label) {
+  const body = make("tbody");
+  shares.forEach((share, place) => {
+    const name = head.labels[place];
+    const marks = [];
+    if (String(gold) === name) marks.push("reader");
+    if (label === name) marks.push("given");
+    const bar = make("span", { className: String(gold) === name ? "bar true" : "bar" });
+    bar.style.width = `${(100 * share).toFixed(1)}%`;
+    const track = make("td", { className: "track" }, bar);
+    const share100 = make("td", { className: "number" }, `${(100 * share).toFixed(1)}%`);
+    body.append(make("tr", {}, make("th", { scope: "row" }, name), track, share100, make("td", {}, marks.join(", "))));
+  });
+  const columns = ["label", "bar", "probability", "mark"].map((name) => make("th", { scope: "col" }, name));
+  const header = make("thead", { className: "hidden" }, make("tr", {}, ...columns));
+  return make("table", { className: "bars" }, make("caption", {}, "Probability of each answer"), header, body);
+}
+
+function numbersOf(judge, sample, answer) {
+  const made = [`status: ${statusOf(judge, sample)}`];
+  const value = head.answers[judge].value[sample];
+  const label = head.answers[judge].label[sample];
+  if (label !== null) made.push(`answer given: ${label}`);
+  if (value !== null) made.push(head.pairs ? `probability of A: ${number(value, 3)}` : `expected: ${number(value)}`);
+  const error = errorOf(judge, sample);
+  if (error !== null) {
+    made.push(head.pairs ? (predicted(judge, sample) === head.gold[sample] ? "right" : "wrong") : `error: ${number(error)}`);
+  }
+  if (answer.gap !== null) made.push(`order gap: ${number(answer.gap, 3)}`);
+  return made.join(" · ");
+}
+
+async function answerOf(judge, sample, answer) {
+  const card = make("article", { className: "card" }, make("h4", {}, head.judges[judge]));
+  if (!answer) {
+    card.append(make("p", {}, "This judge was not asked."));
+    return card;
+  }
+  card.append(make("p", { className: "about" }, numbersOf(judge, sample, answer)));
+  if (answer.error !== null) card.append(make("p", { className: "text error" }, await textOf(answer.error)));
+  if (answer.text !== null) {
+    card.append(make("h5", {}, "What it wrote"), make("p", { className: "text" }, await textOf(answer.text)));
+  }
+  if (answer.shares) card.append(bars(answer.shares, head.gold[sample], head.answers[judge].label[sample]));
+  const [prompt, cached, generated] = answer.tokens;
+  const spent = [`${counted(prompt)} prompt tokens (${counted(cached)} cached)`, `${counted(generated)} written`];
+  spent.push(`${answer.k} profile entries fitted`);
+  if (answer.mass !== null) spent.push(`probability of any label: ${number(answer.mass, 3)}`);
+  if (answer.finish) spent.push(`ended by: ${answer.finish}`);
+  card.append(make("p", { className: "about" }, spent.join(" · ")));
+  return card;
+}
+
+// `shown` are the samples of the table in its order, `judge` the one that stands first; `left` is called with the last sample.
+function opener(left) {
+  const dialog = byId("opened");
+  let sample = 0;
+  let asked = 0;
+
+  async function fill(next, shown, judge) {
+    sample = next;
+    const turn = ++asked;
+    const detail = await detailOf(sample);
+    const place = shown.indexOf(sample);
+    const go = (step, words) => {
+      const button = make("button", { type: "button", disabled: shown[place + step] === undefined }, words);
+      button.addEventListener("click", async () => {
+        await fill(shown[place + step], shown, judge);
+        [...dialog.querySelectorAll("button")].find((one) => one.textContent === words && !one.disabled)?.focus();
+      });
+      return button;
+    };
+    const close = make("button", { type: "button", className: "close" }, "Close (Esc)");
+    close.addEventListener("click", () => dialog.close());
+    const title = make("h3", { id: "opened-title", tabIndex: -1 }, `Sample ${head.id[sample]}`);
+    const about = [`reader ${readerOf(sample)}`, head.pairs && head.aspects[head.aspect[sample]], detail.item && `text ${detail.item}`];
+    const gold = head.gold[sample];
+    const truth = make("article", { className: "card truth" }, make("h4", {}, "The reader"));
+    const said = gold === null ? "what the reader said is not known" : head.pairs ? `chose ${gold}` : `score: ${gold}`;
+    truth.append(make("p", { className: "about" }, said));
+    if (detail.review !== null) {
+      truth.append(make("h5", {}, "What the reader wrote"), make("p", { className: "text" }, await textOf(detail.review)));
+    }
+    const order = [judge, ...head.judges.keys()].filter((one, at, all) => all.indexOf(one) === at);
+    const cards = [truth];
+    for (const one of order) cards.push(await answerOf(one, sample, detail.answers[one]));
+    const past = [];
+    for (const [at, entry] of detail.profile.entries()) {
+      const name = `${at + 1}${entry.about ? `: ${entry.about}` : ""}`;
+      past.push(make("article", { className: "past" }, make("h4", {}, name), ...(await captioned(entry.parts))));
+    }
+    const query = await captioned(detail.query);
+    if (turn !== asked) return;
+    const profile = make("details", { open: true }, make("summary", {}, `Profile: ${past.length} shown to the judge`), ...past);
+    dialog.replaceChildren(
+      make("div", { className: "bar-top" }, title, make("div", {}, go(-1, "Previous"), go(1, "Next"), close)),
+      make("p", { className: "about" }, about.filter(Boolean).join(" · ")),
+      make("section", { className: "query" }, ...query),
+      make("div", { className: "cards" }, ...cards),
+      profile,
+    );
+    dialog.scrollTop = 0;
+  }
+
+  dialog.addEventListener("close", () => left(sample));
+  dialog.addEventListener("click", (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  return async (next, shown, judge) => {
+    await fill(next, shown, judge);
+    if (!dialog.open) dialog.showModal();
+    byId("opened-title").focus();
+  };
+}

@@ -1,0 +1,5 @@
+setUpColours();
+setUpPrinting();
+const openSample = setUpSamples();
+document.documentElement.dataset.ready = "samples";
+setUpFailures(openSample);

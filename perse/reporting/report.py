@@ -1,0 +1,253 @@
+"""A report: scoring runs and studies -> one HTML page, its plots and numbers as files, and how to make them again.
+
+OUT/report.html       everything, in one file that needs no network
+OUT/figures/NAME.*    each plot as SVG and PNG, its numbers as CSV
+OUT/evaluation.json   the numbers of the tables
+OUT/manifest.json     what it was made of, and the command that makes it again
+
+The same inputs give the same bytes: dates are those of the runs, not of the report.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from perse.batch.comparing import Gathered, gather
+from perse.batch.local import EXAMPLES, JUDGEMENTS
+from perse.errors import BadInput
+from perse.evaluation.alignment import align
+from perse.evaluation.costs import run_costs
+from perse.evaluation.evaluate import Texts, evaluate_many
+from perse.evaluation.results import Evaluation, Resample
+from perse.records import explain
+from perse.reporting.figure import Figure, save_figure
+from perse.reporting.page import PageData, StudySection, render_page
+from perse.reporting.report_data import report_data
+from perse.reporting.run_figures import run_figures
+from perse.reporting.samples import pack_samples
+from perse.reporting.study_figures import study_figures, training_figure
+from perse.reporting.summary import cautions, sections, verdicts
+from perse.runlog import MANIFEST, environment, file_digest, read_manifest, write_whole
+from perse.studies.results import StudyResult
+
+PAGE = "report.html"
+NUMBERS = "evaluation.json"
+FIGURES = "figures"
+STUDY = "study.json"
+MOST_SAMPLES = 10_000
+
+
+def write_report(
+    runs: Sequence[Path],
+    *,
+    studies: Sequence[Path] = (),
+    out: Path,
+    title: str | None = None,
+    train_data: Path | None = None,
+    seed: int = 0,
+    resamples: int = 1000,
+    resample: Resample = "reviewers",
+    texts: Texts = Texts(),  # noqa: B008 (frozen)
+    max_samples: int = MOST_SAMPLES,
+) -> Path:
+    """Write the report into `out` and say where its page is.
+
+    Args:
+        runs: folders that `perse score` wrote; judges of the same items, or folds.
+        studies: folders that `perse study` finished.
+        title: of the page; by default after the judges.
+        train_data: data set folder for the baselines; by default the one that was scored.
+        seed: of resamples, random baselines, and of which samples are shown.
+        resamples: bootstrap resamples, 100 or more.
+        resample, texts: as in `evaluate_many`.
+        max_samples: samples in the page; failures come before others.
+    Raises:
+        BadInput: see `gather` and `evaluate_many`; a folder without a finished study; or an `out` that holds something else.
+    """
+    _refuse_strangers(out)
+    if max_samples < 0:
+        raise BadInput(f"{max_samples} samples cannot be shown; give 0 or more")
+    results = [_read_study(folder) for folder in studies]
+    gathered = gather(runs, train_data)
+    prices, seconds = run_costs(gathered.runs)
+    missing = [f"baselines that need training data are unavailable: {reason}" for reason in gathered.missing]
+    evaluation = evaluate_many(
+        gathered.judges,
+        gathered.parts,
+        seed=seed,
+        resamples=resamples,
+        resample=resample,
+        texts=texts,
+        prices=prices,
+        seconds=seconds,
+        notes=[*gathered.notes, *missing],
+    )
+    of_judges = report_data(align(gathered.parts, gathered.judges))
+    manifests = {str(folder): read_manifest(folder) for folder in runs}
+    drawn = _own_names([[*run_figures(of_judges, evaluation), *_trainings(manifests.values())], *map(study_figures, results)])
+    options: dict[str, Any] = {
+        "title": title,
+        "train_data": _shown(train_data),
+        "seed": seed,
+        "resamples": resamples,
+        "resample": resample,
+    }
+    options |= {"bertscore_model": _shown(texts.bertscore_model), "bartscore_model": _shown(texts.bartscore_model)}
+    own = _manifest(runs, studies, out, {**options, "max_samples": max_samples})
+    page = PageData(
+        title=title or f"{', '.join(gathered.judges)}: a report",
+        facts=_facts(evaluation, gathered, manifests),
+        verdicts=verdicts(evaluation, of_judges),
+        cautions=cautions(evaluation, contamination=any(result.study == "contamination" for result in results)),
+        sections=sections(evaluation, drawn[0]),
+        samples=pack_samples(
+            [example for part in gathered.parts for example in part.examples],
+            {name: {judgement.id: judgement for judgement in given} for name, given in gathered.judges.items()},
+            labels=evaluation.labels,
+            most=max_samples,
+            seed=seed,
+        ),
+        studies=tuple(StudySection(result, tuple(figures)) for result, figures in zip(results, drawn[1:], strict=True)),
+        manifests=tuple((name, _pretty(manifest)) for name, manifest in {"this report": own, **manifests}.items()),
+        pairs=evaluation.kind == "pairwise",
+    )
+    return _write(out, page, [figure for figures in drawn for figure in figures], evaluation, own)
+
+
+def _write(out: Path, page: PageData, figures: Sequence[Figure], evaluation: Evaluation, manifest: dict[str, Any]) -> Path:
+    html = render_page(page)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the report folder {out}: {error.strerror}; choose another with --out") from None
+    write_whole(out / MANIFEST, _pretty(manifest))  # first, so that what a kill leaves behind is known as a report's
+    kept = {figure.name for figure in figures}
+    for stale in sorted((out / FIGURES).glob("*")):
+        if stale.stem not in kept and stale.suffix in (".svg", ".png", ".csv"):
+            stale.unlink()
+    for figure in figures:
+        save_figure(figure, out / FIGURES)
+    write_whole(out / NUMBERS, evaluation.model_dump_json(indent=2) + "\n")
+    write_whole(out / PAGE, html)
+    return out / PAGE
+
+
+def _refuse_strangers(out: Path) -> None:
+    """A report replaces a report, and nothing else."""
+    if out.is_file():
+        raise BadInput(f"{out} is a file; give a folder for the report")
+    if not out.exists():
+        return
+    if (out / MANIFEST).exists():
+        kind = read_manifest(out).get("run", {}).get("kind")
+        if kind != "report":
+            raise BadInput(
+                f"{out} holds a run of `perse {kind}`, which a report would overwrite; choose another folder with --out"
+            )
+    elif any(not entry.name.startswith(".") for entry in out.iterdir()):
+        raise BadInput(f"{out} is not empty and holds no report; choose another folder with --out")
+
+
+def _read_study(folder: Path) -> StudyResult:
+    path = folder / STUDY
+    try:
+        return StudyResult.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        raise BadInput(
+            f"{folder} holds no finished study: it has no {STUDY}; run its `perse study` command to the end"
+        ) from None
+    except ValidationError as error:
+        raise BadInput(f"{path}: no result of a study, {explain(error)}; run its `perse study` command again") from None
+
+
+def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:
+    """How the judges were trained, of those that lie in a training run on this machine."""
+    folders = dict.fromkeys(
+        Path(part)
+        for manifest in manifests
+        for part in str(manifest.get("run", {}).get("judge", {}).get("name", "")).split("+")
+    )
+    logs = [folder / "log.jsonl" for folder in folders if (folder / "log.jsonl").is_file()]
+    drawn = [(log, training_figure(log)) for log in logs]
+    return [replace(figure, title=f"{figure.title}: {log.parent.name}") for log, figure in drawn]
+
+
+def _own_names(drawn: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
+    """The figures with no name twice: two studies of one kind would overwrite each other's files and share their ids."""
+    taken: set[str] = set()
+    renamed: list[list[Figure]] = []
+    for figures in drawn:
+        renamed.append([])
+        for figure in figures:
+            name, number = figure.name, 1
+            while name in taken:
+                number += 1
+                name = f"{figure.name}-{number}"
+            taken.add(name)
+            svg = re.sub(rf'( id="|href="#|url\(#){re.escape(figure.name)}-', rf"\g<1>{name}-", figure.svg)
+            renamed[-1].append(figure if name == figure.name else replace(figure, name=name, svg=svg))
+    return renamed
+
+
+def _facts(evaluation: Evaluation, gathered: Gathered, manifests: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    begun = sorted(str(one.get("environment", {}).get("started", ""))[:10] for one in manifests.values())
+    days = [day for day in dict.fromkeys(begun) if day]
+    folders = {run.data_folder.name if run.data_folder else "a file" for runs in gathered.runs.values() for run in runs}
+    digests = {run.data_digest[:12] for runs in gathered.runs.values() for run in runs}
+    what = "pairs" if evaluation.kind == "pairwise" else "texts"
+    facts = [
+        ("Judged", f"{evaluation.items:,} {what}, for {evaluation.reviewers:,} readers"),
+        ("Question", ", ".join(dict.fromkeys(q for judge in evaluation.judges.values() for q in judge.questions))),
+        ("Answers", f"{evaluation.labels[0]} to {evaluation.labels[-1]}" if len(evaluation.labels) > 2 else "A or B"),
+        ("Data set", f"{', '.join(sorted(folders))} (digest {', '.join(sorted(digests))})"),
+        ("When", " to ".join([days[0], days[-1]] if len(days) > 1 else days)),
+    ]
+    for place, manifest in manifests.items():
+        run = manifest.get("run", {})
+        judge, settings = run.get("judge", {}), run.get("settings", {})
+        parts = [
+            str(judge.get("name", "?")),
+            f"digest {str(judge.get('sha256') or 'unknown')[:12]}",
+            str(judge.get("engine", "")),
+        ]
+        if "temperature" in settings:
+            parts.append(f"temperature {settings['temperature']:g}")
+        facts.append((f"Judge of {Path(place).name}", ", ".join(filter(None, parts))))
+    return tuple((name, value) for name, value in facts if value)
+
+
+def _manifest(runs: Sequence[Path], studies: Sequence[Path], out: Path, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the report is made of; nothing of now, so that it is the same when made again."""
+    command = ["perse", "report", *map(str, runs)]
+    for study in studies:
+        command += ["--study", str(study)]
+    for name, value in options.items():
+        if value is not None:
+            command += [f"--{name.replace('_', '-')}", str(value)]
+    around = environment()
+    digests = {str(run): {name: file_digest(run / name) for name in (EXAMPLES, JUDGEMENTS)} for run in runs}
+    return {
+        "run": {
+            "kind": "report",
+            "runs": digests,
+            "studies": {str(study): file_digest(study / STUDY) for study in studies},
+            **options,
+        },
+        "command": [*command, "--out", str(out)],
+        "environment": {name: around[name] for name in ("python", "packages", "git_commit")},
+    }
+
+
+def _shown(path: Path | None) -> str | None:
+    return None if path is None else str(path)
+
+
+def _pretty(manifest: Mapping[str, Any]) -> str:
+    return json.dumps(manifest, indent=2) + "\n"

@@ -1,0 +1,196 @@
+"""What the pictures of a judge's run are drawn from: answers and truths as arrays, one entry an item.
+
+The items are those of the tables (`align`), so that pictures and tables cannot tell different things. What is not known is NaN
+here, inside the program, and a gap or a reason in words in what is drawn.
+
+Notation: n items, L labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from perse.errors import BadInput
+from perse.evaluation.alignment import Items
+from perse.evaluation.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.predictions import expected_values, gold_scores, label_values
+from perse.judgement import Judgement, Status
+from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
+from perse.scale import CHOICES, GRADES, HUNDREDS, SCORES, Scale
+
+Kind = Literal["pointwise", "pairwise", "summary"]
+
+
+@dataclass(frozen=True)
+class RunData:
+    """One judge's answers to the items, in their order.
+
+    Scores stand as they are; of pairs, A is 0 and B is 1 in `gold` and `label`, and `expected` is the probability of B.
+    """
+
+    name: str
+    kind: Kind
+    labels: tuple[str, ...]
+    """The scale, in order."""
+    ids: tuple[str, ...]
+    reviewers: tuple[str, ...]
+    """Whose each item is; of summaries, the product's or reviewer's whose reviews they are."""
+    aspects: tuple[str, ...]
+    """What each pair was compared by; "" for scores."""
+    gold: FloatArray
+    """(n,) the true answer; NaN where it is not known."""
+    label: FloatArray
+    """(n,) the answer given; NaN where it is not ok."""
+    expected: FloatArray
+    """(n,) the sum of label times probability, the label where there is no distribution; NaN where it is not ok."""
+    distributions: FloatArray
+    """(n, L) probabilities of the labels; NaN where there are none."""
+    order_gap: FloatArray
+    """(n,) pairs: |P(A) asked as given - P(A) asked swapped|; NaN where it was not measured."""
+    statuses: tuple[Status, ...]
+    tokens: IntArray
+    """(n, 3) prompt tokens, those of them from a cache, and tokens written."""
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """(L,) the labels as numbers, 0 and 1 for A and B."""
+        numbers = range(2) if self.kind == "pairwise" else self.labels
+        return np.array([float(one) for one in numbers])
+
+    @cached_property
+    def reviewer(self) -> IntArray:
+        """(n,) each item's reviewer, 0 to C - 1 in the order of their ids."""
+        place = {one: number for number, one in enumerate(sorted(set(self.reviewers)))}
+        return np.array([place[one] for one in self.reviewers], dtype=np.int64)
+
+    @cached_property
+    def ok(self) -> BoolArray:
+        """(n,) answered."""
+        return np.array([status is Status.OK for status in self.statuses], dtype=bool)
+
+    @cached_property
+    def known(self) -> BoolArray:
+        """(n,) answered, and the true answer is known."""
+        found: BoolArray = ~np.isnan(self.gold) & ~np.isnan(self.expected)
+        return found
+
+    @cached_property
+    def told(self) -> BoolArray:
+        """(n,) known, with a distribution."""
+        found: BoolArray = self.known & ~np.isnan(self.distributions).any(axis=1)
+        return found
+
+    @cached_property
+    def likeliest(self) -> FloatArray:
+        """(n,) the likeliest label's value, the given label's where there is no distribution; NaN where not ok."""
+        chosen = self.label.copy()
+        rows = self.ok & ~np.isnan(self.distributions).any(axis=1)
+        chosen[rows] = self.values[self.distributions[rows].argmax(axis=1)]
+        return chosen
+
+    @cached_property
+    def entropy(self) -> FloatArray:
+        """(n,) of the distribution, in bits; NaN where there is none."""
+        return entropy(self.distributions)
+
+
+def entropy(probabilities: FloatArray) -> FloatArray:
+    """Bits, of each row of (n, L): 0 for certainty, log2 L where all labels are as likely."""
+    safe = np.where(probabilities > 0, probabilities, 1.0)
+    bits: FloatArray = np.where(np.isnan(probabilities).any(axis=1), np.nan, 0.0 - (safe * np.log2(safe)).sum(axis=1))
+    return bits
+
+
+def report_data(items: Items) -> dict[str, RunData]:
+    """Every judge's run, in their order, on `items`, of `align`.
+
+    Raises:
+        BadInput: prompts that were not taken for what they ask, or an answer off the scale.
+    """
+    examples = items.examples
+    kind = _kind(examples)
+    scale = _scale(kind, [judgement for given in items.judgements.values() for judgement in given])
+    reviewers = tuple(example.reviewer_id or example.id for example in examples)
+    aspects = tuple(example.aspect if isinstance(example, PairwiseExample) else "" for example in examples)
+    gold = _choices(examples) if kind == "pairwise" else gold_scores(items)
+    runs = {}
+    for name, judgements in items.judgements.items():
+        distributions = _distributions(name, judgements, scale=scale)
+        runs[name] = RunData(
+            name=name,
+            kind=kind,
+            labels=scale.labels,
+            ids=tuple(example.id for example in examples),
+            reviewers=reviewers,
+            aspects=aspects,
+            gold=gold,
+            label=_given_choices(judgements) if kind == "pairwise" else label_values(judgements),
+            expected=_second(judgements, distributions) if kind == "pairwise" else expected_values(judgements),
+            distributions=distributions,
+            order_gap=np.array([_gap(judgement) for judgement in judgements], dtype=np.float64),
+            statuses=tuple(judgement.status for judgement in judgements),
+            tokens=np.array([[j.tokens.prompt, j.tokens.cached, j.tokens.generated] for j in judgements], dtype=np.int64),
+        )
+    return runs
+
+
+def _kind(examples: Sequence[Example]) -> Kind:
+    kinds: dict[type[Example], Kind] = {
+        PointwiseExample: "pointwise",
+        PairwiseExample: "pairwise",
+        SummaryExample: "summary",
+    }
+    kind = kinds.get(type(examples[0]))
+    if kind is None:
+        raise BadInput(
+            f"example '{examples[0].id}' is a prompt; gather the runs with `judges_and_parts`, which reads what is asked"
+        )
+    return kind
+
+
+def _scale(kind: Kind, judgements: Sequence[Judgement]) -> Scale:
+    if kind != "summary":
+        return SCORES if kind == "pointwise" else CHOICES
+    given = {label for judgement in judgements for label in (judgement.label, *(judgement.distribution or ())) if label}
+    return next((scale for scale in (GRADES, HUNDREDS) if given <= set(scale.labels)), GRADES)
+
+
+def _distributions(name: str, judgements: Sequence[Judgement], *, scale: Scale) -> FloatArray:
+    found = np.full((len(judgements), len(scale.labels)), np.nan)
+    for row, judgement in zip(found, judgements, strict=True):
+        strangers = [label for label in (judgement.label, *(judgement.distribution or ())) if label not in scale.labels]
+        if judgement.status is not Status.OK:
+            continue
+        if strangers:
+            raise BadInput(
+                f"judgement '{judgement.id}' of {name} is ok with label {strangers[0]!r}, expected one of {', '.join(scale.labels)}"
+            )
+        if judgement.distribution:
+            row[:] = [judgement.distribution.get(label, 0.0) for label in scale.labels]
+    return found
+
+
+def _choices(examples: Sequence[Example]) -> FloatArray:
+    given = (getattr(example.reference, "preference", None) for example in examples)
+    return np.array([np.nan if choice is None else float(choice == "B") for choice in given], dtype=np.float64)
+
+
+def _given_choices(judgements: Sequence[Judgement]) -> FloatArray:
+    ok = (judgement.status is Status.OK and judgement.label is not None for judgement in judgements)
+    return np.array([float(j.label == "B") if fine else np.nan for j, fine in zip(judgements, ok, strict=True)])
+
+
+def _second(judgements: Sequence[Judgement], distributions: FloatArray) -> FloatArray:
+    told = ~np.isnan(distributions).any(axis=1)
+    found: FloatArray = np.where(told, distributions[:, 1], _given_choices(judgements))
+    return found
+
+
+def _gap(judgement: Judgement) -> float:
+    known = judgement.status is Status.OK and judgement.order_gap is not None
+    return float(judgement.order_gap or 0.0) if known else np.nan

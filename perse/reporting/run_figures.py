@@ -1,0 +1,253 @@
+"""The pictures of scoring runs: how good, how sure, where wrong, what failed, what it cost. One list for the report.
+
+Values with intervals are those of the tables (`Evaluation`); everything else is drawn from the answers themselves (`RunData`), of
+each judge what it answered. Judges keep their colour and marker in all pictures; baselines are grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from perse.evaluation.results import COLUMN_NAMES, LOWER_IS_BETTER, Estimate, Evaluation, Row
+from perse.judgement import Status
+from perse.reporting.choice_figures import aspects, choice_confusions, order_gaps
+from perse.reporting.drawing import DIM, HATCHES, SERIES, Style, draw, empty, legend_above, style
+from perse.reporting.figure import Cell, Figure
+from perse.reporting.named_rows import (
+    ROW,
+    NamedRow,
+    around,
+    dots,
+    name_row,
+    no_interval,
+    reference_line,
+    value_in_words,
+)
+from perse.reporting.report_data import RunData
+from perse.reporting.reviewer_figures import reviewers, within
+from perse.reporting.score_figures import calibration, confusions, distributions
+from perse.reporting.trust_figures import listed, reliability, risk_coverage
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure as Sheet
+    from matplotlib.patches import Patch
+
+_TITLES = {
+    "kendall": "Kendall's tau-b, over all items",
+    "within_kendall": "Kendall's tau-b, within each reviewer",
+    "mae": "Mean absolute error of the score",
+    "accuracy": "Right choices, over all pairs",
+}
+
+
+def run_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> list[Figure]:
+    """All pictures of these runs, in the order in which one reads them.
+
+    Args:
+        runs: of `report_data`, from the same items as the evaluation.
+    Raises:
+        BadInput: matplotlib is not installed.
+    """
+    return (pointwise_figures if evaluation.kind == "pointwise" else pairwise_figures)(runs, evaluation)
+
+
+def pointwise_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> list[Figure]:
+    """Pictures of scores, be they of texts or of summaries."""
+    return [
+        *(metric(evaluation, column) for column in ("kendall", "within_kendall", "mae")),
+        distributions(runs),
+        *confusions(runs),
+        calibration(runs, evaluation),
+        reliability(runs, evaluation),
+        risk_coverage(runs),
+        reviewers(runs, evaluation),
+        within(runs, evaluation),
+        failures(runs),
+        tokens(runs, evaluation),
+    ]
+
+
+def pairwise_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> list[Figure]:
+    """Pictures of choices between two texts."""
+    return [
+        metric(evaluation, "accuracy"),
+        aspects(evaluation),
+        *choice_confusions(evaluation),
+        reliability(runs, evaluation),
+        order_gaps(runs, evaluation),
+        risk_coverage(runs),
+        failures(runs),
+        tokens(runs, evaluation),
+    ]
+
+
+def metric(evaluation: Evaluation, column: str) -> Figure:
+    """One value of all judges and baselines, with intervals; the best baseline as a dashed line through all rows."""
+    name, header = f"metric-{column.replace('_', '-')}", ("row", "judge", "value", "low", "high", "items", "reason")
+    title = _TITLES.get(column, COLUMN_NAMES.get(column, column))
+    shown = [row for row in evaluation.rows if column in row.columns or row.unavailable]
+    rows = [_named(row, row.columns.get(column), list(evaluation.judges)) for row in shown]
+    found = {row.name: row.columns[column] for row in shown if column in row.columns}
+    best = _best(evaluation, column, judged=False)
+    if not any(estimate.value is not None for estimate in found.values()):
+        reasons = dict.fromkeys(estimate.interval.reason for estimate in found.values() if estimate.interval.reason)
+        reason = "; ".join(filter(None, reasons)) or "no row has this value"
+        return empty(name, title=title, reason=f"{title}: {reason}", header=header)
+
+    def paint(sheet: Sheet) -> None:
+        axis = sheet.subplots()
+        dots(axis, rows)
+        _limits(axis, list(found.values()), column, rows=rows)
+        if best:
+            reference_line(axis, best[1], rows=rows, baseline=True)
+        better = "lower is better" if column in LOWER_IS_BETTER else "higher is better"
+        axis.set_xlabel(better + (f"; dashed: {best[0]}" if best else ""))
+
+    return draw(
+        name,
+        paint,
+        height=0.65 + ROW * len(rows),
+        title=title,
+        alt=_metric_in_words(evaluation, column, title, best),
+        header=header,
+        rows=[_cells(row, row.columns.get(column)) for row in shown],
+    )
+
+
+def _named(row: Row, estimate: Estimate | None, judges: list[str]) -> NamedRow:
+    look = style(0, baseline=True) if row.judge is None else style(judges.index(row.judge))
+    if row.judge is None:
+        look = Style(look.colour, "|", look.hatch, look.dash)
+    hollow = row.name.endswith("(label)") or row.judge is None
+    return NamedRow(row.name, estimate, look, hollow=hollow, missing=row.unavailable or "")
+
+
+def _limits(axis: Axes, estimates: list[Estimate], column: str, *, rows: list[NamedRow]) -> None:
+    ends = [end for e in estimates for end in (e.value, e.interval.low, e.interval.high) if end is not None]
+    natural = 0.5 if column == "accuracy" else 0.0
+    if column not in LOWER_IS_BETTER:
+        ends.append(natural)
+        reference_line(axis, natural, rows=rows, baseline=False)
+    around(axis, ends)
+
+
+def _best(evaluation: Evaluation, column: str, *, judged: bool) -> tuple[str, float] | None:
+    """The best judge's row, or the best baseline, and its value."""
+    known = [
+        (row.name, value)
+        for row in evaluation.rows
+        if (row.judge is not None) is judged and (value := getattr(row.columns.get(column), "value", None)) is not None
+    ]
+    sign = -1 if column in LOWER_IS_BETTER else 1
+    return max(known, key=lambda one: sign * one[1], default=None)
+
+
+def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tuple[str, float] | None) -> str:
+    of_rows = {row.name: row.columns.get(column) for row in evaluation.rows}
+    judged = [row.name for row in evaluation.rows if row.judge is not None]
+    read = [name for name in judged if not name.endswith("(label)")] or judged
+    words = f"{title}: {listed([f'{name} {value_in_words(of_rows[name])}' for name in read])}; "
+    words += f"best baseline: {best[0]} {value_in_words(of_rows[best[0]])}." if best else "no baseline has a value."
+    ours = _best(evaluation, column, judged=True)
+    if ours and best and f"{ours[1]:.2f}" != f"{best[1]:.2f}":
+        ahead = ours[1] < best[1] if column in LOWER_IS_BETTER else ours[1] > best[1]
+        words += (
+            f" Of the judges' rows, {ours[0]} comes closest and is not ahead of it."
+            if not ahead
+            else f" {ours[0]} is ahead of it."
+        )
+    return words + no_interval(list(of_rows.values()))
+
+
+def _cells(row: Row, estimate: Estimate | None) -> tuple[Cell, ...]:
+    if estimate is None:
+        return (row.name, row.judge, None, None, None, None, row.unavailable)
+    interval = estimate.interval
+    return (row.name, row.judge, estimate.value, interval.low, interval.high, estimate.items, interval.reason)
+
+
+def failures(runs: Mapping[str, RunData]) -> Figure:
+    """What became of the questions, as shares of all that were asked."""
+    counts = {name: {status: run.statuses.count(status) for status in Status} for name, run in runs.items()}
+    seen = [status for status in Status if any(count[status] for count in counts.values())]
+    colours = dict(zip(Status, (SERIES[2], SERIES[1], SERIES[4], SERIES[3], DIM), strict=True))
+    hatches = dict(zip(Status, HATCHES, strict=False))
+
+    def paint(sheet: Sheet) -> None:
+        axis = sheet.subplots()
+        for place, (name, count) in enumerate(counts.items()):
+            asked, left = sum(count.values()), 0.0
+            name_row(axis, -place, name, f"{count[Status.OK]} of {asked} ok")
+            for status in seen:
+                share = count[status] / asked
+                axis.barh(-place, share, 0.4, left=left, color=colours[status], hatch=hatches[status], edgecolor="#ffffff")
+                left += share
+        axis.set(xlim=(0, 1), ylim=(-len(runs) + 0.5, 0.75), yticks=[], xlabel="share of the questions asked")
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
+        axis.spines["left"].set_visible(False)
+        legend_above(sheet, [_patch(str(status).replace("_", " "), colours[status], hatches[status]) for status in seen])
+
+    said = [f"{name} answered {count[Status.OK]} of {sum(count.values())}{_others(count)}" for name, count in counts.items()]
+    return draw(
+        "failures",
+        paint,
+        height=1.0 + 0.42 * len(runs),
+        title="What became of the questions",
+        alt=f"Of the questions asked, {listed(said)}.",
+        header=("judge", *(str(status) for status in Status), "asked"),
+        rows=[(name, *count.values(), sum(count.values())) for name, count in counts.items()],
+    )
+
+
+def _others(count: Mapping[Status, int]) -> str:
+    other = [f"{number} {status.replace('_', ' ')}" for status, number in count.items() if number and status is not Status.OK]
+    return f" ({', '.join(other)})" if other else ""
+
+
+def tokens(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
+    """What a judgement took: prompt tokens, those of them that came from a cache, and tokens written."""
+    of_judges: dict[str, tuple[float, float, float, float | None]] = {}
+    for name, run in runs.items():
+        prompt, cached, written = run.tokens.mean(axis=0).tolist()
+        spent = evaluation.judges[name].spent if name in evaluation.judges else None
+        of_judges[name] = (prompt - cached, cached, written, spent.tokens_per_second if spent else None)
+    parts = (("prompt", SERIES[0], HATCHES[0]), ("prompt, cached", SERIES[5], HATCHES[1]), ("written", SERIES[1], HATCHES[3]))
+
+    def paint(sheet: Sheet) -> None:
+        axis = sheet.subplots()
+        for place, (name, (*means, speed)) in enumerate(of_judges.items()):
+            name_row(axis, -place, name, f"{sum(means):,.0f}" + (f", {speed:,.0f}/s" if speed else ""))
+            left = 0.0
+            for mean, (_, colour, hatch) in zip(means, parts, strict=True):
+                axis.barh(-place, mean, 0.4, left=left, color=colour, hatch=hatch, edgecolor="#ffffff")
+                left += mean
+        axis.set(ylim=(-len(runs) + 0.5, 0.75), yticks=[], xlabel="tokens per judgement")
+        axis.set_xlim(0, max(1.0, *(sum(means) for *means, _ in of_judges.values())))
+        axis.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        axis.spines["left"].set_visible(False)
+        legend_above(sheet, [_patch(*part) for part in parts])
+
+    said = [_spent_in_words(name, *numbers) for name, numbers in of_judges.items()]
+    return draw(
+        "tokens",
+        paint,
+        height=1.0 + 0.42 * len(runs),
+        title="Tokens per judgement",
+        alt=f"Tokens per judgement: {listed(said)}.",
+        header=("judge", "prompt, not cached", "prompt, cached", "written", "tokens per second"),
+        rows=[(name, *numbers) for name, numbers in of_judges.items()],
+    )
+
+
+def _spent_in_words(name: str, fresh: float, cached: float, written: float, speed: float | None) -> str:
+    prompt = fresh + cached
+    share = f" ({cached / prompt:.0%} of them cached)" if prompt else ""
+    return f"{name} read {prompt:,.0f}{share} and wrote {written:,.0f}" + (f", {speed:,.0f} a second" if speed else "")
+
+
+def _patch(label: str, colour: str, hatch: str) -> Patch:
+    from matplotlib.patches import Patch
+
+    return Patch(facecolor=colour, hatch=hatch, edgecolor="#ffffff", label=label)

@@ -1,0 +1,209 @@
+"""Samples as the page holds them: light rows to filter and sort by, and every text once, packed.
+
+Ten thousand samples repeat their readers' profiles many times over. So the page carries ids and numbers as plain columns, each
+distinct text once in a numbered list, and what a sample opens to as references into that list. Texts and details are gzipped
+in chunks, which the browser unpacks when somebody looks: opening the page costs what the rows cost. The trade-off is that
+the first search unpacks everything (about a second for ten thousand samples).
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perse.data.identity import draw
+from perse.judgement import Judgement, Status
+from perse.records import ChoiceReference, Example, PairwiseExample, PointwiseExample, ProfileReview, SummaryExample
+
+TEXT_CHUNK = 400_000
+"""Characters of text in a chunk: unpacked in a few milliseconds."""
+ITEM_CHUNK = 250
+"""Samples in a chunk of details."""
+
+
+@dataclass(frozen=True)
+class Samples:
+    """What the page's script reads. Chunks are base64 of gzipped JSON arrays."""
+
+    head: dict[str, Any]
+    """Columns, one entry a sample: id, reviewer, gold, and each judge's status, label and prediction."""
+    texts: tuple[str, ...]
+    items: tuple[str, ...]
+    shown: int
+    judged: int
+    """Samples before some were left out."""
+
+
+def chosen(
+    examples: Sequence[Example], judges: Mapping[str, Mapping[str, Judgement]], *, most: int, seed: int
+) -> list[Example]:
+    """At most `most` of the examples, in their order: failures first, since each of them can be looked at; the others drawn."""
+    if len(examples) <= most:
+        return list(examples)
+    failed = {
+        example.id
+        for example in examples
+        if any(example.id in given and given[example.id].status is not Status.OK for given in judges.values())
+    }
+    ranked = sorted(examples, key=lambda e: (e.id not in failed, draw(seed, e.id, "report samples").random(), e.id))
+    kept = {example.id for example in ranked[:most]}
+    return [example for example in examples if example.id in kept]
+
+
+def pack_samples(
+    examples: Sequence[Example],
+    judges: Mapping[str, Mapping[str, Judgement]],
+    *,
+    labels: Sequence[str],
+    most: int,
+    seed: int,
+) -> Samples:
+    """The samples that at least one judge has judged.
+
+    Args:
+        examples: all of one kind, in the order of the table.
+        judges: judge -> example id -> its answer.
+        labels: the scale, in order.
+        most: samples to keep; see `chosen`.
+        seed: of the draw.
+    """
+    judged = [example for example in examples if any(example.id in given for given in judges.values())]
+    kept = chosen(judged, judges, most=most, seed=seed)
+    texts = _Numbered()
+    details = [_detail(example, [given.get(example.id) for given in judges.values()], labels, texts) for example in kept]
+    reviewers, aspects = _Numbered(), _Numbered()
+    head: dict[str, Any] = {
+        "pairs": any(isinstance(example, PairwiseExample) for example in kept),
+        "labels": list(labels),
+        "judges": list(judges),
+        "statuses": [str(status) for status in Status],
+        "id": [example.id for example in kept],
+        "reviewer": [reviewers.number(example.reviewer_id or "") for example in kept],
+        "aspect": [aspects.number(example.aspect) for example in kept if isinstance(example, PairwiseExample)],
+        "gold": [_gold(example) for example in kept],
+        "answers": [_columns([given.get(example.id) for example in kept]) for given in judges.values()],
+        "itemChunk": ITEM_CHUNK,
+    }
+    head["reviewers"], head["aspects"] = list(reviewers.known), list(aspects.known)
+    chunks = list(_cut(texts.known))
+    head["textStarts"] = [start for start, _ in chunks]
+    return Samples(
+        head=head,
+        texts=tuple(_packed(chunk) for _, chunk in chunks),
+        items=tuple(_packed(details[start : start + ITEM_CHUNK]) for start in range(0, len(details), ITEM_CHUNK)),
+        shown=len(kept),
+        judged=len(judged),
+    )
+
+
+class _Numbered:
+    """Texts in the order of their first use, each once."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        return self.known.setdefault(text, len(self.known))
+
+
+def _gold(example: Example) -> float | str | None:
+    if example.reference is None:
+        return None
+    if isinstance(example.reference, ChoiceReference):
+        return example.reference.preference
+    return example.reference.score
+
+
+def _columns(answers: Sequence[Judgement | None]) -> dict[str, list[Any]]:
+    """One judge's answers; `value` is the expected score, or the probability of A, or None where there is no distribution."""
+    return {
+        "status": [None if answer is None else list(Status).index(answer.status) for answer in answers],
+        "label": [None if answer is None else answer.label for answer in answers],
+        "value": [None if answer is None else _value(answer) for answer in answers],
+    }
+
+
+def _value(answer: Judgement) -> float | None:
+    if answer.status is not Status.OK or not answer.distribution:
+        return None
+    if "A" in answer.distribution:
+        return round(answer.distribution["A"], 4)
+    if answer.expected is not None:
+        return round(answer.expected, 4)
+    return round(sum(float(label) * p for label, p in answer.distribution.items()), 4)
+
+
+def _detail(example: Example, answers: Sequence[Judgement | None], labels: Sequence[str], texts: _Numbered) -> dict[str, Any]:
+    """What a sample opens to: `query` and each profile entry are pairs of caption and text number."""
+    review = getattr(example.reference, "review", None)
+    return {
+        "item": getattr(example, "item_id", None),
+        "query": _captioned(_query(example), texts),
+        "profile": [{"about": about, "parts": _captioned(parts, texts)} for about, parts in _profile(example)],
+        "review": texts.number(review) if review else None,
+        "answers": [None if answer is None else _answer(answer, labels, texts) for answer in answers],
+    }
+
+
+def _captioned(parts: Iterable[tuple[str, str | None]], texts: _Numbered) -> list[tuple[str, int]]:
+    return [(caption, texts.number(text)) for caption, text in parts if text]
+
+
+def _query(example: Example) -> list[tuple[str, str | None]]:
+    if isinstance(example, PairwiseExample):
+        query = example.query
+        return [("Premise", query.premise), ("Text A", query.text_a), ("Text B", query.text_b)]
+    if isinstance(example, PointwiseExample):
+        return [("New text", example.query)]
+    return [("Summary", example.summary)] if isinstance(example, SummaryExample) else [("Prompt", example.prompt)]
+
+
+def _profile(example: Example) -> list[tuple[str, list[tuple[str, str | None]]]]:
+    if isinstance(example, SummaryExample):
+        return [("", [("Review", review)]) for review in example.reviews]
+    entries: list[tuple[str, list[tuple[str, str | None]]]] = []
+    for past in example.profile:
+        if isinstance(past, ProfileReview):
+            about = f"scored {past.score}" + (f", {past.time}" if past.time else "")
+            entries.append((about, [("Text", past.text), ("Review", past.review)]))
+        else:
+            about = ", ".join(f"{aspect}: {answer}" for aspect, answer in past.preference.items())
+            entries.append((about, [("Premise", past.premise), ("Text A", past.text_a), ("Text B", past.text_b)]))
+    return entries
+
+
+def _answer(answer: Judgement, labels: Sequence[str], texts: _Numbered) -> dict[str, Any]:
+    shares = answer.distribution
+    return {
+        "text": texts.number(answer.text) if answer.text else None,
+        "error": texts.number(answer.error) if answer.error else None,
+        "shares": None if not shares else [round(shares.get(label, 0.0), 4) for label in labels],
+        "mass": None if answer.mass is None else round(answer.mass, 4),
+        "gap": None if answer.order_gap is None else round(answer.order_gap, 4),
+        "k": answer.k_effective,
+        "finish": answer.finish_reason,
+        "tokens": [answer.tokens.prompt, answer.tokens.cached, answer.tokens.generated],
+    }
+
+
+def _cut(texts: Iterable[str]) -> Iterable[tuple[int, list[str]]]:
+    """Chunks of about `TEXT_CHUNK` characters, each with the number of its first text."""
+    start, size, chunk = 0, 0, list[str]()
+    for text in texts:
+        chunk.append(text)
+        size += len(text)
+        if size >= TEXT_CHUNK:
+            yield start, chunk
+            start, size, chunk = start + len(chunk), 0, []
+    if chunk:
+        yield start, chunk
+
+
+def _packed(rows: Sequence[Any]) -> str:
+    """Base64 of gzipped JSON. ASCII throughout, so that half a surrogate pair in a text cannot break the file."""
+    plain = json.dumps(rows, separators=(",", ":"), allow_nan=False).encode()
+    return base64.b64encode(gzip.compress(plain, compresslevel=6, mtime=0)).decode()

@@ -1,0 +1,198 @@
+"""What an evaluation comes to on the page: verdicts in plain words, cautions, tables and plots under their headings.
+
+A reader who knows nothing of the project must be able to tell from the first screen whether to use the judge. So the verdict
+stands first, says what it is measured against, and is followed by what the numbers cannot say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perse.evaluation.results import Difference, Evaluation
+from perse.evaluation.sheets import Sheet, sheets
+from perse.evaluation.verdict import IN_WORDS
+from perse.reporting.figure import Figure
+from perse.reporting.page import Section, Standing, Verdict
+from perse.reporting.report_data import RunData
+from perse.reporting.score_figures import COLLAPSED
+from perse.studies.results import StudyTable
+
+FEW = 50
+"""Readers below which a page says that they are few."""
+STEADY = 0.5
+"""Share of pairs with the same choice both ways round below which a judge is called bound to the order."""
+_MEASURES = {
+    "pointwise": "How well it puts texts in the readers' order (1: exactly, 0: not at all; in brackets how sure that is):",
+    "pairwise": "In which share of pairs it chose as the reader did (in brackets how sure that is):",
+}
+_ADVICE: Mapping[Standing, str] = {
+    "better": "It has learned something about texts that this simple rule, which does not read them, cannot know. The "
+    "tables below say how much, and for whom.",
+    "unclear": "On these items it may be no better than this simple rule, which does not read the text. Do not rely on it "
+    "before more readers or a better judge have settled it.",
+    "worse": "This simple rule, which does not read the text, does better. Do not use the judge as it stands.",
+    "undefined": "Judge more items of more readers.",
+}
+
+
+@dataclass(frozen=True)
+class _Heading:
+    name: str
+    title: str
+    lead: str
+    sheets: tuple[str, ...]
+    """Beginnings of the titles of its tables."""
+    figures: tuple[str, ...]
+    """Beginnings of the names of its plots."""
+
+
+_HEADINGS = (
+    _Heading(
+        "answers",
+        "What it answers",
+        "Does it use the scale as the readers do, or say nearly the same of everything?",
+        ("True answer",),
+        ("scores", "confusion", "order-gap"),
+    ),
+    _Heading(
+        "sureness",
+        "Does it know when it is right?",
+        "A judge can be used for more than its average error tells if its probabilities come true.",
+        (),
+        ("calibration", "reliability", "risk-coverage"),
+    ),
+    _Heading("readers", "For whom does it work?", "", ("Accuracy by aspect",), ("reviewers", "within-reviewers", "aspects")),
+    _Heading("training", "Training", "How the judge was trained, from its own log.", (), ("training",)),
+    _Heading(
+        "coverage",
+        "Coverage and failures",
+        "What was asked and what came of it. A judge that often fails is not better for the items it did answer.",
+        ("Judgements", "Tokens and cost"),
+        ("failures", "tokens"),
+    ),
+)
+_NUMBERS = _Heading(
+    "numbers", "How good is it?", "Judges beside simple rules, on the same items, with 95% intervals in brackets.", (), ()
+)
+
+
+def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdict, ...]:
+    """One for each judge, in their order."""
+    differences = {difference.judge: difference for difference in evaluation.differences}
+    found = []
+    for (name, summary), sentence in zip(evaluation.judges.items(), evaluation.verdict, strict=True):
+        difference = differences.get(name)
+        standing = _standing(difference)
+        said = f"{_MEASURES[evaluation.kind]} {sentence.removeprefix(f'{name}: ')}."
+        coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
+        sentences = (said, _ADVICE[standing], coverage, _spread(runs[name]), _steadiness(evaluation, difference))
+        found.append(Verdict(name, standing, _headline(standing, difference), tuple(filter(None, sentences))))
+    return tuple(found)
+
+
+def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
+    """What a reader must not take the numbers for; `contamination` says that a study of it is on the page."""
+    said = []
+    if evaluation.reviewers < FEW:
+        said.append(
+            f"There are only {evaluation.reviewers} readers: the intervals are wide, and other readers may differ more."
+        )
+    if evaluation.without_reference:
+        left = f"{evaluation.without_reference:,} of {evaluation.examples:,} samples"
+        said.append(f"{left} are not in the numbers, since what the reader really said is not known.")
+    said += [f"{note[:1].upper()}{note[1:]}." for note in evaluation.notes]
+    said.append("The numbers are of these readers and these texts. Other readers, kinds of text or languages may give others.")
+    if not contamination:
+        said.append("The model may have read these texts, or reviews of them, when it was made; this page did not test that.")
+    return tuple(said)
+
+
+def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section, ...]:
+    """All tables and plots, each under its heading; headings with nothing under them are left out."""
+    tables = sheets(evaluation)
+    taken = {prefix for heading in _HEADINGS for prefix in heading.sheets}
+    drawn = {prefix for heading in _HEADINGS for prefix in heading.figures}
+    main = _section(
+        _NUMBERS,
+        [sheet for sheet in tables if not sheet.title.startswith(tuple(taken))],
+        [figure for figure in figures if not figure.name.startswith(tuple(drawn))],
+    )
+    others = [
+        _section(
+            heading,
+            [sheet for sheet in tables if sheet.title.startswith(heading.sheets)],
+            [figure for figure in figures if figure.name.startswith(heading.figures)],
+        )
+        for heading in _HEADINGS
+    ]
+    return (main, *(section for section in others if section.tables or section.finer or section.figures))
+
+
+def _section(heading: _Heading, tables: Sequence[Sheet], figures: Sequence[Figure]) -> Section:
+    # Under a heading of its own a detail is no detail; beside others it is folded away.
+    folded = [sheet for sheet in tables if sheet.detail and heading is _NUMBERS]
+    shown = [sheet for sheet in tables if sheet not in folded]
+    return Section(
+        heading.name,
+        heading.title,
+        lead=heading.lead,
+        tables=tuple(map(_table, shown)),
+        finer=tuple(map(_table, folded)),
+        figures=tuple(figures),
+    )
+
+
+def _table(sheet: Sheet) -> StudyTable:
+    rows = (*sheet.judged, *sheet.baselines)
+    return StudyTable(title=sheet.title, header=sheet.header, rows=rows, notes=tuple(sheet.all_footnotes()))
+
+
+def _standing(difference: Difference | None) -> Standing:
+    if difference is None or difference.estimate.value is None:
+        return "undefined"
+    low, high = difference.estimate.interval.low, difference.estimate.interval.high
+    if low is None or high is None:
+        return "undefined"
+    return "better" if low > 0 else "worse" if high < 0 else "unclear"
+
+
+def _headline(standing: Standing, difference: Difference | None) -> str:
+    against = "" if difference is None else IN_WORDS.get(difference.baseline, difference.baseline)
+    return {
+        "better": f"better than {against}",
+        "unclear": f"not shown to be better than {against}",
+        "worse": f"worse than {against}",
+        "undefined": "too little is known for a verdict",
+    }[standing]
+
+
+def _spread(run: RunData) -> str:
+    """Whether it says one thing of everything, beside how often the readers do."""
+    given, gold = run.label[~np.isnan(run.label)], run.gold[~np.isnan(run.gold)]
+    if not len(given) or not len(gold):
+        return ""
+    values, counts = np.unique(given, return_counts=True)
+    place = int(counts.argmax())
+    share, readers = counts[place] / len(given), float((gold == values[place]).mean())
+    name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
+    said = f"its commonest answer, {name}, is {share:.0%} of its answers; the readers gave it in {readers:.0%}."
+    collapsed = share > COLLAPSED and len(run.labels) > 2
+    return f"Collapsed: nearly one answer for everything: {said}" if collapsed else f"Not collapsed: {said}"
+
+
+def _steadiness(evaluation: Evaluation, difference: Difference | None) -> str:
+    """Pairs: whether it chooses by the texts or by which of them stands first."""
+    row = next((row for row in evaluation.rows if difference and row.name == difference.row), None)
+    same = row and row.columns.get("order_consistency")
+    if not same or same.value is None:
+        return ""
+    said = f"asked again with the two texts swapped, it chose the same text in {same.value:.0%} of the pairs."
+    return f"Bound to the order: {said}" if same.value < STEADY else said[:1].upper() + said[1:]
+
+
+def _share(part: int, whole: int) -> str:
+    """Rounded down: 100% means that nothing failed."""
+    return f"{1000 * part // whole / 10:.1f}%" if whole else "none"
