@@ -41,9 +41,11 @@ demo: $(READY)
 	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data data.max_examples=100 output=$(DEMO)/judge
 	$(BIN)/perse score --examples $(DEMO)/data --judge $(DEMO)/judge --max-new-tokens 80 --out $(DEMO)/after
 	$(BIN)/perse evaluate $(DEMO)/before $(DEMO)/after
+	$(BIN)/perse report $(DEMO)/before $(DEMO)/after --out $(DEMO)/report
 	$(BIN)/perse ask --judge $(DEMO)/judge --reviews perse/samples/ask/reviews.jsonl --text @perse/samples/ask/plot.txt
 	@echo "written: $(DEMO)/data (data set), $(DEMO)/judge (adapter, merged model, log),"
-	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after)"
+	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after),"
+	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
 
 test: $(READY)
 	$(BIN)/python -m pytest -n auto -m "not integration"

@@ -153,7 +153,9 @@ def _score(
     tokenizer: Tokenizer = None,
     prices: Annotated[
         str | None,
-        typer.Option(help="Of a paid server, per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED; shows the cost."),
+        typer.Option(
+            help="Of a paid server, per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED; shows the cost, and is kept with the run."
+        ),
     ] = None,
     seed: Seed = 0,
 ) -> None:
@@ -177,8 +179,8 @@ def _score(
     if split not in ("train", "valid"):
         raise BadInput(f"--split is '{split}'; choose train or valid")
     view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
-    loaded = sample(load_examples(examples, split=split, fold=fold, view=view), limit, seed=seed)  # type: ignore[arg-type]
-    loaded = stand_in(loaded, profile, shots=shots, seed=seed)
+    whole = load_examples(examples, split=split, fold=fold, view=view)  # type: ignore[arg-type]
+    loaded = stand_in(sample(whole, limit, seed=seed), profile, among=whole, shots=shots, seed=seed)
     asked = question_for(loaded.examples, question)
     settings = _settings(temperature, max_new_tokens, seed)
     if split == "valid":

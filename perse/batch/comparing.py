@@ -97,7 +97,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
         notes += [note if fold is None else f"fold {fold}: {note}" for note in of_profiles]
         train, reason = _training_side([run for _, run in runs], train_data)
         parts.append(Part(_answered(examples), None if train is None else _answered(train)))
-        missing += [reason] if reason else []
+        missing += [reason] if reason and reason not in missing else []  # folds of one data set miss one thing
     of_judges = {name: tuple(runs[nth][1] for runs in by_fold.values()) for nth, name in enumerate(names)}
     judges = {name: [judgement for run in own for judgement in run.judgements] for name, own in of_judges.items()}
     return Gathered(judges, of_judges, parts, missing, tuple(notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -9,7 +10,7 @@ from perse.data.counterfactual import dealt_anew, with_another_profile, without_
 from perse.data.load import LoadedExamples, load_examples
 from perse.data.shots import with_shots
 from perse.errors import BadInput
-from perse.records import PairwiseExample, PointwiseExample
+from perse.records import Example, PairwiseExample, PointwiseExample
 
 
 class ProfileShown(StrEnum):
@@ -26,17 +27,21 @@ class ProfileShown(StrEnum):
     """The reader's own reviews and scores behind the wrong texts."""
 
 
-def stand_in(loaded: LoadedExamples, shown: ProfileShown, *, shots: int = 3, seed: int = 0) -> LoadedExamples:
+def stand_in(
+    loaded: LoadedExamples, shown: ProfileShown, *, among: LoadedExamples | None = None, shots: int = 3, seed: int = 0
+) -> LoadedExamples:
     """The examples with what is `shown`; those for which there is none (see `data.counterfactual`) are left out.
 
+    Args:
+        among: whose profiles are given to others, such as the whole of which `loaded` is a sample.
     Raises:
         BadInput: examples without profiles (prompts, summaries), or shots of a file that has no training side.
     """
     if shown is ProfileShown.OWN:
         return loaded
     loaded = replace(loaded, profile=str(shown))
-    pointwise = [example for example in loaded.examples if isinstance(example, PointwiseExample)]
-    pairwise = [example for example in loaded.examples if isinstance(example, PairwiseExample)]
+    pointwise, pairwise = _pointwise(loaded.examples), _pairwise(loaded.examples)
+    donors = (among or loaded).examples
     if len(pointwise) + len(pairwise) < len(loaded.examples):
         raise BadInput(f"--profile {shown} needs texts or pairs with profiles; prompts and summaries are judged as they are")
     if shown is ProfileShown.EMPTY:
@@ -47,8 +52,8 @@ def stand_in(loaded: LoadedExamples, shown: ProfileShown, *, shots: int = 3, see
         return replace(
             loaded,
             examples=[
-                *(with_another_profile(pointwise, pointwise, seed=seed) if pointwise else ()),
-                *(with_another_profile(pairwise, pairwise, seed=seed) if pairwise else ()),
+                *(with_another_profile(pointwise, _pointwise(donors), seed=seed) if pointwise else ()),
+                *(with_another_profile(pairwise, _pairwise(donors), seed=seed) if pairwise else ()),
             ],
         )
     if loaded.folder is None:
@@ -56,6 +61,14 @@ def stand_in(loaded: LoadedExamples, shown: ProfileShown, *, shots: int = 3, see
             "--profile shots takes its shots from the training side; give the data set folder, not a file of examples"
         )
     train = load_examples(loaded.folder, split="train", fold=loaded.fold).examples
-    points = with_shots(pointwise, [e for e in train if isinstance(e, PointwiseExample)], shots=shots, seed=seed)
-    pairs = with_shots(pairwise, [e for e in train if isinstance(e, PairwiseExample)], shots=shots, seed=seed)
+    points = with_shots(pointwise, _pointwise(train), shots=shots, seed=seed)
+    pairs = with_shots(pairwise, _pairwise(train), shots=shots, seed=seed)
     return replace(loaded, examples=[*points, *pairs])
+
+
+def _pointwise(examples: Sequence[Example]) -> list[PointwiseExample]:
+    return [example for example in examples if isinstance(example, PointwiseExample)]
+
+
+def _pairwise(examples: Sequence[Example]) -> list[PairwiseExample]:
+    return [example for example in examples if isinstance(example, PairwiseExample)]

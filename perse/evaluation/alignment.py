@@ -5,6 +5,7 @@ Examples come in parts, each with its own training side: one part is the plain c
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -59,6 +60,28 @@ class Items:
     def summaries(self) -> dict[str, JudgeSummary]:
         """Status counts of each judge."""
         return {name: _summary(answers) for name, answers in self.judgements.items()}
+
+
+def several_readers(examples: Sequence[Example]) -> str | None:
+    """That texts were judged by several readers, where some were: a source of chance that resampling readers does not see."""
+    readers: dict[str, set[str]] = defaultdict(set)
+    for example in examples:
+        readers[_work(example)].add(example.reviewer_id or example.id)
+    counts = [len(behind) for behind in readers.values() if len(behind) > 1]
+    if not counts:
+        return None
+    return f"{len(counts)} of {len(readers)} texts were judged by several readers (at most {max(counts)})"
+
+
+def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
+    """What to say of texts with several readers beside a table that can resample texts, too."""
+    if two_way:
+        return [
+            f"two-way: reviewers and {len({_work(example) for example in examples})} texts are both resampled; values that are "
+            "one a reviewer (within and between reviewers, pairs in order) by reviewers alone"
+        ]
+    said = several_readers(examples)
+    return [f"{said}: `--resample two-way` gives intervals that hold for other texts, too"] if said else []
 
 
 def _numbered(ids: Sequence[str]) -> IntArray:

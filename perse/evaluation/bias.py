@@ -98,11 +98,6 @@ class BiasModel:
     item_penalty: float
     reader_penalty: float
 
-    def item_bias(self, item_id: str | None) -> float:
-        """b_i; 0 for an item that training does not know."""
-        row = self.row_of.get(item_id or "", UNKNOWN)
-        return float(self._biases(np.array([row]), np.zeros((2, 1)))[0])
-
     def predict(self, examples: Sequence[PointwiseExample], *, unseen: bool = False) -> FloatArray:
         """mu + b_u + b_i of each, (n,), kept on the scale. `unseen` takes readers' own training reviews out of the item biases."""
         return self._predict(asked(examples, self.row_of), self._own(examples) if unseen else None)

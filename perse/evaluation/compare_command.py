@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 from rich.console import Console
@@ -26,10 +26,13 @@ def compare(
         ),
     ] = None,
     permutations: Annotated[int, typer.Option(min=100, help="Exchanges of answers drawn for a p value.")] = 2000,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the reviewers.")] = 1000,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 1000,
+    resample: Annotated[
+        str, typer.Option(help="reviewers, or two-way: reviewers and texts, for texts that several readers judged.")
+    ] = "reviewers",
     seed: Annotated[int, typer.Option(min=0, help="Seed of every draw.")] = 0,
     train_data: Annotated[
-        Path | None, typer.Option(help="Data set folder for the baseline; by default the one that was scored.")
+        Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
@@ -48,7 +51,10 @@ def compare(
     from perse.errors import BadInput
     from perse.evaluation.comparison import compare as compared
     from perse.evaluation.comparison_table import comparison_markdown, comparison_view
+    from perse.evaluation.results import Resample
 
+    if resample not in get_args(Resample):
+        raise BadInput(f"--resample is '{resample}'; choose {' or '.join(get_args(Resample))}")
     if len(runs) < 2:
         raise BadInput(f"one run ({runs[0]}) is nothing to compare; give two or more, or `perse evaluate {runs[0]}`")
     err = Console(stderr=True)
@@ -68,15 +74,18 @@ def compare(
             gathered.parts,
             seed=seed,
             resamples=resamples,
+            resample=cast(Resample, resample),
             permutations=permutations,
             metrics=metric or (),
             against=against,
             notes=gathered.notes,
             progress=lambda done, total: shown.update(task, completed=done, total=total),
         )
-    if not any(pairing.baseline for pairing in result.pairings):
+    if any(baseline.unavailable for baseline in result.baselines):
         for reason in gathered.missing:
-            err.print(f"the baseline is unavailable: {reason}", soft_wrap=True, markup=False, highlight=False)
+            err.print(
+                f"baselines that need training data are unavailable: {reason}", soft_wrap=True, markup=False, highlight=False
+            )
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
     elif markdown:

@@ -10,26 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
+from types import MappingProxyType
 
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Part, align
-from perse.evaluation.comparison_results import LEVEL, Asked, Comparison, Contrast, Pairing
-from perse.evaluation.comparison_sides import Side, average, choosers, copying, scorers, shared_reading
+from perse.evaluation.alignment import Part, align, crossed
+from perse.evaluation.comparison_results import LEVEL, Asked, Comparison, Contrast, Pairing, Simple
+from perse.evaluation.comparison_sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparison_words import sentence
 from perse.evaluation.correlation import FloatArray, pearson
 from perse.evaluation.estimates import SCORE_COLUMNS, Bootstrap
 from perse.evaluation.intervals import Interval
 from perse.evaluation.predictions import gold_scores
 from perse.evaluation.resamples import Resamples
+from perse.evaluation.results import Estimate, Resample
 from perse.evaluation.significance import Columns, Permutation, holm, paired_permutation, williams
 from perse.judgement import Judgement, Status
-from perse.records import PairwiseExample
+from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
 PAIRWISE_METRICS = ("accuracy",)
 FEWEST_DRAWS = 100
+BASELINES: Mapping[type[Example], str] = MappingProxyType(
+    {PairwiseExample: "copy the example", SummaryExample: "training mean", PointwiseExample: "profile average"}
+)
+"""What each judge is compared with."""
+P_BY_REVIEWERS = "p values exchange answers reviewer by reviewer also where texts are resampled: they are of these texts"
 NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
 _SHOWN_IDS = 5
 
@@ -40,6 +47,7 @@ def compare(
     *,
     seed: int = 0,
     resamples: int = 1000,
+    resample: Resample = "reviewers",
     permutations: int = 2000,
     metrics: Sequence[str] = (),
     against: str | None = None,
@@ -52,7 +60,8 @@ def compare(
         judges: the judgements of each, two or more, over all parts.
         parts: what was judged, with the training side (see `perse.evaluation.alignment.Part`).
         seed: of resamples, exchanges and the baseline's ties.
-        resamples: bootstrap resamples of the reviewers.
+        resamples: bootstrap resamples.
+        resample: for the intervals, reviewers with all their items; or reviewers and items (see `evaluate_many`).
         permutations: exchanges drawn, where there are more; p is then at least 1 / (permutations + 1).
         metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is the one that is told when nothing differs.
         against: compare all judges with this one, and not with each other.
@@ -67,12 +76,14 @@ def compare(
     chosen = isinstance(items.examples[0], PairwiseExample)
     names = _metrics(metrics, chosen=chosen)
     sides = choosers(items) if chosen else scorers(items)
-    baseline, reason = copying(items, seed=seed) if chosen else average(items)
+    simple, missing = needing_no_judge(items, seed=seed)
+    name = BASELINES[type(items.examples[0])]
     paired = [(sides[one], sides[other]) for one, other in _pairs(list(judges), against)]
-    paired += [(side, baseline) for side in sides.values() if baseline]
+    paired += [(side, simple[name]) for side in sides.values() if name in simple]
 
     gold = np.ones(len(items.examples)) if chosen else gold_scores(items)
-    bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed)
+    two_way = resample == "two-way"
+    bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
     pairings = []
     for number, (one, other) in enumerate(paired):
         contrasts = _contrasts(names, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
@@ -85,15 +96,22 @@ def compare(
         reviewers=bootstrap.reviewers,
         judges={name: _asked(judgements, items.judgements[name]) for name, judgements in judges.items()},
         pairings=tuple(pairings),
+        baselines=(
+            *(Simple(name=one, values=_values(names, gold, side, bootstrap=bootstrap)) for one, side in simple.items()),
+            *(Simple(name=one, unavailable=reason) for one, reason in missing.items()),
+        ),
         metrics=names,
         family=sum(contrast.p is not None for pairing in pairings for contrast in pairing.contrasts),
+        resample=resample,
         resamples=resamples,
         permutations=permutations,
         seed=seed,
         notes=(
             *notes,
             *items.notes,
-            *([f"{reason[0]} is not compared with: {reason[1]}"] if reason else ()),
+            *([f"{name} is not compared with: {missing[name]}"] if name in missing else ()),
+            *crossed(items.examples, two_way=two_way),
+            *([P_BY_REVIEWERS] if two_way else ()),
             *_draws(pairings),
             *_too_many(pairings, permutations),
         ),
@@ -195,6 +213,15 @@ def _contrasts(
             )
         )
     return tuple(found)
+
+
+def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bootstrap) -> dict[str, Estimate]:
+    """Of all items, by metric."""
+    values = side.readings["label"]
+    if names == PAIRWISE_METRICS:
+        return {"accuracy": bootstrap.mean(values, np.ones(len(values), dtype=bool))}
+    found = bootstrap.scores(gold, values)
+    return {name: found[name] for name in names}
 
 
 def _standardised(values: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.comparison_sides import Reading
 from perse.evaluation.intervals import Interval
-from perse.evaluation.results import LOWER_IS_BETTER
+from perse.evaluation.results import LOWER_IS_BETTER, Estimate, Resample
 
 LEVEL = 0.05
 """A difference is called one when its p, adjusted by Holm, is at most this."""
@@ -78,6 +78,14 @@ class Asked(_Result):
     """Of the common ones."""
 
 
+class Simple(_Result):
+    """What a baseline reaches on all common items, by metric; or why there is none."""
+
+    name: str
+    values: dict[str, Estimate] = {}
+    unavailable: str | None = None
+
+
 class Comparison(_Result):
     """Judges compared on the items common to all."""
 
@@ -86,9 +94,12 @@ class Comparison(_Result):
     reviewers: int
     judges: dict[str, Asked]
     pairings: tuple[Pairing, ...]
+    baselines: tuple[Simple, ...] = ()
+    """All of `perse evaluate`, without p values: no table stands without them."""
     metrics: tuple[str, ...]
     family: int
     """Number of p values that Holm's adjustment is over."""
+    resample: Resample = "reviewers"
     resamples: int
     permutations: int
     seed: int

@@ -17,7 +17,7 @@ from rich.text import Text
 
 from perse.evaluation.comparison_results import LEVEL, Comparison, Contrast, Pairing
 from perse.evaluation.comparison_words import difference_shown, metric_name, p_shown
-from perse.evaluation.results import LOWER_IS_BETTER
+from perse.evaluation.results import LOWER_IS_BETTER, Estimate
 
 ABSENT = "-"
 _READINGS = {"expected": "expected scores", "likeliest": "likeliest choices", "label": "labels"}
@@ -45,6 +45,7 @@ def comparison_markdown(comparison: Comparison) -> str:
 
 def _sheets(comparison: Comparison) -> Iterator[_Sheet]:
     yield _runs(comparison)
+    yield _baselines(comparison)
     for pairing in comparison.pairings:
         yield _pairing(pairing, chosen=comparison.kind == "pairwise")
 
@@ -55,11 +56,12 @@ def _runs(comparison: Comparison) -> _Sheet:
         more = ", ..." if asked.dropped > len(asked.dropped_ids) else ""
         dropped = f"{asked.dropped}" + (f" ({', '.join(asked.dropped_ids)}{more})" if asked.dropped else "")
         lines.append((name, str(asked.judged), str(asked.common), str(asked.ok), dropped))
+    drawn_from = "reviewers and the texts" if comparison.resample == "two-way" else "reviewers"
     drawn = f"{comparison.permutations} exchanges drawn"
     if any(contrast.p_exact for pairing in comparison.pairings for contrast in pairing.contrasts):
         drawn = f"of all exchanges where there are at most {comparison.permutations}, else {drawn}"
     notes = [
-        f"intervals: 95%, bootstrap over the reviewers, {comparison.resamples} resamples, seed {comparison.seed}",
+        f"intervals: 95%, bootstrap over the {drawn_from}, {comparison.resamples} resamples, seed {comparison.seed}",
         f"p: two-sided, answers exchanged reviewer by reviewer, {drawn}",
         f"p (Holm): adjusted over all {comparison.family} p values here; at most {LEVEL} is called a difference",
         *comparison.notes,
@@ -68,6 +70,28 @@ def _runs(comparison: Comparison) -> _Sheet:
         notes.append("p (Williams): for comparability with papers only; it takes the items of a reviewer for independent")
     title = f"Compared on {comparison.items} items of {comparison.reviewers} reviewers"
     return _Sheet(title, ("judge", "judged", "common", "answered", "dropped"), tuple(lines), tuple(notes))
+
+
+def _baselines(comparison: Comparison) -> _Sheet:
+    """What needs no judge, whether or not it is compared with."""
+    header = ("", *map(metric_name, comparison.metrics))
+    lines, notes = [], []
+    for one in comparison.baselines:
+        if one.unavailable is not None:
+            lines.append((one.name, *[ABSENT] * len(comparison.metrics)))
+            notes.append(f"{one.name}: {one.unavailable}")
+            continue
+        lines.append((one.name, *(_estimate(one.values[metric]) for metric in comparison.metrics)))
+        notes += [f"{one.name}: {given.interval.reason}" for given in one.values.values() if given.interval.reason]
+    return _Sheet(f"Without a judge, all {comparison.items} items", header, tuple(lines), tuple(dict.fromkeys(notes)))
+
+
+def _estimate(estimate: Estimate) -> str:
+    """Why there is no interval is told below the table."""
+    low, high = estimate.interval.low, estimate.interval.high
+    if estimate.value is None or low is None or high is None:
+        return _value(estimate.value)
+    return f"{estimate.value:z.3f} [{low:z.3f}, {high:z.3f}]"
 
 
 def _pairing(pairing: Pairing, *, chosen: bool) -> _Sheet:

@@ -1,7 +1,7 @@
 """How well judges predict readers: correlations or accuracy with intervals, beside baselines, on the same items.
 
-Failures never vanish: pairs that were not answered are wrong; correlations are of the items that every judge answered, and
-beside them stand those of all items, failures imputed by the training mean (DESIGN.md, promise 3).
+Failures never vanish: pairs that were not answered are wrong; correlations are of the items that every judge answered (one that
+answered none aside), and beside them stand those of all items, failures imputed by the training mean (DESIGN.md, promise 3).
 
 The folds of a small data set are evaluated together, so that there are reviewers enough for an interval; baselines and
 training means are each fold's own.
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Items, Part, align
+from perse.evaluation.alignment import Items, Part, align, crossed
 from perse.evaluation.baselines import NO_TRAINING_DATA
 from perse.evaluation.correlation import BoolArray
 from perse.evaluation.costs import with_costs
@@ -23,14 +23,21 @@ from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.intervals import Interval
 from perse.evaluation.pairwise_rows import choice_predictions, pairwise_rows
 from perse.evaluation.pointwise_rows import Scores, fitted_epsilons, pointwise_rows
-from perse.evaluation.predictions import check_labels, gold_scores, of_items, score_predictions, training_means
+from perse.evaluation.predictions import (
+    answer_scale,
+    check_labels,
+    gold_scores,
+    of_items,
+    score_predictions,
+    training_means,
+)
 from perse.evaluation.results import Difference, Estimate, Evaluation, JudgeSummary, Resample, Row
 from perse.evaluation.text_rows import Texts, text_rows
 from perse.evaluation.ties import reviewer_halves
-from perse.evaluation.verdict import choice_difference, score_difference, sentences
+from perse.evaluation.verdict import COMPARED, choice_difference, score_difference, sentences
 from perse.judgement import Judgement, Prices, Status
-from perse.records import Example, PairwiseExample, SummaryExample
-from perse.scale import CHOICES, SCORES, Scale
+from perse.records import Example, PairwiseExample
+from perse.scale import Scale
 
 __all__ = [
     "Estimate",
@@ -123,7 +130,7 @@ def evaluate_many(
             "training and evaluated examples differ in kind (single texts, pairs, summaries); "
             "give the training split of the same data"
         )
-    scale = _scale(items)
+    scale = answer_scale(items)
     check_labels(items.judgements, scale=scale)
     two_way = resample == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
@@ -152,7 +159,14 @@ def evaluate_many(
         resample=resample,
         resamples=resamples,
         seed=seed,
-        notes=(*notes, *items.notes, *_cross_fitted(items), *_seen_in_training(items), *_crossed(items, two_way), *found.notes),
+        notes=(
+            *notes,
+            *items.notes,
+            *_cross_fitted(items),
+            *_seen_in_training(items),
+            *crossed(items.examples, two_way=two_way),
+            *found.notes,
+        ),
     )
 
 
@@ -162,7 +176,9 @@ def _scores(
     means = training_means(items)
     mean = of_items(items, means)
     ok = _answered(items)
-    notes = [f"failures are not imputed: {NO_TRAINING_DATA}"] if np.isnan(mean[~ok]).any() else []
+    failed = ~np.all([*_ok(items).values()], axis=0)
+    notes = _silent(items)
+    notes += [f"failures are not imputed: {NO_TRAINING_DATA}"] if np.isnan(mean[failed]).any() else []
     notes += _without_distribution(items, "expected")
     epsilons: dict[str, float | None] = {}
     if validation:
@@ -171,24 +187,26 @@ def _scores(
             raise BadInput("the validation run is of another kind of examples; give one of the same question")
         check_labels(others.judgements, scale=scale)
         epsilons = fitted_epsilons(items, others, scale=scale, seed=seed)
-        notes.append("pairs in order: ties are calibrated on the validation run")
     half = reviewer_halves(items.reviewer_ids(), seed=seed)
     scores = Scores(gold_scores(items), items.reviewer(), half, bootstrap, scale)
     predictions = score_predictions(items, scale=scale, seed=seed)
-    rows = pointwise_rows(items, predictions, scores=scores, ok=ok, mean=mean, epsilons=epsilons)
+    if validation:
+        notes.append(_calibrated(epsilons, [one.name for one in predictions if one.values is not None]))
+    rows = pointwise_rows(items, predictions, scores=scores, ok=ok, failed=failed, mean=mean, epsilons=epsilons)
 
     by_name = {row.name: row for row in rows}
     values = {one.name: np.where(ok, one.values, np.nan) for one in predictions if one.values is not None}
     average = by_name.get(PROFILE_AVERAGE)
     if not any(example.profile for example in items.examples):
         average = None  # of nothing; the training means of folds would even be ordered the wrong way round
+    theirs = bootstrap.resampled(COMPARED, scores.gold, values[PROFILE_AVERAGE]) if average and average.columns else None
     differences = [
         score_difference(
             by_name[f"{judge} (expected)"],
             average,
             gold=scores.gold,
             predicted=values[f"{judge} (expected)"],
-            other=values.get(PROFILE_AVERAGE),
+            resampled=theirs,
             reviewer=scores.reviewer,
             bootstrap=bootstrap,
         )
@@ -217,28 +235,45 @@ def _pairs(items: Items, *, bootstrap: Bootstrap, seed: int) -> _Found:
     return _Found(tuple(rows), differences, _answered(items), notes=tuple(_without_distribution(items, "likeliest")))
 
 
-def _scale(items: Items) -> Scale:
-    """What answers are on. A question about summaries has its own; several of them have no common one."""
-    first = items.examples[0]
-    if isinstance(first, PairwiseExample):
-        return CHOICES
-    if not isinstance(first, SummaryExample):
-        return SCORES
-    from perse.questions import QUESTIONS
+def _calibrated(epsilons: Mapping[str, float | None], rows: Sequence[str]) -> str:
+    """Where the ties of `rows` were calibrated: without a pair of one reader's answers, a validation run says nothing of them.
 
-    asked = sorted({judgement.question for given in items.judgements.values() for judgement in given})
-    if len(asked) > 1:
-        raise BadInput(f"the judges were asked different questions ({', '.join(asked)}); evaluate the runs of each apart")
-    if asked[0] not in QUESTIONS or QUESTIONS[asked[0]].example_type is not SummaryExample:
-        known = ", ".join(name for name, question in QUESTIONS.items() if question.example_type is SummaryExample)
-        raise BadInput(f"summaries were asked '{asked[0]}', which is no question about summaries; these are: {known}")
-    return QUESTIONS[asked[0]].scale
+    Raises:
+        BadInput: of none of them anything.
+    """
+    without = [name for name in rows if epsilons.get(name) is None]
+    if len(without) == len(rows):
+        raise BadInput(
+            "the validation run has no two answered items of one reader, so it cannot calibrate ties; "
+            "give a run with several texts a reader, or leave --validation-run out"
+        )
+    said = "pairs in order: ties are calibrated on the validation run"
+    return (
+        f"{said}, but those of {', '.join(without)}, of which it has no pairs, on the other half of the readers"
+        if without
+        else said
+    )
+
+
+def _ok(items: Items) -> dict[str, BoolArray]:
+    """Of each judge, which items it answered, (n,)."""
+    return {
+        name: np.array([judgement.status is Status.OK for judgement in given], dtype=bool)
+        for name, given in items.judgements.items()
+    }
 
 
 def _answered(items: Items) -> BoolArray:
-    """(n,): which items every judge answered."""
-    same = zip(*items.judgements.values(), strict=True)
-    return np.array([all(judgement.status is Status.OK for judgement in given) for given in same], dtype=bool)
+    """(n,): which items every judge answered; a judge that answered none does not take them from the others."""
+    known = [ok for ok in _ok(items).values() if ok.any()]
+    return np.all(known, axis=0) if known else np.zeros(len(items.examples), dtype=bool)
+
+
+def _silent(items: Items) -> list[str]:
+    silent = [name for name, ok in _ok(items).items() if not ok.any()]
+    if not silent or len(silent) == len(items.judgements):
+        return []
+    return [f"{', '.join(silent)} answered nothing; the other rows are of the items that the other judges answered"]
 
 
 def _cross_fitted(items: Items) -> list[str]:
@@ -257,24 +292,6 @@ def _seen_in_training(items: Items) -> list[str]:
     if not seen:
         return []
     return [f"{len(seen)} of {len(asked)} reviewers are also in the training data; this is no test on unseen readers"]
-
-
-def _crossed(items: Items, two_way: bool) -> list[str]:
-    """Items that several readers judged are a second source of chance, which resampling reviewers does not see."""
-    pairs = np.unique(np.stack([items.work(), items.reviewer()]), axis=1)
-    readers = np.bincount(pairs[0])
-    shared = int((readers > 1).sum())
-    if two_way:
-        return [
-            f"two-way: reviewers and {len(readers)} texts are both resampled; values that are one a reviewer (within and between "
-            "reviewers, pairs in order) by reviewers alone"
-        ]
-    if not shared:
-        return []
-    return [
-        f"{shared} of {len(readers)} texts were judged by several readers (at most {readers.max()}): "
-        "`--resample two-way` gives intervals that hold for other texts, too"
-    ]
 
 
 def _without_distribution(items: Items, row: str) -> list[str]:

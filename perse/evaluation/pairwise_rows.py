@@ -36,19 +36,30 @@ class Choices:
     unavailable: str | None = None
 
 
+def true_choices(items: Items) -> list[str]:
+    """The reviewers' true answers, n of them."""
+    return [example.reference.preference for example in only(PairwiseExample, items.examples) if example.reference]
+
+
 def choice_predictions(items: Items, *, seed: int) -> list[Choices]:
     """Two rows of each judge, then the baselines, each fitted on the training side of its part."""
-    examples = only(PairwiseExample, items.examples)
-    gold = [example.reference.preference for example in examples if example.reference]
+    gold = true_choices(items)
     rows = []
     for judge, judgements in items.judgements.items():
         likeliest, labels = likeliest_answers(judgements), [judgement.label for judgement in judgements]
         rows.append(Choices(f"{judge} (likeliest)", judge, likeliest_correct(gold, judgements), likeliest))
         rows.append(Choices(f"{judge} (label)", judge, correct(gold, labels), labels))
+    return [*rows, *baseline_choices(items, seed=seed)]
+
+
+def baseline_choices(items: Items, *, seed: int) -> list[Choices]:
+    """What needs no judge; the first is what judges are compared with."""
+    gold = true_choices(items)
     of_parts = [
         pairwise_baselines(only(PairwiseExample, part.examples), only(PairwiseExample, part.train), seed=seed)
         for part in items.parts
     ]
+    rows = []
     for baseline in joined(of_parts):
         given = baseline.predictions
         hits = None if given is None else correct(gold, given)
@@ -59,7 +70,7 @@ def choice_predictions(items: Items, *, seed: int) -> list[Choices]:
 def pairwise_rows(items: Items, predictions: Sequence[Choices], *, bootstrap: Bootstrap) -> list[Row]:
     """One row a prediction."""
     examples = only(PairwiseExample, items.examples)
-    gold = [example.reference.preference for example in examples if example.reference]
+    gold = true_choices(items)
     asked_aspect = [example.aspect for example in examples]
     masks = {aspect: np.array([one == aspect for one in asked_aspect], dtype=bool) for aspect in dict.fromkeys(asked_aspect)}
     everything = np.ones(len(gold), dtype=bool)

@@ -79,17 +79,19 @@ def pointwise_rows(
     *,
     scores: Scores,
     ok: BoolArray,
+    failed: BoolArray,
     mean: FloatArray,
     epsilons: Mapping[str, float | None],
 ) -> list[Row]:
     """One row a prediction.
 
     Args:
-        ok: (n,), which items every judge answered.
+        ok: (n,), which items every judge answered that answered any.
+        failed: (n,), which items some judge did not answer.
         mean: (n,), the training mean of each item's part, NaN where there is none.
         epsilons: by row, fitted on a validation run; a row without is calibrated across the halves of the reviewers.
     """
-    imputable = not ok.all() and not np.isnan(mean[~ok]).any()
+    imputable = failed.any() and not np.isnan(mean[failed]).any()
     summaries = items.summaries()
     rows = []
     for given in predictions:

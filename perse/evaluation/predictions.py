@@ -19,8 +19,8 @@ from perse.evaluation.baselines import Baseline, joined, pointwise_baselines, su
 from perse.evaluation.correlation import FloatArray
 from perse.evaluation.ordinal import label_distributions
 from perse.judgement import Judgement, Status
-from perse.records import Example, PointwiseExample, SummaryExample
-from perse.scale import Scale
+from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
+from perse.scale import CHOICES, SCORES, Scale
 
 Kind = TypeVar("Kind", bound=Example)
 
@@ -58,6 +58,28 @@ def expected_values(judgements: Sequence[Judgement]) -> FloatArray:
     return np.array([_expected(judgement) for judgement in judgements], dtype=np.float64)
 
 
+def answer_scale(items: Items) -> Scale:
+    """What answers are on. A question about summaries has its own; several of them have no common one.
+
+    Raises:
+        BadInput: summaries asked different questions, or one that is none about summaries.
+    """
+    first = items.examples[0]
+    if isinstance(first, PairwiseExample):
+        return CHOICES
+    if not isinstance(first, SummaryExample):
+        return SCORES
+    from perse.questions import QUESTIONS
+
+    asked = sorted({judgement.question for given in items.judgements.values() for judgement in given})
+    if len(asked) > 1:
+        raise BadInput(f"the judges were asked different questions ({', '.join(asked)}); give the runs of each apart")
+    if asked[0] not in QUESTIONS or QUESTIONS[asked[0]].example_type is not SummaryExample:
+        known = ", ".join(name for name, question in QUESTIONS.items() if question.example_type is SummaryExample)
+        raise BadInput(f"summaries were asked '{asked[0]}', which is no question about summaries; these are: {known}")
+    return QUESTIONS[asked[0]].scale
+
+
 def score_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
     """Two rows of each judge, then the baselines, each fitted on the training side of its part."""
     rows = []
@@ -65,6 +87,12 @@ def score_predictions(items: Items, *, scale: Scale, seed: int) -> list[Predicti
         distributions = label_distributions(judgements, scale=scale)
         rows.append(Prediction(f"{judge} (expected)", judge, expected_values(judgements), distributions))
         rows.append(Prediction(f"{judge} (label)", judge, label_values(judgements)))
+    return [*rows, *baseline_predictions(items, scale=scale, seed=seed)]
+
+
+def baseline_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
+    """What needs no judge; the first is what judges are compared with."""
+    rows = []
     for baseline in joined([_baselines(part.examples, part.train, scale=scale, seed=seed) for part in items.parts]):
         given = baseline.predictions
         values = None if given is None else np.array(given, dtype=np.float64)

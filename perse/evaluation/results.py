@@ -125,7 +125,7 @@ class Evaluation(_Result):
     items: int
     """Items in the table: with a reference and judged by all judges."""
     ok_items: int
-    """Items that every judge answered: the correlations and errors of every row are of these."""
+    """Items that every judge answered that answered any: the correlations and errors of every row are of these."""
     reviewers: int
     judges: dict[str, JudgeSummary]
     rows: tuple[Row, ...]
@@ -172,7 +172,7 @@ COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
         **{"mae": "MAE", "qwk": "weighted kappa", "rps": "RPS", "pair_accuracy": "pairs in order"},
         **{"accuracy": "accuracy", "order_gap": "order gap", "order_consistency": "order consistency"},
         **{"bleu": "BLEU", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"},
-        **{"bertscore": "BERTScore", "bartscore": "BARTScore"},
+        **{"bertscore": "BERTScore", "bartscore": "BARTScore", "moved": "answer moves by"},
     }
 )
 """How a column is headed under its sheet's title."""

@@ -3,7 +3,8 @@
 The judge's reading that uses all it said (expected score, likeliest choice) is compared with the baseline that the paper
 compares with: the mean of the shown scores, or the answer of the shown pair. Where that says nothing of the order of texts,
 because no profile was shown, the judge is compared with chance. "Better" means that the 95% interval of the difference, both
-values resampled together, lies above 0; anything else is "not shown to be better", which is not "equal".
+values resampled together, lies above 0; anything else is "not shown to be better", which is not "equal". Kendall within readers
+stands beside it: a judge may be better for knowing who is lenient, and not know what anybody likes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.results import COLUMN_NAMES, Difference, Estimate, Evaluation, JudgeSummary, Row
 
 COMPARED = "kendall"
+WITHIN = "within_kendall"
 CHANCE = "chance"
 IN_WORDS = {
     "profile average": "the reader's own average",
@@ -46,7 +48,7 @@ def score_difference(
     *,
     gold: FloatArray,
     predicted: FloatArray,
-    other: FloatArray | None,
+    resampled: FloatArray | None,
     reviewer: IntArray,
     bootstrap: Bootstrap,
 ) -> Difference:
@@ -55,17 +57,18 @@ def score_difference(
     Args:
         row, baseline: of the table; the baseline is None if it is unavailable.
         gold: (n,).
-        predicted, other: their predictions, (n,), NaN where not answered.
+        predicted: of the judge, (n,), NaN where not answered.
+        resampled: the baseline's tau in each resample, (R,); None without one.
         reviewer: (n,).
     """
     mine, theirs = row.columns[COMPARED], baseline.columns.get(COMPARED) if baseline else None
     judge = row.judge or row.name
-    if mine.value is None or baseline is None or other is None or theirs is None or theirs.value is None:
+    if mine.value is None or baseline is None or resampled is None or theirs is None or theirs.value is None:
         return Difference(judge=judge, row=row.name, baseline=CHANCE, column=COMPARED, estimate=mine)
     value = mine.value - theirs.value
-    resampled = bootstrap.resampled(COMPARED, gold, predicted) - bootstrap.resampled(COMPARED, gold, other)
+    apart = bootstrap.resampled(COMPARED, gold, predicted) - resampled
     behind = len(np.unique(reviewer[~np.isnan(predicted)]))
-    estimate = Estimate(value=value, interval=bootstrap.interval(value, resampled, reviewers=behind), items=mine.items)
+    estimate = Estimate(value=value, interval=bootstrap.interval(value, apart, reviewers=behind), items=mine.items)
     return Difference(judge=judge, row=row.name, baseline=baseline.name, column=COMPARED, estimate=estimate)
 
 
@@ -95,10 +98,26 @@ def _sentence(summary: JudgeSummary, difference: Difference | None, rows: Mappin
     said = f"{column} {shown(mine)}{covered}"
     if mine.value is None:
         return f"{said}; no verdict"
+    within = rows[difference.row].columns.get(WITHIN)
+    if within:
+        said += f", within readers {shown(within)}"
     if difference.baseline in rows:
         said += f"; {against} {shown(rows[difference.baseline].columns[difference.column])}"
         said += f"; difference {shown(difference.estimate)}"
-    return f"{said}: {_conclusion(difference.estimate, against)}{_surpassed(mine.value, difference, rows)}"
+    concluded = _conclusion(difference.estimate, against) + _of_taste(difference.estimate, within)
+    return f"{said}: {concluded}{_surpassed(mine.value, difference, rows)}"
+
+
+def _of_taste(difference: Estimate, within: Estimate | None) -> str:
+    """Who knows only which readers are lenient is better over all readers, and at a loss within one."""
+    if within is None or not above_zero(difference) or above_zero(within):
+        return ""
+    return "; that it knows which texts a reader likes is not shown"
+
+
+def above_zero(estimate: Estimate) -> bool:
+    """Whether all of the interval is."""
+    return estimate.interval.low is not None and estimate.interval.low > 0
 
 
 def _surpassed(value: float, difference: Difference, rows: Mapping[str, Row]) -> str:

@@ -10,13 +10,14 @@ import base64
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
 from jinja2 import Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from perse.evaluation.results import Estimate
 from perse.evaluation.sheets import is_marked
@@ -24,14 +25,23 @@ from perse.reporting.figure import Figure
 from perse.reporting.samples import Samples
 from perse.studies.results import StudyResult, StudyTable
 
-Standing = Literal["better", "unclear", "worse", "undefined"]
+Standing = Literal["better", "unclear", "worse", "undefined", "collapsed", "silent"]
+SIGNS: Mapping[Standing, str] = {
+    "better": "✓",
+    "unclear": "≈",
+    "worse": "✗",
+    "undefined": "?",
+    "collapsed": "=",
+    "silent": "∅",
+}
 
 SCRIPTS = ("page.js", "texts.js", "opened.js", "samples.js", "start.js")
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one judge comes to. `standing` is against the best simple rule of the readers' own past."""
+    """What one judge comes to. `standing` is against the best simple rule of the readers' own past; "collapsed" gave one answer
+    to everything, "silent" none."""
 
     judge: str
     standing: Standing
@@ -91,6 +101,7 @@ def render_page(page: PageData) -> str:
         .get_template("page.html.jinja")
         .render(
             page=page,
+            signs=SIGNS,
             policy=policy,
             style=Markup(_source("page.css")),
             script=Markup(script),
@@ -105,7 +116,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(cell=_cell, csv_address=_csv_address, drawing=_drawing)
+    environment.filters.update(cell=_cell, csv_address=_csv_address, drawing=_drawing, typed=_typed)
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     return environment
 
@@ -134,6 +145,11 @@ def _cell(estimate: Estimate) -> tuple[str, str]:
     if interval.low is None or interval.high is None:
         return f"{estimate.value:z.2f}", f"no interval: {interval.reason}" if interval.reason else "no interval"
     return f"{estimate.value:z.2f}", f"[{interval.low:z.2f}, {interval.high:z.2f}]" + ("*" if is_marked(estimate) else "")
+
+
+def _typed(text: str) -> Markup:
+    """Escaped, and what stands in backticks as something to type."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def _csv_address(figure: Figure) -> str:

@@ -17,8 +17,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from perse.batch.comparing import Gathered, gather
 from perse.batch.local import EXAMPLES, JUDGEMENTS
 from perse.errors import BadInput
@@ -26,7 +24,6 @@ from perse.evaluation.alignment import align
 from perse.evaluation.costs import run_costs
 from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.results import Evaluation, Resample
-from perse.records import explain
 from perse.reporting.figure import Figure, save_figure
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
@@ -35,12 +32,11 @@ from perse.reporting.samples import pack_samples
 from perse.reporting.study_figures import study_figures, training_figure
 from perse.reporting.summary import cautions, sections, verdicts
 from perse.runlog import MANIFEST, environment, file_digest, read_manifest, write_whole
-from perse.studies.results import StudyResult
+from perse.studies.running import RESULT, read_study
 
 PAGE = "report.html"
 NUMBERS = "evaluation.json"
 FIGURES = "figures"
-STUDY = "study.json"
 MOST_SAMPLES = 10_000
 
 
@@ -74,7 +70,7 @@ def write_report(
     _refuse_strangers(out)
     if max_samples < 0:
         raise BadInput(f"{max_samples} samples cannot be shown; give 0 or more")
-    results = [_read_study(folder) for folder in studies]
+    results = [read_study(folder) for folder in studies]
     gathered = gather(runs, train_data)
     prices, seconds = run_costs(gathered.runs)
     missing = [f"baselines that need training data are unavailable: {reason}" for reason in gathered.missing]
@@ -89,6 +85,7 @@ def write_report(
         seconds=seconds,
         notes=[*gathered.notes, *missing],
     )
+    shown = evaluation.model_copy(update={"notes": tuple(_without_paths(note, gathered) for note in evaluation.notes)})
     of_judges = report_data(align(gathered.parts, gathered.judges))
     manifests = {str(folder): read_manifest(folder) for folder in runs}
     drawn = _own_names([[*run_figures(of_judges, evaluation), *_trainings(manifests.values())], *map(study_figures, results)])
@@ -104,12 +101,13 @@ def write_report(
     page = PageData(
         title=title or f"{', '.join(gathered.judges)}: a report",
         facts=_facts(evaluation, gathered, manifests),
-        verdicts=verdicts(evaluation, of_judges),
-        cautions=cautions(evaluation, contamination=any(result.study == "contamination" for result in results)),
-        sections=sections(evaluation, drawn[0]),
+        verdicts=verdicts(shown, of_judges),
+        cautions=cautions(shown, contamination=any(result.study == "contamination" for result in results)),
+        sections=sections(shown, drawn[0]),
         samples=pack_samples(
             [example for part in gathered.parts for example in part.examples],
             {name: {judgement.id: judgement for judgement in given} for name, given in gathered.judges.items()},
+            asked={name: {e.id: e for run in runs for e in run.examples} for name, runs in gathered.runs.items()},
             labels=evaluation.labels,
             most=max_samples,
             seed=seed,
@@ -155,28 +153,31 @@ def _refuse_strangers(out: Path) -> None:
         raise BadInput(f"{out} is not empty and holds no report; choose another folder with --out")
 
 
-def _read_study(folder: Path) -> StudyResult:
-    path = folder / STUDY
-    try:
-        return StudyResult.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, NotADirectoryError):
-        raise BadInput(
-            f"{folder} holds no finished study: it has no {STUDY}; run its `perse study` command to the end"
-        ) from None
-    except ValidationError as error:
-        raise BadInput(f"{path}: no result of a study, {explain(error)}; run its `perse study` command again") from None
-
-
 def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:
     """How the judges were trained, of those that lie in a training run on this machine."""
-    folders = dict.fromkeys(
-        Path(part)
-        for manifest in manifests
-        for part in str(manifest.get("run", {}).get("judge", {}).get("name", "")).split("+")
-    )
-    logs = [folder / "log.jsonl" for folder in folders if (folder / "log.jsonl").is_file()]
-    drawn = [(log, training_figure(log)) for log in logs]
-    return [replace(figure, title=f"{figure.title}: {log.parent.name}") for log, figure in drawn]
+    places = [Path(part).expanduser() for manifest in manifests for part in _judge_parts(manifest)]
+    # What is judged with is the run, or what it made: its merged model or its adapter.
+    runs = dict.fromkeys(place.parent if place.name in ("merged", "adapter") else place for place in places)
+    logs = [run / "log.jsonl" for run in runs if (run / "log.jsonl").is_file()]
+    return [
+        replace(figure, title=f"{figure.title}: {log.parent.name}")
+        for log, figure in zip(logs, map(training_figure, logs), strict=True)
+    ]
+
+
+def _judge_parts(manifest: Mapping[str, Any]) -> list[str]:
+    """Model and adapter that a run was judged with; runs of an older perse have one name for both."""
+    judge = manifest.get("run", {}).get("judge", {})
+    parts = [judge.get("model"), judge.get("adapter")] if "model" in judge else str(judge.get("name", "")).split("+")
+    return [str(part) for part in parts if part]
+
+
+def _without_paths(note: str, gathered: Gathered) -> str:
+    """A page goes to others, whom the name of a data set's folder tells more than its path."""
+    folders = {run.data_folder for runs in gathered.runs.values() for run in runs if run.data_folder}
+    for folder in sorted(folders, key=lambda folder: -len(str(folder))):
+        note = note.replace(str(folder), folder.name)
+    return note
 
 
 def _own_names(drawn: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
@@ -213,8 +214,8 @@ def _facts(evaluation: Evaluation, gathered: Gathered, manifests: Mapping[str, A
         run = manifest.get("run", {})
         judge, settings = run.get("judge", {}), run.get("settings", {})
         parts = [
-            str(judge.get("name", "?")),
-            f"digest {str(judge.get('sha256') or 'unknown')[:12]}",
+            " + ".join(_judge_parts(manifest)) or "?",
+            f"digest {str(judge.get('digest') or judge.get('sha256') or 'unknown')[:12]}",
             str(judge.get("engine", "")),
         ]
         if "temperature" in settings:
@@ -237,7 +238,7 @@ def _manifest(runs: Sequence[Path], studies: Sequence[Path], out: Path, options:
         "run": {
             "kind": "report",
             "runs": digests,
-            "studies": {str(study): file_digest(study / STUDY) for study in studies},
+            "studies": {str(study): file_digest(study / RESULT) for study in studies},
             **options,
         },
         "command": [*command, "--out", str(out)],

@@ -58,6 +58,7 @@ def pack_samples(
     examples: Sequence[Example],
     judges: Mapping[str, Mapping[str, Judgement]],
     *,
+    asked: Mapping[str, Mapping[str, Example]] | None = None,
     labels: Sequence[str],
     most: int,
     seed: int,
@@ -67,6 +68,8 @@ def pack_samples(
     Args:
         examples: all of one kind, in the order of the table.
         judges: judge -> example id -> its answer.
+        asked: judge -> example id -> the example as it was put to this judge, perhaps with another profile; by default as in
+            `examples`.
         labels: the scale, in order.
         most: samples to keep; see `chosen`.
         seed: of the draw.
@@ -74,7 +77,12 @@ def pack_samples(
     judged = [example for example in examples if any(example.id in given for given in judges.values())]
     kept = chosen(judged, judges, most=most, seed=seed)
     texts = _Numbered()
-    details = [_detail(example, [given.get(example.id) for given in judges.values()], labels, texts) for example in kept]
+    details = []
+    for example in kept:
+        answers = [given.get(example.id) for given in judges.values()]
+        put = [(asked or {}).get(name, {}).get(example.id, example) for name in judges]
+        same = [one.profile == example.profile for one in put]
+        details.append(_detail(example, answers, same, labels, texts))
     reviewers, aspects = _Numbered(), _Numbered()
     head: dict[str, Any] = {
         "pairs": any(isinstance(example, PairwiseExample) for example in kept),
@@ -137,14 +145,22 @@ def _value(answer: Judgement) -> float | None:
     return round(sum(float(label) * p for label, p in answer.distribution.items()), 4)
 
 
-def _detail(example: Example, answers: Sequence[Judgement | None], labels: Sequence[str], texts: _Numbered) -> dict[str, Any]:
-    """What a sample opens to: `query` and each profile entry are pairs of caption and text number."""
+def _detail(
+    example: Example,
+    answers: Sequence[Judgement | None],
+    same: Sequence[bool],
+    labels: Sequence[str],
+    texts: _Numbered,
+) -> dict[str, Any]:
+    """What a sample opens to: `query` and each profile entry are pairs of caption and text number; `same` says of each judge
+    whether it was shown the example's profile."""
     review = getattr(example.reference, "review", None)
     return {
         "item": getattr(example, "item_id", None),
         "query": _captioned(_query(example), texts),
         "profile": [{"about": about, "parts": _captioned(parts, texts)} for about, parts in _profile(example)],
         "review": texts.number(review) if review else None,
+        "same": list(same),
         "answers": [None if answer is None else _answer(answer, labels, texts) for answer in answers],
     }
 

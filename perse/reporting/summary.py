@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.evaluation.results import Difference, Evaluation
+from perse.evaluation.results import Difference, Estimate, Evaluation
 from perse.evaluation.sheets import Sheet, sheets
-from perse.evaluation.verdict import IN_WORDS
+from perse.evaluation.verdict import IN_WORDS, WITHIN, above_zero
 from perse.reporting.figure import Figure
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
@@ -25,7 +25,8 @@ FEW = 50
 STEADY = 0.5
 """Share of pairs with the same choice both ways round below which a judge is called bound to the order."""
 _MEASURES = {
-    "pointwise": "How well it puts texts in the readers' order (1: exactly, 0: not at all; in brackets how sure that is):",
+    "pointwise": "How well it puts texts in the readers' order (1: exactly, 0: not at all; in brackets how sure that is; "
+    "within readers: of one reader's texts at a time):",
     "pairwise": "In which share of pairs it chose as the reader did (in brackets how sure that is):",
 }
 _ADVICE: Mapping[Standing, str] = {
@@ -35,7 +36,14 @@ _ADVICE: Mapping[Standing, str] = {
     "before more readers or a better judge have settled it.",
     "worse": "This simple rule, which does not read the text, does better. Do not use the judge as it stands.",
     "undefined": "Judge more items of more readers.",
+    "collapsed": "It cannot tell texts apart. Do not use it: look at the samples for what it writes, and at its training or "
+    "its prompt for why.",
+    "silent": "Nothing can be said of it. The failures below say what went wrong; mend that and score again.",
 }
+_ONLY_POOLED = (
+    "It puts the texts of all readers together in a better order than this simple rule, which does not read them. That may be "
+    "knowing who is a lenient reader: that it knows which texts a reader likes is not shown."
+)
 
 
 @dataclass(frozen=True)
@@ -85,11 +93,15 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
     found = []
     for (name, summary), sentence in zip(evaluation.judges.items(), evaluation.verdict, strict=True):
         difference = differences.get(name)
-        standing = _standing(difference)
-        said = f"{_MEASURES[evaluation.kind]} {sentence.removeprefix(f'{name}: ')}."
+        standing: Standing = "silent" if not summary.ok else _standing(difference, runs[name])
+        within = _within(evaluation, difference)
+        only_pooled = standing == "better" and within is not None and not above_zero(within)
+        said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {sentence.removeprefix(f'{name}: ')}."
+        advice = _ONLY_POOLED if only_pooled else _ADVICE[standing]
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
-        sentences = (said, _ADVICE[standing], coverage, _spread(runs[name]), _steadiness(evaluation, difference))
-        found.append(Verdict(name, standing, _headline(standing, difference), tuple(filter(None, sentences))))
+        headline = _headline(standing, difference) + (" over all readers, not shown to be within one" if only_pooled else "")
+        sentences = (said, advice, coverage, _spread(runs[name]), _steadiness(evaluation, difference))
+        found.append(Verdict(name, standing, headline, tuple(filter(None, sentences))))
     return tuple(found)
 
 
@@ -112,7 +124,8 @@ def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
 
 def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section, ...]:
     """All tables and plots, each under its heading; headings with nothing under them are left out."""
-    tables = sheets(evaluation)
+    # What is said at the top of the page, in `cautions`, is not said again under the table.
+    tables = sheets(evaluation.model_copy(update={"notes": (), "without_reference": 0}))
     taken = {prefix for heading in _HEADINGS for prefix in heading.sheets}
     drawn = {prefix for heading in _HEADINGS for prefix in heading.figures}
     main = _section(
@@ -134,12 +147,12 @@ def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section
 def _section(heading: _Heading, tables: Sequence[Sheet], figures: Sequence[Figure]) -> Section:
     # Under a heading of its own a detail is no detail; beside others it is folded away.
     folded = [sheet for sheet in tables if sheet.detail and heading is _NUMBERS]
-    shown = [sheet for sheet in tables if sheet not in folded]
+    unfolded = [sheet for sheet in tables if sheet not in folded]
     return Section(
         heading.name,
         heading.title,
         lead=heading.lead,
-        tables=tuple(map(_table, shown)),
+        tables=tuple(map(_table, unfolded)),
         finer=tuple(map(_table, folded)),
         figures=tuple(figures),
     )
@@ -150,13 +163,28 @@ def _table(sheet: Sheet) -> StudyTable:
     return StudyTable(title=sheet.title, header=sheet.header, rows=rows, notes=tuple(sheet.all_footnotes()))
 
 
-def _standing(difference: Difference | None) -> Standing:
+def _standing(difference: Difference | None, run: RunData) -> Standing:
+    """Of a judge that answered something."""
+    if _says_one_thing(run):
+        return "collapsed"
     if difference is None or difference.estimate.value is None:
         return "undefined"
     low, high = difference.estimate.interval.low, difference.estimate.interval.high
     if low is None or high is None:
         return "undefined"
     return "better" if low > 0 else "worse" if high < 0 else "unclear"
+
+
+def _says_one_thing(run: RunData) -> bool:
+    """Whether all scores are equal where the readers' are not. Pairs are another matter: a choice has a value nevertheless."""
+    given, gold = run.expected[run.known], run.gold[run.known]
+    return run.kind != "pairwise" and len(given) > 1 and bool(np.ptp(given) < 1e-9 and np.ptp(gold) > 0)
+
+
+def _within(evaluation: Evaluation, difference: Difference | None) -> Estimate | None:
+    """Whether the judge knows which of a reader's texts this reader likes; of pairs there is no such value."""
+    row = next((row for row in evaluation.rows if difference and row.name == difference.row), None)
+    return row.columns.get(WITHIN) if row else None
 
 
 def _headline(standing: Standing, difference: Difference | None) -> str:
@@ -166,6 +194,8 @@ def _headline(standing: Standing, difference: Difference | None) -> str:
         "unclear": f"not shown to be better than {against}",
         "worse": f"worse than {against}",
         "undefined": "too little is known for a verdict",
+        "collapsed": "gives the same answer to everything",
+        "silent": "answered nothing",
     }[standing]
 
 

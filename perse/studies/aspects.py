@@ -21,7 +21,19 @@ from perse.studies.measuring import PAIRED, READINGS, Cell
 from perse.studies.results import Point, StudyResult, StudyTable
 from perse.studies.retraining import Recipe, configs, identity, trained
 from perse.studies.running import Asking, opened
-from perse.studies.summarizing import Ruler, arithmetic, mean_of, minus, readings, shown_apart, undefined, verdict, words
+from perse.studies.summarizing import (
+    NOTHING,
+    Ruler,
+    arithmetic,
+    crossed_note,
+    mean_of,
+    minus,
+    readings,
+    shown_apart,
+    undefined,
+    verdict,
+    words,
+)
 
 ASKS = "Is one judge of all aspects better than a judge for each?"
 
@@ -94,11 +106,11 @@ def _result(
     found: list[Point] = []
     for series, (passes, baseline) in everything.items():
         for x, chosen in places.items():
-            estimate = ruler.value("accuracy", mean_of(passes), chosen=chosen) if passes else undefined("not answered")
+            estimate = ruler.value("accuracy", mean_of(passes), chosen=chosen) if passes else undefined(NOTHING)
             found.append(Point(series=series, x=x, metric="accuracy", estimate=estimate, baseline=baseline))
+    both = minus(mean_of(hits[UNIFIED]), mean_of(hits[SINGLE])) if hits[UNIFIED] and hits[SINGLE] else ()
     differences = {
-        x: ruler.value("accuracy", minus(mean_of(hits[UNIFIED]), mean_of(hits[SINGLE])), chosen=chosen)
-        for x, chosen in places.items()
+        x: ruler.value("accuracy", both, chosen=chosen) if both else undefined(NOTHING) for x, chosen in places.items()
     }
     of = {(point.series, point.x): point.estimate for point in found}
     rows: tuple[tuple[Cell, ...], ...] = tuple((x, *(of[series, x] for series in everything), differences[x]) for x in places)
@@ -121,7 +133,8 @@ def _result(
         ),
         notes=(
             READINGS,
-            "a pair that was not answered is a wrong one",
+            "a pair that was not answered is a wrong one; judges that answered nothing have no value",
+            *crossed_note(pairs),
             "each judge of a single aspect was trained on the examples of its aspect and asked about that one",
             "differs from PerSE, figure 5: both orders of a pair are asked and averaged",
         ),

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from perse.answering.base import JudgeSettings
-from perse.batch.local import JUDGEMENTS, ScoredRun, read_run
+from perse.batch.local import JUDGEMENTS, ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.correlation import FloatArray
@@ -27,11 +27,12 @@ from perse.runlog import file_digest, read_manifest
 from perse.studies.arms import Arm, LoadJudge, Source, Watch, unwatched
 from perse.studies.correction import Corrected, Past, correct, past_examples, past_scores
 from perse.studies.coverage import coverage
+from perse.studies.reading_runs import read_runs
 from perse.studies.reliability import Reliability, promised, reliability
 from perse.studies.results import Point, StudyResult, StudyTable
 from perse.studies.risk_coverage import predicted
 from perse.studies.running import Asking, opened
-from perse.studies.summarizing import POINTWISE, Ruler, minus, shown_apart, words
+from perse.studies.summarizing import POINTWISE, Ruler, heading, minus, shown_apart, words
 
 PAST = "past"
 BEFORE, AFTER, AVERAGE = "as judged", "corrected by past reviews", "profile average"
@@ -66,10 +67,12 @@ def calibration(
         judging: the run's judge; None: nothing is asked, and nothing corrected.
         slope: also correct how far scores are spread, not only where they lie.
     Raises:
-        BadInput: no run, nothing answered, another judge than the run's, or a correction of what are no scores by a reader.
+        BadInput: no run, or one that `perse evaluate` refuses, too; nothing answered, another judge than the run's, or a
+            correction of what are no scores by a reader.
         RunMismatch: `out` holds another study.
     """
-    scored = read_run(run)
+    read = read_runs([run])
+    [[scored]] = read.gathered.runs.values()
     manifest = read_manifest(run)["run"]
     settings = JudgeSettings(**manifest["settings"])
     asking = Asking(
@@ -85,13 +88,7 @@ def calibration(
     digest = file_digest(run / JUDGEMENTS)
     source = Source(run, "valid", scored.fold, None, seed, None, digest)
     examples = _correctable(scored, run) if judging else []
-
-    def loaded(name: str) -> Judge:
-        judge = (load or asking.load)(name)
-        _same_judge(judge, manifest["judge"], run)
-        return judge
-
-    given = promised(scored.examples, scored.judgements)
+    given = promised(scored.examples, scored.judgements, scale=read.scale)
     if given is None and judging is None:
         raise BadInput(f"{run} holds no answer with a label distribution and a true label; there is nothing to calibrate")
     past = past_examples(examples)
@@ -99,9 +96,12 @@ def calibration(
         raise BadInput(f"{run}: no profile holds a review, so there is no past to correct by; score with k of 1 or more")
     checked = reliability(run.name, given, seed=seed, resamples=resamples) if given else None
     options = {"slope": slope, "seed": seed}
-    with opened(out, "calibration", asking, source=source, options=options, load=loaded, watch=watch) as study:
-        if judging is None:
+    if judging is None:
+        with opened(out, "calibration", asking, source=source, options=options, watch=watch) as study:
             return study.finish(_result(checked, None))
+    judge = (load or asking.load)(judging.name)
+    _same_judge(judge, manifest["judge"], run)  # before the folder is begun: a wrong judge must not take its name
+    with opened(out, "calibration", asking, source=source, options=options, load=lambda _: judge, watch=watch) as study:
         asked = LoadedExamples(list(past.examples), scored.data_digest, None, scored.fold)
         arm = Arm(
             name=PAST,
@@ -182,9 +182,9 @@ def _compare(
     rows.append((f"{AFTER}, minus {BEFORE}", *gains.values()))
     table = StudyTable(
         title=f"Before and after correction: {len(examples)} items",
-        header=("", *POINTWISE),
+        header=("", *map(heading, POINTWISE)),
         rows=tuple(rows),
-        notes=("the last line is paired: the same items and resamples of the readers on both sides; a lower mae is better",),
+        notes=("the last line is paired: the same items and resamples of the readers on both sides; a lower MAE is better",),
     )
     mae, kendall = gains["mae"], gains["kendall"]
     sentence = (
@@ -205,7 +205,8 @@ def _notes(past: Past, scores: Mapping[str, Sequence[object]], corrected: Correc
     offsets = sorted(correction.offset for correction in corrected.corrections)
     shown = ", ".join(f"{penalty:g}" for penalty in penalties).replace("inf", "infinite (no correction of one's own)")
     notes = [
-        "fitted on profiles only: no answer to a query, no review later than it; what is common, on other readers",
+        "fitted on the profiles shown, on no answer to a query, and what is common on those of other readers; profiles of the "
+        "most recent reviews are earlier than their query, of profiles drawn at random some may be later",
         f"common offset {offsets[0]:+.2f} to {offsets[-1]:+.2f} over the folds; penalty, in reviews: {shown}",
     ]
     bare = sum(not own for own in scores.values())

@@ -10,9 +10,10 @@ asked for), the mean prediction m and the penalty are fitted on the past reviews
 folds, and each fold is corrected by what the others gave. The penalty is the one that best predicts each of their past
 reviews from the rest of the same profile.
 
-So nobody's answer to a query is looked at, neither the reader's nor another's, nor anything later than a query: profiles are
-all that is used. The price is a penalty that is fitted to profiles shorter by one; profiles of one review allow the common
-offset only.
+So nobody's answer to a query is looked at, neither the reader's nor another's: the reviews of the profiles are all that is
+used. Profiles of the most recent reviews are earlier than their query; of profiles drawn at random some reviews may be later,
+which an example does not tell, as it does not hold the query's time. The price is a penalty that is fitted to profiles shorter
+by one; profiles of one review allow the common offset only.
 """
 
 from __future__ import annotations

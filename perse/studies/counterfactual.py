@@ -93,7 +93,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
     others = [one.x for one in conditions[1:]]
     series = [name for name in dict.fromkeys(name for name, _ in found.values) if name != "random"]
     gains: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, x, *found.differences((name, OWN), (name, x))) for name in series for x in others
+        (name, x, *found.differences((name, OWN), (name, x))) for name in series for x in others if (name, x) in found.values
     )
     return StudyResult(
         study="counterfactual",
@@ -116,7 +116,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
             *missing,
             "dealt anew: the reader's reviews and scores stand behind the wrong texts, so how lenient they are still shows, and "
             "what they like does not",
-            "the profile average is that of the profile shown; of an empty one a random score",
+            "the profile average is that of the profile shown; an empty one has none",
         ),
     )
 

@@ -21,11 +21,13 @@ from perse.studies.measuring import PAIRED, READINGS, Cell
 from perse.studies.results import StudyResult, StudyTable
 from perse.studies.running import Asking, opened
 from perse.studies.summarizing import (
+    NOTHING,
     POINTWISE,
     Reading,
     Ruler,
     answered_by_all,
     arithmetic,
+    crossed_note,
     heading,
     headline,
     mean_of,
@@ -132,7 +134,7 @@ def _result(
         if left is right:
             return None
         if not left.passes or not right.passes:
-            return undefined("not answered")
+            return undefined(NOTHING)
         return ruler.value(main, minus(mean_of(left.passes), mean_of(right.passes)))
 
     square: tuple[tuple[Cell, ...], ...] = tuple((left.name, *(apart(left, right) for right in ways)) for left in ways)
@@ -149,7 +151,6 @@ def _result(
                 header=(
                     "way",
                     "prompt tokens",
-                    "of these cached",
                     "written",
                     *map(heading, POINTWISE),
                     f"sd of {heading(main)}",
@@ -166,6 +167,7 @@ def _result(
         ),
         notes=(
             f"{len(kept)} of {len(asked)} items stand behind each value: those that every pass answered",
+            *crossed_note(kept),
             f"sampled at temperature {asking.settings.temperature:g}; one sample is shown as mean and standard deviation over "
             f"{len(sampled)} passes, which is what the paper does once",
             "score alone: the question pointwise_score, without a review",
@@ -178,13 +180,13 @@ def _result(
 _READINGS: dict[Reading, str] = {"label": "label", "expected": "expected"}
 
 
-def _tokens(arms: Sequence[Answers]) -> tuple[str, str, str]:
-    """Mean prompt, cached and written tokens of an item, summed over the arms."""
+def _tokens(arms: Sequence[Answers]) -> tuple[str, str]:
+    """Mean prompt and written tokens of an item, summed over the arms. What was cached depends on which arm came first."""
     items = max((len(arm) for arm in arms), default=0)
     given = [judgement.tokens for arm in arms for judgement in arm.values()]
-    sums = (sum(t.prompt for t in given), sum(t.cached for t in given), sum(t.generated for t in given))
-    prompt, cached, generated = (f"{total / items:.1f}" if items else "-" for total in sums)
-    return prompt, cached, generated
+    sums = (sum(t.prompt for t in given), sum(t.generated for t in given))
+    prompt, generated = (f"{total / items:.1f}" if items else "-" for total in sums)
+    return prompt, generated
 
 
 def _answer(ruler: Ruler, ways: Sequence[Way], metric: str) -> str:

@@ -31,7 +31,7 @@ def k_curve(
     load: LoadJudge | None = None,
     watch: Watch = unwatched,
 ) -> StudyResult:
-    """Every metric at each k, with intervals, beside the average of the same profiles (random at k = 0, as in the paper).
+    """Every metric at each k, with intervals, beside the average of the same profiles and a random score.
 
     Args:
         ks: by default 0 to the most that the data set folder keeps.
@@ -75,8 +75,8 @@ def k_curve(
 
 def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) -> StudyResult:
     found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
-    series = [name for name in dict.fromkeys(name for name, _ in found.values) if name != "random"]
     low, high = str(ks[0]), str(ks[-1])
+    series = [name for name, k in found.values if k == low and name != "random"]
     gains: tuple[tuple[Cell, ...], ...] = tuple(
         (name, str(k), *found.differences((name, str(k)), (name, low))) for name in series for k in ks[1:]
     )
@@ -93,7 +93,11 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) 
         ),
         notes=(
             *found.notes,
-            "at k = 0 the profile average is a random score, as in the paper",
+            *(
+                ["the profile average begins at k = 1: at k = 0 the paper's baseline is a random score, here 'random'"]
+                if ks[0] == 0
+                else []
+            ),
             "differs from PerSE, figure 3: the same queries at every k and nested profiles, where the paper has a data set for each k",
         ),
     )

@@ -17,9 +17,11 @@ from perse.records import Example
 from perse.studies.arms import Answers
 from perse.studies.results import Point, StudyTable
 from perse.studies.summarizing import (
+    NOTHING,
     Ruler,
     answered_by_all,
     arithmetic,
+    crossed_note,
     heading,
     headline,
     mean_of,
@@ -82,7 +84,7 @@ class Measured:
         """`left` minus `right`, paired; undefined where one has no value."""
         missing = [place for place in (left, right) if not self.values.get(place)]
         if missing:
-            return undefined(f"no value of {missing[0][0]} at {missing[0][1]}")
+            return undefined(f"no value of {missing[0][0]} at {missing[0][1]}: {NOTHING}")
         return self.ruler.value(metric, minus(mean_of(self.values[left]), mean_of(self.values[right])))
 
     def differences(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[Estimate, ...]:
@@ -92,7 +94,7 @@ class Measured:
     def value(self, series: str, x: str, metric: str) -> Estimate:
         """The value of a point."""
         passes = self.values.get((series, x))
-        return self.ruler.value(metric, mean_of(passes)) if passes else undefined("not answered")
+        return self.ruler.value(metric, mean_of(passes)) if passes else undefined(NOTHING)
 
     def simple(self, x: str) -> str | None:
         """The baseline of the profile that there is at `x`."""
@@ -100,7 +102,8 @@ class Measured:
 
 
 def measure(conditions: Sequence[Condition], *, resamples: int, seed: int) -> Measured:
-    """Measure the conditions on the items that every pass of every one answered (pairs: all; one not answered is wrong)."""
+    """Measure the conditions on the items that every pass of every one answered (pairs: all; one not answered is wrong, and an arm
+    without any answer has no value)."""
     named = {f"{one.judge}, {one.x}, pass {n}": answers for one in conditions for n, answers in enumerate(one.passes, start=1)}
     shared = set.intersection(*({example.id for example in one.examples} for one in conditions))
     asked = [example for example in conditions[0].examples if example.id in shared]
@@ -125,6 +128,7 @@ def measure(conditions: Sequence[Condition], *, resamples: int, seed: int) -> Me
             rows.append((name, one.x, None, None, *(point.estimate for point in here)))
     largest = max(len(one.examples) for one in conditions)
     notes = [f"{len(kept)} of {largest} items stand behind each value: those that have an answer under every condition"]
+    notes += crossed_note([example for example in asked if example.id in kept])
     notes += [f"{name}: {_statuses(given)}" for name, given in named.items() if _ok(given) < len(given)]
     return Measured(ruler, metrics, headline(conditions[0].examples), values, tuple(found), tuple(rows), (*notes, READINGS))
 

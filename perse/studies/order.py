@@ -22,7 +22,7 @@ from perse.studies.arms import Arm, LoadJudge, Watch, unwatched
 from perse.studies.measuring import Cell, Condition, measure
 from perse.studies.results import Point, StudyResult, StudyTable
 from perse.studies.running import Asking, opened
-from perse.studies.summarizing import Ruler, heading, predictions, short, undefined, words
+from perse.studies.summarizing import NOTHING, Ruler, heading, predictions, short, undefined, words
 
 ASKS = "How much do the judge's answers depend on the order in which a reader's past is shown?"
 
@@ -145,7 +145,7 @@ def _moves(asking: Asking, condition: Condition) -> tuple[Estimate, Estimate]:
         if all((given := one.get(example.id)) and given.label is not None for one in condition.passes)
     ]
     if not kept:
-        return undefined("not answered"), undefined("not answered")
+        return undefined(NOTHING), undefined(NOTHING)
     answers: list[FloatArray] = []
     labels = []
     for one in condition.passes:

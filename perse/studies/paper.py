@@ -1,32 +1,27 @@
 """PerSE's tables 1 to 5 with ours beside the published: from data sets, scoring runs and a finished study, nothing is asked.
 
-A value of ours that is not at hand is "-", with the command that would fill it. What the paper's judges wrote was drawn at
-temperature 0.8, so of a run the row (label) is the paper's way; the row (expected) reads the exact distribution. Published
-figures have no intervals, and are of the paper's data: ours are comparable where the data sets are Per-MPST and Per-DOC.
+A value of ours that is not at hand is "-", with the command that would fill it. Tables 2 to 4 take theirs from what `perse
+evaluate` finds of the same runs, with its baselines: runs of scores are of one data set, and so are those of pairs. What the
+paper's judges wrote was drawn at temperature 0.8, so of a run the row (label) is the paper's way; the row (expected) reads the
+exact distribution. Published figures have no intervals, and are of the paper's data: ours are comparable where the data sets
+are Per-MPST and Per-DOC.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 
-import numpy as np
-
-from perse.batch.local import ScoredRun, read_run
+from perse.batch.comparing import gather
+from perse.batch.local import read_run
 from perse.errors import BadInput
-from perse.evaluation.agreement import correct, likeliest_correct
-from perse.evaluation.baselines import pairwise_baselines, pointwise_baselines
-from perse.evaluation.correlation import FloatArray
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.intervals import Interval
-from perse.evaluation.results import Estimate
-from perse.evaluation.text_overlap import bleu_of, bleu_statistics, rouge_values
-from perse.judgement import Judgement, Status
-from perse.records import PairwiseExample, PointwiseExample
+from perse.evaluation.evaluate import evaluate_many
+from perse.evaluation.results import COLUMN_NAMES, Estimate, Evaluation, Row
+from perse.records import Example, PairwiseExample, PointwiseExample
 from perse.runlog import read_manifest
 from perse.studies.published import ASPECT_COLUMNS, TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, Published
 from perse.studies.results import StudyResult, StudyTable
-from perse.studies.risk_coverage import predicted
 from perse.studies.running import read_study
 from perse.studies.summarizing import words
 
@@ -51,28 +46,23 @@ def paper(
         runs: name -> folder that `perse score` wrote, of scores (tables 2 and 3) or of pairs (table 4).
         studies: folders of `perse study review-text`, for table 5; other studies are refused.
     Raises:
-        BadInput: a folder that is none of these.
+        BadInput: a folder that is none of these, or runs that `perse evaluate` refuses.
     """
-    read = {name: read_run(folder) for name, folder in (runs or {}).items()}
-    scores = {name: run for name, run in read.items() if isinstance(next(iter(run.examples), None), PointwiseExample)}
-    pairs = {name: run for name, run in read.items() if isinstance(next(iter(run.examples), None), PairwiseExample)}
-    for name in read:
-        if name not in scores and name not in pairs:
-            raise BadInput(
-                f"{(runs or {})[name]} is a run of prompts or summaries; the paper's tables need single texts or pairs"
-            )
+    of_scores, of_pairs = _by_kind(runs or {})
+    scores, notes_on_scores = _evaluated(of_scores, seed=seed, resamples=resamples)
+    pairs, notes_on_pairs = _evaluated(of_pairs, seed=seed, resamples=resamples)
     tables = (
         _table_1(mpst, doc),
-        _table_2(scores, seed=seed, resamples=resamples),
-        _table_3(scores, seed=seed, resamples=resamples),
-        _table_4(pairs, seed=seed, resamples=resamples),
+        _table_2(scores, notes_on_scores),
+        _table_3(scores),
+        _table_4(pairs, notes_on_pairs),
         _table_5(studies),
     )
     filled = [n for n, table in enumerate(tables, start=1) if any(str(row[0]).startswith(f"{OURS}: ") for row in table.rows)]
     return StudyResult(
         study="paper",
         asks="What do the paper's tables say, and what do ours?",
-        answer=_answer(filled, tables[1]),
+        answer=_answer(filled, _rows(scores)),
         plot="bars",
         x_label="",
         points=(),
@@ -81,17 +71,16 @@ def paper(
     )
 
 
-def _answer(filled: Sequence[int], second: StudyTable) -> str:
+def _answer(filled: Sequence[int], rows: Sequence[Row]) -> str:
     if not filled:
         return "No value of ours is at hand yet: the published figures stand alone, with the commands that fill the tables."
     said = f"Tables {', '.join(map(str, filled))} of 1 to 5 have values of ours."
-    ours = [(row[-1], str(row[0]).removeprefix(f"{OURS}: ")) for row in second.rows if isinstance(row[-1], Estimate)]
-    judged = [one for one in ours if "(label, " in one[1] or "(expected, " in one[1]]
-    for found, what in ((judged, "judge"), ([one for one in ours if one not in judged], "baseline")):
-        best = max(found, key=lambda one: (one[0].value is not None, one[0].value or 0.0), default=None)
+    for what in ("judge", "baseline"):
+        ours = [(row.columns["kendall"], row.name) for row in rows if (row.judge is None) == (what == "baseline")]
+        best = max(ours, key=lambda one: -inf if one[0].value is None else one[0].value, default=None)
         if best is not None and best[0].value is not None:
             said += f" The highest Kendall of a {what} of ours is {words(best[0])}: {best[1]}."
-    return f"{said} PerSE-13b has {_kendall('PerSE-13b'):.3f}, on the paper's data." if judged else said
+    return f"{said} PerSE-13b has {_kendall('PerSE-13b'):.3f}, on the paper's data." if rows else said
 
 
 def _kendall(name: str) -> float:
@@ -145,80 +134,77 @@ def _table_1(mpst: Path | None, doc: Path | None) -> StudyTable:
     return _shown(TABLE_1, rows, fill=fill, notes=missing)
 
 
-def _table_2(runs: Mapping[str, ScoredRun], *, seed: int, resamples: int) -> StudyTable:
-    rows: list[Cells] = []
-    for name, run in runs.items():
-        items = _answered(run)
-        if not items:
-            rows.append((f"{OURS}: {name}", *(_nothing(),) * 3))
-            continue
-        gold, bootstrap = _gold(items), _bootstrap(items, seed=seed, resamples=resamples)
-        readings = {"label": np.array([float(given.label or "nan") for _, given in items])}
-        if all(given.distribution for _, given in items):
-            readings["expected"] = np.array([predicted(given) for _, given in items])
-        train, _ = run.training_side()
-        known = [one for one in train or () if isinstance(one, PointwiseExample)]
-        for baseline in pointwise_baselines([example for example, _ in items], known or None, seed=seed):
-            if baseline.name in ("profile average", "matrix factorization") and baseline.predictions is not None:
-                readings[baseline.name] = np.array(baseline.predictions)
-        count = f"{len(items)}/{len(run.examples)} answered"
-        rows += [
-            (f"{OURS}: {name} ({reading}, {count})", *_correlations(bootstrap, gold, given))
-            for reading, given in readings.items()
-        ]
-    return _shown(TABLE_2, rows, fill=SCORED.format("DATASET"))
+def _by_kind(runs: Mapping[str, Path]) -> tuple[dict[str, Path], dict[str, Path]]:
+    """Those of scores, and those of pairs."""
+    found: dict[type[Example], dict[str, Path]] = {PointwiseExample: {}, PairwiseExample: {}}
+    for name, folder in runs.items():
+        kinds = {type(example) for example in read_run(folder).examples}
+        if len(kinds) != 1 or not kinds <= set(found):
+            raise BadInput(f"{folder} is a run of prompts or summaries; the paper's tables need single texts or pairs")
+        found[kinds.pop()][name] = folder
+    return found[PointwiseExample], found[PairwiseExample]
 
 
-def _table_3(runs: Mapping[str, ScoredRun], *, seed: int, resamples: int) -> StudyTable:
-    rows: list[Cells] = []
-    for name, run in runs.items():
-        items = _answered(run)
-        if not any(given.text for _, given in items):
-            continue  # a score alone was asked for
-        written = [given.text for _, given in items]
-        real = [example.reference.review for example, _ in items if example.reference]
-        bootstrap = _bootstrap(items, seed=seed, resamples=resamples)
-        sums = bleu_statistics(written, real).astype(np.float64)
-        value = float(bleu_of(sums.sum(axis=0)[None])[0])
-        resampled = bleu_of(bootstrap.resamples.sums(sums.T.copy()).T)
-        bleu = Estimate(
-            value=value, interval=bootstrap.interval(value, resampled, reviewers=bootstrap.reviewers), items=len(items)
-        )
-        rouge = bootstrap.mean(rouge_values(written, real)["rouge1"], np.ones(len(items), dtype=bool))
-        rows.append((f"{OURS}: {name} ({len(items)} answered)", bleu, rouge, None, None))
-    notes = ["ours: of the answered items; for BERTScore and BARTScore, `perse evaluate RUN --bertscore-model PATH "
-             "--bartscore-model PATH`"] if rows else []  # fmt: skip
+def _evaluated(runs: Mapping[str, Path], *, seed: int, resamples: int) -> tuple[Evaluation | None, list[str]]:
+    """Runs of one kind as `perse evaluate` has them, by the names that they were given; and what must be said of them."""
+    if not runs:
+        return None, []
+    gathered = gather(list(runs.values()))
+    by_fold: dict[int | None, list[str]] = {}
+    for name, folder in runs.items():
+        by_fold.setdefault(read_manifest(folder)["run"].get("fold"), []).append(name)
+    titles = [", ".join(names) for names in zip(*by_fold.values(), strict=True)]  # the folds of one judge
+    judges = dict(zip(titles, gathered.judges.values(), strict=True))
+    missing = [f"baselines that need training data are unavailable: {reason}" for reason in dict.fromkeys(gathered.missing)]
+    notes = [*gathered.notes, *missing]
+    found = evaluate_many(judges, gathered.parts, seed=seed, resamples=resamples, notes=notes)
+    return found, [f"ours, `perse evaluate` says: {note}" for note in found.notes]
+
+
+def _rows(found: Evaluation | None) -> list[Row]:
+    """What has a value; a baseline that is unavailable has a note."""
+    return [row for row in found.rows if row.columns] if found else []
+
+
+def _table_2(found: Evaluation | None, notes: Sequence[str]) -> StudyTable:
+    rows: list[Cells] = [
+        (f"{OURS}: {row.name}", *(row.columns[name] for name in ("pearson", "spearman", "kendall"))) for row in _rows(found)
+    ]
+    of = (
+        [f"ours: of the {found.ok_items} of {found.items} items: those answered by every judge of ours that answered any"]
+        if found
+        else []
+    )
+    return _shown(TABLE_2, rows, fill=SCORED.format("DATASET"), notes=[*of, *notes])
+
+
+def _table_3(found: Evaluation | None) -> StudyTable:
+    rows: list[Cells] = [
+        (f"{OURS}: {row.judge or row.name}", *(row.text.get(name) for name in ("bleu", "rouge1", "bertscore", "bartscore")))
+        for row in (found.rows if found else ())
+        if row.text
+    ]
+    notes = []
+    if found and rows:
+        notes.append("ours: of all items whose reader wrote a review; one that was not answered is an empty text")
+        notes += [f"ours: no {COLUMN_NAMES[name]}: {reason}" for name, reason in found.text_skipped.items() if name == "bleu"]
+        notes.append("ours: for BERTScore and BARTScore, `perse evaluate RUN --bertscore-model PATH --bartscore-model PATH`")
     fill = SCORED.format("DATASET") + " (with the question pointwise, which writes reviews)"
     return _shown(TABLE_3, rows, fill=fill, notes=notes)
 
 
-def _table_4(runs: Mapping[str, ScoredRun], *, seed: int, resamples: int) -> StudyTable:
-    rows: list[Cells] = []
-    others: set[str] = set()
-    ours_of = {aspect.casefold(): aspect for aspect in ASPECT_COLUMNS}
-    for name, run in runs.items():
-        given = {judgement.id: judgement for judgement in run.judgements}
-        pairs = [one for one in run.examples if isinstance(one, PairwiseExample) and one.reference and one.id in given]
-        if not pairs:
-            rows.append((f"{OURS}: {name}", *(_nothing(),) * len(TABLE_4.columns)))
-            continue
-        gold = [one.reference.preference for one in pairs if one.reference]
-        judged = [given[one.id] for one in pairs]
-        readings = {"label": correct(gold, [one.label for one in judged]), "likeliest": likeliest_correct(gold, judged)}
-        for baseline in pairwise_baselines(pairs, None, seed=seed):
-            if baseline.name == "copy the example" and baseline.predictions is not None:
-                readings[baseline.name] = correct(gold, baseline.predictions)
-        _, who = np.unique(np.array([one.reviewer_id for one in pairs], dtype=object), return_inverse=True)
-        bootstrap = Bootstrap.over(who.astype(np.int64), resamples=resamples, seed=seed)
-        aspects = np.array([ours_of.get(one.aspect.casefold(), one.aspect) for one in pairs], dtype=object)
-        others |= set(aspects) - set(ASPECT_COLUMNS)
-        for reading, right in readings.items():
-            own = [bootstrap.mean(right, aspects == aspect) if (aspects == aspect).any() else None for aspect in ASPECT_COLUMNS]
-            rows.append((f"{OURS}: {name} ({reading})", *own, bootstrap.mean(right, np.ones(len(pairs), dtype=bool))))
-    notes = ["ours: the average is over all pairs, a pair that was not answered is wrong"] if rows else []
-    if others:
-        notes.append(f"ours: aspects that the paper does not have are in the average only: {', '.join(sorted(others))}")
-    return _shown(TABLE_4, rows, fill=SCORED.format("PAIRS"), notes=notes)
+def _table_4(found: Evaluation | None, notes: Sequence[str]) -> StudyTable:
+    ours = _rows(found)
+    asked = list(dict.fromkeys(aspect for row in ours for aspect in row.aspects))
+    spelled = {aspect: next((one for one in asked if one.casefold() == aspect.casefold()), "") for aspect in ASPECT_COLUMNS}
+    rows: list[Cells] = [
+        (f"{OURS}: {row.name}", *(row.aspects.get(spelled[one]) for one in ASPECT_COLUMNS), row.columns["accuracy"])
+        for row in ours
+    ]
+    said = ["ours: the average is over all pairs, a pair that was not answered is wrong"] if rows else []
+    if others := sorted(set(asked) - set(spelled.values())):
+        said.append(f"ours: aspects that the paper does not have are in the average only: {', '.join(others)}")
+    return _shown(TABLE_4, rows, fill=SCORED.format("PAIRS"), notes=[*said, *notes])
 
 
 def _table_5(studies: Sequence[Path]) -> StudyTable:
@@ -228,38 +214,10 @@ def _table_5(studies: Sequence[Path]) -> StudyTable:
         result = read_study(folder)
         if result.study != "review-text":
             raise BadInput(f"{folder} is a study of {result.study}; table 5 is filled from a folder of perse study review-text")
-        values = {(one.series, one.x, one.metric): one.estimate for one in result.points if not one.baseline}
+        values = {(one.series, one.x, one.metric): one.estimate for one in result.points}
         for series, x in dict.fromkeys((series, x) for series, x, _ in values):
             own = [values.get((series, x, metric)) for metric in ("pearson", "spearman", "kendall")]
             rows.append((f"{OURS}: {series}, {x}", *own))
         notes += [f"ours: {table.title}" for table in result.tables[:1]]
     fill = "`perse study review-text --examples DATASET --retrain RECIPE --out DIR`, then `perse study paper --study DIR`"
     return _shown(TABLE_5, rows, fill=fill, notes=notes)
-
-
-def _answered(run: ScoredRun) -> list[tuple[PointwiseExample, Judgement]]:
-    """The answered items that have a reference."""
-    given = {judgement.id: judgement for judgement in run.judgements if judgement.status is Status.OK}
-    return [
-        (one, given[one.id])
-        for one in run.examples
-        if isinstance(one, PointwiseExample) and one.reference is not None and one.id in given
-    ]
-
-
-def _gold(items: Sequence[tuple[PointwiseExample, Judgement]]) -> FloatArray:
-    return np.array([float(one.reference.score) for one, _ in items if one.reference])
-
-
-def _bootstrap(items: Sequence[tuple[PointwiseExample, Judgement]], *, seed: int, resamples: int) -> Bootstrap:
-    _, who = np.unique(np.array([one.reviewer_id for one, _ in items], dtype=object), return_inverse=True)
-    return Bootstrap.over(who.astype(np.int64), resamples=resamples, seed=seed)
-
-
-def _correlations(bootstrap: Bootstrap, gold: FloatArray, given: FloatArray) -> list[Estimate]:
-    scores = bootstrap.scores(gold, given)
-    return [scores[name] for name in ("pearson", "spearman", "kendall")]
-
-
-def _nothing() -> Estimate:
-    return Estimate(value=None, interval=Interval(reason="undefined (nothing answered)"), items=0)

@@ -102,5 +102,3 @@ TABLE_5 = Published(
         ("PerSE-13b, w/o content", (-0.088, -0.069, -0.057)),
     ),
 )
-
-TABLES = (TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5)

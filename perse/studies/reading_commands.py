@@ -59,12 +59,13 @@ def _risk_coverage(
 
     Kept:     perse study risk-coverage runs/after --out studies/risk
     """
-    from perse.batch.local import JUDGEMENTS, read_run
+    from perse.batch.local import JUDGEMENTS
+    from perse.studies.reading_runs import read_runs
     from perse.studies.risk_coverage import answers_of, risk_coverage
 
-    read = {name: read_run(folder) for name, folder in _by_name(runs).items()}
-    judges = {name: answers_of(run.examples, run.judgements) for name, run in read.items()}
-    result = risk_coverage(judges, seed=seed, resamples=resamples)
+    items = read_runs(runs).items
+    judges = {name: answers_of(items.examples, judgements) for name, judgements in items.judgements.items()}
+    result = risk_coverage(judges, seed=seed, resamples=resamples, notes=items.notes)
     sources = {name: folder / JUDGEMENTS for name, folder in _by_name(runs).items()}
     _show(result, out, sources=sources, options={"seed": seed, "resamples": resamples}, as_json=as_json, markdown=markdown)
 

@@ -53,10 +53,5 @@ def recognized(written: str, title: str) -> bool:
     return SequenceMatcher(None, one, other, autojunk=False).ratio() >= NEAR
 
 
-def named(written: str) -> bool:
-    """Whether a judge wrote any title at all, right or wrong."""
-    return plain_title(written) not in _NO_TITLE
-
-
 def _numbers(plain: str) -> list[str]:
     return _NUMBER.findall(plain)

@@ -21,6 +21,7 @@ from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.results import Estimate
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
+from perse.scale import Scale
 from perse.studies.results import Point, StudyTable
 
 BINS = 10
@@ -37,20 +38,22 @@ class Promised:
     reviewer: IntArray
 
 
-def promised(examples: Sequence[Example], judgements: Sequence[Judgement]) -> Promised | None:
-    """The answered items with a distribution whose true label is on the scale; None if there are none."""
+def promised(examples: Sequence[Example], judgements: Sequence[Judgement], *, scale: Scale) -> Promised | None:
+    """The answered items with a distribution whose true label is on the scale; None if there are none.
+
+    A label that a distribution does not name has the probability 0.
+    """
     given = {one.id: one for one in judgements if one.status is Status.OK and one.distribution}
     rows: list[tuple[FloatArray, int, str]] = []
-    labels: tuple[str, ...] = ()
+    labels = scale.labels
     for example in examples:
         judgement = given.get(example.id)
         if judgement is None or judgement.distribution is None or example.reference is None:
             continue
-        labels = labels or tuple(judgement.distribution)
         reference = example.reference
         true = reference.preference if isinstance(reference, ChoiceReference) else f"{reference.score:g}"
         if true in labels:
-            probability = np.array([judgement.distribution[label] for label in labels])
+            probability = np.array([judgement.distribution.get(label, 0.0) for label in labels])
             rows.append((probability, labels.index(true), example.reviewer_id or example.id))
     if not rows:
         return None

@@ -1,8 +1,8 @@
 """What a judge's titles say of its scores: groups of known and unknown works, side by side (PerSE, tables 6 to 8).
 
 Pure functions of answers. A single plot is known if the title that the judge wrote is right, a plot of a pair if the answer
-in either order names it. Percentages are of the answered items, except accuracy and consistency, in which an answer that is
-missing is a wrong one.
+in either order names it. Shares are of the answered items; a pair of which neither order was answered is in no group. In
+accuracy and consistency an answer that is missing is a wrong one.
 
 Notation: n items (or pairs); the items stand where reviewers do elsewhere, so intervals are over items.
 """
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perse.data.identity import draw
 from perse.evaluation.correlation import BoolArray, FloatArray
 from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.intervals import Interval
@@ -21,6 +22,7 @@ from perse.evaluation.results import Estimate
 from perse.judgement import Judgement, Status
 from perse.questions.recognition import both_titles
 from perse.records import Choice
+from perse.scale import CHOICES, SCORES
 from perse.studies.plots import pair_id
 from perse.studies.recognition import recognized
 from perse.studies.risk_coverage import predicted
@@ -61,10 +63,10 @@ def singles(answers: Mapping[str, Judgement], *, titles: Mapping[str, str], trut
 
 @dataclass(frozen=True)
 class Paired:
-    """One version's pairs. (n,) each; biases are NaN where neither order was answered (or, of the known, not one is known)."""
+    """One version's pairs. (n,) each; NaN where neither order was answered, but for what counts such a pair as wrong."""
 
     known: FloatArray
-    """How many of the two works the judge named."""
+    """How many of the two works the judge named; NaN where it was not heard."""
     right: FloatArray
     """Share of the two orders in which the better plot was chosen."""
     consistent: FloatArray
@@ -72,7 +74,12 @@ class Paired:
     bias_first: FloatArray
     """How often the plot shown first was chosen, minus how often it was the better one, over the answered orders."""
     bias_known: FloatArray
-    """The same of the plot that is known, where one is."""
+    """The same of the plot that is known; NaN unless one is."""
+
+    @property
+    def answered(self) -> BoolArray:
+        """In one order at least."""
+        return ~np.isnan(self.known)
 
 
 def paired(
@@ -91,7 +98,7 @@ def paired(
         better: `pair_id` -> "A" where the first of the pair is better.
     """
     rows = [_pair(pair, given, swapped, titles=titles, better=better[pair_id(*pair)]) for pair in pairs]
-    return Paired(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
+    return _paired(rows)
 
 
 def _pair(
@@ -106,22 +113,49 @@ def _pair(
     name = pair_id(*pair)
     answers = [(one, turned) for one, turned in ((given.get(name), False), (swapped.get(name), True)) if _ok(one)]
     knows = [False, False]
-    chose_first: list[bool] = []  # the first of the pair, however it was shown
-    ahead: list[float] = []  # the plot shown first: chosen minus better
     for judgement, turned in answers:
         assert judgement is not None
         shown = both_titles(judgement.text)
         for place, item in enumerate(pair):
             knows[place] |= recognized(shown[1 - place if turned else place], titles[item])
-        chose_first.append((judgement.label == "A") != turned)
-        ahead.append(float(judgement.label == "A") - float((better == "A") != turned))
-    right = sum(chosen == (better == "A") for chosen in chose_first) / 2
+    chosen = [(judgement.label, turned) for judgement, turned in answers if judgement is not None]
+    return _of_orders(chosen, knows=knows, better=better)
+
+
+def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[bool], better: Choice) -> tuple[float, ...]:
+    """known, right, consistent, bias first, bias known of the labels of one pair, each with whether the pair was turned round."""
+    chose_first = [(label == "A") != turned for label, turned in chosen]  # the first of the pair, however it was shown
+    # the plot shown first: chosen minus better
+    ahead = [float(label == "A") - float((better == "A") != turned) for label, turned in chosen]
+    known = float(sum(knows)) if chosen else np.nan
+    right = sum(first == (better == "A") for first in chose_first) / 2
     consistent = float(len(chose_first) == 2 and chose_first[0] == chose_first[1])
     bias_first = sum(ahead) / len(ahead) if ahead else np.nan
     bias_known = np.nan
     if knows[0] != knows[1] and chose_first:
-        bias_known = sum((chosen == knows[0]) - float((better == "A") == knows[0]) for chosen in chose_first) / len(chose_first)
-    return float(sum(knows)), right, consistent, bias_first, bias_known
+        bias_known = sum((first == knows[0]) - float((better == "A") == knows[0]) for first in chose_first) / len(chose_first)
+    return known, right, consistent, bias_first, bias_known
+
+
+def random_scores(items: Sequence[str], *, seed: int) -> FloatArray:
+    """(n,): a label of the scale for each item, drawn by seed: what correlations come to without reading."""
+    return np.array([float(draw(seed, item, "contamination random").choice(SCORES.labels)) for item in items])
+
+
+def random_choices(pairs: Sequence[tuple[str, str]], *, better: Mapping[str, Choice], seed: int) -> Paired:
+    """A coin for each order of each pair. It names no work, so its group says nothing."""
+    rows = []
+    for pair in pairs:
+        name = pair_id(*pair)
+        coins = [
+            (draw(seed, name, f"contamination random {turned}").choice(CHOICES.labels), turned) for turned in (False, True)
+        ]
+        rows.append(_of_orders(coins, knows=(False, False), better=better[name]))
+    return _paired(rows)
+
+
+def _paired(rows: Sequence[Sequence[float]]) -> Paired:
+    return Paired(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
 
 
 def _ok(judgement: Judgement | None) -> bool:

@@ -111,7 +111,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
         points=found.points,
         tables=(
             StudyTable(
-                title=f"Mean of {repeats} passes{asked_only}",
+                title=(f"Mean of {repeats} passes" if repeats > 1 else "One pass") + asked_only,
                 header=("who", "profile", *found.headings, f"sd of {heading(found.main)}"),
                 rows=tuple(rows),
                 notes=(PAIRED,),

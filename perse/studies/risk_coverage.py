@@ -133,13 +133,17 @@ def _by_group(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) ->
     return np.add.reduceat(ordered, starts, axis=1), np.add.reduceat(ordered * risk[order], starts, axis=1)
 
 
-def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: int = 1000) -> StudyResult:
+def risk_coverage(
+    judges: Mapping[str, Answers], *, seed: int = 0, resamples: int = 1000, notes: Sequence[str] = ()
+) -> StudyResult:
     """The study: curves and areas of every judge, on the items that all of them answered.
 
+    Args:
+        notes: what is known of the runs and must stand beside the numbers.
     Raises:
         BadInput: no judge, scores and choices together, no item that all answered, or answers that do not tell how sure.
     """
-    judges, notes = _common(judges)
+    judges, left_out = _common(judges)
     first = next(iter(judges.values()))
     _, index = np.unique(np.array(first.reviewers, dtype=object), return_inverse=True)
     reviewer: IntArray = index.astype(np.int64)
@@ -171,7 +175,7 @@ def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: in
         x_label="share of the answers that is kept, surest first",
         points=tuple(points),
         tables=(StudyTable(title="Area under risk-coverage", header=header, rows=tuple(rows), notes=area_notes), *shares),
-        notes=notes,
+        notes=(*notes, *left_out),
     )
 
 

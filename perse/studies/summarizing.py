@@ -18,11 +18,14 @@ from typing import Literal
 import numpy as np
 
 from perse.evaluation.agreement import correct, likeliest_correct
+from perse.evaluation.alignment import several_readers
 from perse.evaluation.baselines import pairwise_baselines, pointwise_baselines
-from perse.evaluation.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray, within_reviewers
+from perse.evaluation.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
 from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.intervals import Interval
+from perse.evaluation.predictions import expected_values, label_values
 from perse.evaluation.results import COLUMN_NAMES, Estimate
+from perse.evaluation.within import within_every_reviewer
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample
 from perse.studies.arms import Answers
@@ -33,6 +36,8 @@ PAIRWISE = ("accuracy",)
 
 Reading = Literal["expected", "label"]
 """What of an answer is taken: what its exact distribution says (expected score, likeliest choice), or the label it gave."""
+
+NOTHING = "nothing was answered"
 
 Terms = Sequence[tuple[float, FloatArray]]
 """(weight, predictions (n,)): scores, or for pairs 1 where right."""
@@ -90,7 +95,7 @@ class Ruler:
         name = metric.removeprefix("within_")
         if name == metric:
             return COEFFICIENTS[name](self.gold, predicted), None
-        within = within_reviewers(COEFFICIENTS[name], self.gold, predicted=predicted, reviewer=self.reviewer)
+        within = within_every_reviewer(self.gold, predicted, self.reviewer)[name]
         return within.mean(Convention.SKIP_CONSTANT), within.skipped
 
     def _resampled(self, predicted: FloatArray) -> dict[str, FloatArray]:
@@ -141,46 +146,42 @@ def _ok(judgement: Judgement) -> bool:
 
 
 def predictions(examples: Sequence[Example], answers: Answers, reading: Reading) -> FloatArray | None:
-    """(n,): predicted scores, or for pairs 1 where right and 0 where wrong or not answered; None if a score is missing or n is 0.
+    """(n,): predicted scores, or for pairs 1 where right and 0 where wrong or not answered.
 
+    None if a score is missing, no pair was answered, or n is 0: nothing can be said of a judge that answered nothing.
     A judgement without distribution is read by its label.
     """
-    given = [answers.get(example.id) for example in examples]
-    if not examples:
+    given = [answers[example.id] for example in examples if example.id in answers]
+    if not any(map(_ok, given)):
         return None
     if isinstance(examples[0], PairwiseExample):
         gold = [
             example.reference.preference for example in examples if isinstance(example, PairwiseExample) and example.reference
         ]
-        asked = [judgement for judgement in given if judgement is not None]
-        return likeliest_correct(gold, asked) if reading == "expected" else correct(gold, [one.label for one in asked])
-    scores = [_score(judgement, reading) for judgement in given if judgement is not None and _ok(judgement)]
-    return np.array(scores, dtype=np.float64) if len(scores) == len(examples) else None
-
-
-def _score(judgement: Judgement, reading: Reading) -> float:
-    if reading == "expected" and judgement.expected is not None and judgement.distribution:
-        return judgement.expected
-    return float(judgement.label or "nan")
+        return likeliest_correct(gold, given) if reading == "expected" else correct(gold, [one.label for one in given])
+    scores = expected_values(given) if reading == "expected" else label_values(given)
+    return scores if len(scores) == len(examples) and not np.isnan(scores).any() else None
 
 
 def arithmetic(examples: Sequence[Example], *, seed: int) -> dict[str, FloatArray]:
     """What needs no judge, as `predictions` are: the average of the shown profile and a random score; for pairs copying it.
 
-    The average of an empty profile is a random score, as in PerSE, figure 3.
+    There is no average where an example shows no profile: the paper's random score at k = 0 (PerSE, figure 3) is `random`.
     """
     if isinstance(examples[0], PairwiseExample):
         pairs = [example for example in examples if isinstance(example, PairwiseExample)]
         gold = [example.reference.preference for example in pairs if example.reference]
-        made = {baseline.name: baseline.predictions for baseline in pairwise_baselines(pairs, None, seed=seed)}
-        return {name: correct(gold, made[name] or ()) for name in ("copy the example", "random") if made.get(name)}
+        chosen = pairwise_baselines(pairs, None, seed=seed)
+        return {one.name: correct(gold, one.predictions) for one in chosen if one.predictions}
     texts = [example for example in examples if isinstance(example, PointwiseExample)]
-    random = next(b.predictions for b in pointwise_baselines(texts, None, seed=seed) if b.name == "random") or ()
-    average = [
-        fsum(past.score for past in example.profile) / len(example.profile) if example.profile else chance
-        for example, chance in zip(texts, random, strict=True)
-    ]
-    return {"profile average": np.array(average, dtype=np.float64), "random": np.array(random, dtype=np.float64)}
+    scored = pointwise_baselines(texts, None, seed=seed)
+    return {one.name: np.array(one.predictions, dtype=np.float64) for one in scored if one.predictions}
+
+
+def crossed_note(examples: Sequence[Example]) -> list[str]:
+    """What to say of texts that several readers judged: studies resample the readers alone."""
+    said = several_readers(examples)
+    return [f"{said}: the intervals hold for other readers of these texts, not for other texts"] if said else []
 
 
 def metrics_of(examples: Sequence[Example]) -> tuple[str, ...]:
@@ -257,7 +258,7 @@ def points(
             series=series,
             x=x,
             metric=metric,
-            estimate=ruler.value(metric, mean_of(passes)) if passes else undefined("not answered"),
+            estimate=ruler.value(metric, mean_of(passes)) if passes else undefined(NOTHING),
             spread=spread(ruler, metric, passes),
             baseline=baseline,
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 
+from perse.evaluation.results import Evaluation, Row
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     Choice,
@@ -101,3 +104,30 @@ def noisy_judge(examples: list[PointwiseExample], *, noise: float, seed: int, fa
         else:
             judgements.append(answered(example.id, str(near), distribution={str(near): 1 - share, str(near + 1): share}))
     return judgements
+
+
+# Four items of two readers; the judge fails on the last. The training mean is (9 + 5) / 2 = 7.
+GOLD = (2, 4, 6, 10)
+EXAMPLES = [scored(str(n), f"u{n // 2}", score, profile=(("i1", 5),)) for n, score in enumerate(GOLD)]
+TRAIN = [scored("t0", "t0", 9, item="i1"), scored("t1", "t1", 5, item="i2")]
+JUDGEMENTS = [
+    answered("0", "3", distribution={"3": 0.5, "1": 0.5}),  # expected 2
+    answered("1", "4", distribution={"4": 0.5, "6": 0.5}),  # expected 5
+    answered("2", "8", distribution={"8": 1.0}),
+    failed("3"),
+]
+
+
+def row(evaluation: Evaluation, name: str) -> Row:
+    return {row.name: row for row in evaluation.rows}[name]
+
+
+def value(evaluation: Evaluation, name: str, column: str) -> float | None:
+    return row(evaluation, name).columns[column].value
+
+
+def no_constants(text: str) -> object:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)

@@ -15,6 +15,7 @@ from perse.evaluation.comparison_results import Comparison, Contrast
 from perse.evaluation.comparison_table import comparison_markdown, comparison_view
 from perse.evaluation.comparison_words import sentence
 from perse.evaluation.correlation import kendall
+from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.intervals import Interval
 from perse.judgement import Judgement
 from perse.records import PointwiseExample, SummaryExample, SummaryReference
@@ -202,9 +203,38 @@ def test_without_a_profile_and_training_data_the_baseline_is_said_to_be_missing(
     result = compared(judges(one=2, two=2), bare, metrics=["mae"])
     assert len(result.pairings) == 1
     assert any(
-        "profile average is not compared with: no training data at hand for 120 examples with nothing shown" in note
+        "profile average is not compared with: no training data at hand for the 120 examples with an empty profile" in note
         for note in result.notes
     )
+
+
+def test_the_values_of_all_baselines_stand_beside_the_judges() -> None:
+    train = world(10, seed=5)
+    both = judges(one=2, two=2)
+    result = compare(both, [Part(WORLD, train)], resamples=100, permutations=199)
+    evaluated = evaluate_many(both, [Part(WORLD, train)], resamples=100)
+    theirs = {row.name: row.columns for row in evaluated.rows if not row.judge}
+    assert [one.name for one in result.baselines] == [*theirs]
+    for one in result.baselines:
+        assert one.values == {metric: theirs[one.name][metric] for metric in result.metrics}
+    assert "### Without a judge, all 120 items" in comparison_markdown(result) and "| random | " in comparison_markdown(result)
+    untrained = compared(both)
+    assert {one.name: one.unavailable for one in untrained.baselines}["majority"] == "no training data at hand"
+    assert "- majority: no training data at hand" in comparison_markdown(untrained)
+
+
+def test_texts_of_several_readers_are_noted_and_two_way_intervals_are_wider() -> None:
+    both = judges(one=2, two=1)
+    plain, two_way = (compared(both, metrics=["mae"], resamples=500, resample=how) for how in ("reviewers", "two-way"))
+    assert any("texts were judged by several readers" in note and "--resample two-way" in note for note in plain.notes)
+    assert any(note.startswith("two-way: reviewers and ") for note in two_way.notes)
+    assert any(note.startswith("p values exchange answers reviewer by reviewer also") for note in two_way.notes)
+    one, other = (result.pairings[0].contrasts[0] for result in (plain, two_way))
+    assert one.interval.low is not None and one.interval.high is not None
+    assert other.interval.low is not None and other.interval.high is not None
+    assert one.interval.high - one.interval.low < other.interval.high - other.interval.low
+    assert (one.difference, one.p) == (other.difference, other.p)
+    assert "bootstrap over the reviewers and the texts" in comparison_markdown(two_way)
 
 
 def test_too_few_permutations_for_so_many_differences_are_told() -> None:

@@ -5,7 +5,7 @@ from evaluation_builders import answered, failed, noisy_judge, pair, scored, wor
 from scipy import stats
 
 from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
-from perse.evaluation.verdict import verdict
+from perse.evaluation.verdict import shown, verdict
 from perse.judgement import Judgement
 
 
@@ -45,6 +45,23 @@ def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: 
     width = difference.estimate.interval.high - difference.estimate.interval.low
     apart = ((mine.interval.high - mine.interval.low) ** 2 + (theirs.interval.high - theirs.interval.low) ** 2) ** 0.5
     assert 0 < width < 1.2 * apart
+
+
+def test_within_readers_stands_behind_the_pooled_value(found: Evaluation) -> None:
+    rows = {row.name: row for row in found.rows}
+    within = shown(rows["good (expected)"].columns["within_kendall"])
+    assert f", within readers {within}; the reader's own average 0." in found.verdict[0]
+    assert "is not shown" not in found.verdict[0]
+
+
+def test_who_knows_only_who_is_lenient_is_not_said_to_know_what_readers_like() -> None:
+    # Reader n scores n % 10 or the next; the judge says n % 10, and once in two the wrong way round. The profile says nothing.
+    scores = [(n, at, 1 + n % 9 + at) for n in range(60) for at in (0, 1)]
+    examples = [scored(f"{n}-{at}", f"u{n}", gold, profile=(("i1", 1 + (7 * n) % 10),)) for n, at, gold in scores]
+    judgements = [answered(f"{n}-{at}", str(1 + n % 9 + (at if n % 2 else 1 - at))) for n, at, _ in scores]
+    [sentence] = evaluate(examples, judgements, train=None).verdict
+    assert ", within readers 0.00 [" in sentence
+    assert ": better than the reader's own average; that it knows which texts a reader likes is not shown" in sentence
 
 
 def test_few_reviewers_are_too_little_to_say() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import random
+from html.parser import HTMLParser
+from typing import Any
 
 from perse.evaluation.intervals import Interval
 from perse.evaluation.results import Estimate
@@ -47,6 +52,23 @@ WORDS = [
     "in",
     "particular",
 ]
+
+
+class Elements(HTMLParser):
+    """Every element of a page, and the text of its inert blocks."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def unpacked(chunks: tuple[str, ...]) -> list[Any]:
+    """What the page's script finds in chunks of texts or details."""
+    return [row for chunk in chunks for row in json.loads(gzip.decompress(base64.b64decode(chunk)))]
 
 
 def sentence(generator: random.Random, words: int) -> str:

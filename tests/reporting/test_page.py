@@ -3,48 +3,29 @@
 from __future__ import annotations
 
 import base64
-import gzip
-import json
 import re
-from html.parser import HTMLParser
-from pathlib import Path
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import pytest
 from page_builders import (
     BREAKOUT,
     LABELS,
     SCRIPT,
+    Elements,
     figure,
     made_page,
     pair_answers,
     pair_examples,
     score_answers,
     score_examples,
+    unpacked,
 )
 
-from perse.errors import BadInput
-from perse.judgement import Status, judgement_line
-from perse.records import PointwiseExample, SummaryExample, SummaryReference, VerbatimExample, example_lines
-from perse.reporting.page import render_page
-from perse.reporting.report import write_report
+from perse.judgement import Status
+from perse.records import PointwiseExample, SummaryExample, SummaryReference, VerbatimExample
+from perse.reporting.page import SIGNS, Standing, render_page
 from perse.reporting.samples import Samples, chosen, pack_samples
-
-
-class _Elements(HTMLParser):
-    """Every element of a page, and the text of its inert blocks."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-
-
-def unpacked(chunks: tuple[str, ...]) -> list[Any]:
-    return [row for chunk in chunks for row in json.loads(gzip.decompress(base64.b64decode(chunk)))]
 
 
 def packed(count: int, **options: Any) -> Samples:
@@ -54,7 +35,7 @@ def packed(count: int, **options: Any) -> Samples:
 
 @pytest.mark.parametrize("pairs", [False, True], ids=["scores", "pairs"])
 def test_a_page_fetches_nothing(pairs: bool) -> None:
-    elements = _Elements(render_page(made_page(pairs=pairs))).found
+    elements = Elements(render_page(made_page(pairs=pairs))).found
     assert not [tag for tag, _ in elements if tag in ("link", "img", "iframe", "object", "embed", "base")]
     addresses = [
         value for _, given in elements for name, value in given.items() if name in ("src", "href", "action", "xlink:href")
@@ -71,13 +52,13 @@ def test_a_page_fetches_nothing(pairs: bool) -> None:
 @pytest.mark.parametrize("spice", [SCRIPT, BREAKOUT], ids=["script", "breakout"])
 def test_texts_make_no_elements(spice: str, pairs: bool) -> None:
     def counted(page: str) -> dict[str, int]:
-        tags = [tag for tag, _ in _Elements(page).found]
+        tags = [tag for tag, _ in Elements(page).found]
         return {tag: tags.count(tag) for tag in sorted(set(tags))}
 
     spiced, plain = (render_page(made_page(spice=one, pairs=pairs)) for one in (spice, ""))
     assert counted(spiced) == counted(plain)
     assert "<script>window" not in spiced
-    assert "onerror" not in {name for _, given in _Elements(spiced).found for name in given}
+    assert "onerror" not in {name for _, given in Elements(spiced).found for name in given}
 
 
 def test_the_same_data_give_the_same_page() -> None:
@@ -183,87 +164,24 @@ def test_no_samples_are_no_crash() -> None:
     assert packed(0).shown == 0
 
 
-def scored_run(folder: Path, *, seed: int, spice: str = "") -> Path:
-    """A run as `perse score` leaves it, of a file of examples."""
-    examples = score_examples(96, spice=spice)
-    folder.mkdir(parents=True)
-    (folder / "examples.jsonl").write_text("".join(example_lines(examples)))
-    (folder / "judgements.jsonl").write_text(
-        "".join(map(judgement_line, score_answers(examples, seed=seed, spice=spice).values()))
+def test_what_is_typed_stands_as_code_and_nothing_else_becomes_an_element() -> None:
+    data = replace(made_page(), cautions=("`--resample two-way` and `<b>x</b>`, ` alone",))
+    assert "<li><code>--resample two-way</code> and <code>&lt;b&gt;x&lt;/b&gt;</code>, ` alone</li>" in render_page(data)
+
+
+def test_every_standing_has_a_sign_of_its_own_beside_its_words() -> None:
+    assert set(SIGNS) == set(get_args(Standing)) and len(set(SIGNS.values())) == len(SIGNS)
+    (verdict, _) = made_page().verdicts
+    for standing, sign in SIGNS.items():
+        page = render_page(replace(made_page(), verdicts=(replace(verdict, standing=standing),)))
+        assert f'class="verdict {standing}"' in page and f'aria-hidden="true">{sign}<' in page
+
+
+def test_whose_profile_a_sample_shows_is_known_of_each_judge() -> None:
+    examples = score_examples(8)
+    answers = score_answers(examples)
+    without = {example.id: example.model_copy(update={"profile": ()}) for example in examples}
+    samples = pack_samples(
+        examples, {"full": answers, "bare": answers}, asked={"bare": without}, labels=LABELS, most=10, seed=0
     )
-    manifest = {
-        "run": {"kind": "score", "fold": None, "judge": {"name": "made", "sha256": "0" * 64}, "settings": {"temperature": 0.8}},
-        "context": {"data_folder": None, "data_digest": "d" * 64},
-        "environment": {"started": "2026-01-02T03:04:05+00:00"},
-    }
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    return folder
-
-
-@pytest.mark.integration
-def test_a_report_is_whole_and_the_same_when_made_again(tmp_path: Path) -> None:
-    runs = [scored_run(tmp_path / "before", seed=1), scored_run(tmp_path / "after", seed=2)]
-    page = write_report(runs, out=tmp_path / "report", resamples=100)
-    files = {path.relative_to(tmp_path): path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()}
-    assert {"report.html", "evaluation.json", "manifest.json"} <= {path.name for path in files}
-    stems = {path.stem for path in files if path.parent.name == "figures"}
-    assert all(
-        tmp_path.joinpath("report", "figures", stem + end).exists() for stem in stems for end in (".svg", ".png", ".csv")
-    )
-    words = page.read_text()
-    assert "2026-01-02" in words
-    assert "not shown to be better than" in words or "worse than" in words or "better than" in words
-    (tmp_path / "report" / "figures" / "stale.svg").write_text("of an earlier report")
-    write_report(runs, out=tmp_path / "report", resamples=100)
-    again = {path.relative_to(tmp_path): path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()}
-    assert again == files
-
-
-@pytest.mark.integration
-def test_names_that_are_scripts_stay_names_in_tables_and_plots(tmp_path: Path) -> None:
-    run = scored_run(tmp_path / "<script>window.hacked=1", seed=1, spice=BREAKOUT)
-    page = write_report([run], out=tmp_path / "out", resamples=100, title=BREAKOUT).read_text()
-    elements = _Elements(page).found
-    assert [given.get("type") for tag, given in elements if tag == "script" and not given.get("class")] == [
-        "application/json",
-        None,
-    ]
-    assert not [tag for tag, _ in elements if tag == "img"]
-    assert not [name for _, given in elements for name in given if name.startswith("on")]
-    assert "&lt;script&gt;window.hacked=1" in page
-
-
-def test_a_report_does_not_overwrite_a_run(tmp_path: Path) -> None:
-    run = scored_run(tmp_path / "run", seed=1)
-    with pytest.raises(BadInput, match="holds a run of `perse score`"):
-        write_report([run], out=run)
-    assert json.loads((run / "manifest.json").read_text())["run"]["kind"] == "score"
-
-
-def test_a_folder_of_other_things_is_left_alone(tmp_path: Path) -> None:
-    run = scored_run(tmp_path / "run", seed=1)
-    with pytest.raises(BadInput, match="is not empty and holds no report"):
-        write_report([run], out=tmp_path)
-
-
-def test_a_folder_without_a_study_is_named(tmp_path: Path) -> None:
-    run = scored_run(tmp_path / "run", seed=1)
-    (tmp_path / "study").mkdir()
-    with pytest.raises(BadInput, match="study holds no finished study"):
-        write_report([run], studies=[tmp_path / "study"], out=tmp_path / "out")
-    (tmp_path / "study" / "study.json").write_text("{}")
-    with pytest.raises(BadInput, match="no result of a study, field"):
-        write_report([run], studies=[tmp_path / "study"], out=tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.integration
-def test_two_studies_of_one_kind_keep_their_plots_apart(tmp_path: Path) -> None:
-    run = scored_run(tmp_path / "run", seed=1)
-    for name in ("one", "two"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "study.json").write_text(made_page().studies[0].result.model_dump_json())
-    page = write_report([run], studies=[tmp_path / "one", tmp_path / "two"], out=tmp_path / "out", resamples=100)
-    assert (tmp_path / "out" / "figures" / "k-curve-kendall-2.csv").exists()
-    own_ids = re.findall(r' id="([^"]+)"', page.read_text())
-    assert len(own_ids) == len(set(own_ids))
+    assert [detail["same"] for detail in unpacked(samples.items)] == [[True, False]] * 8

@@ -5,13 +5,15 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from page_builders import BREAKOUT, made_page
+from page_builders import BREAKOUT, LABELS, made_page, score_answers, score_examples
 
 from perse.reporting.page import render_page
+from perse.reporting.samples import pack_samples
 
 pytestmark = pytest.mark.integration
 
@@ -149,6 +151,22 @@ def test_an_opened_sample_shows_what_was_asked_and_answered(visit: Any, made: Pa
     assert opened.locator(".bars").count() == 2
     assert opened.locator(".bars").first.locator("tbody tr").count() == 10
     assert opened.locator(".bars").first.locator("tr", has_text="reader").count() == 1
+
+
+def test_a_profile_is_shown_to_whom_it_was_shown(visit: Any, tmp_path: Path) -> None:
+    examples = score_examples(8)
+    bare = {example.id: example.model_copy(update={"profile": ()}) for example in examples}
+    answers = {"full": score_answers(examples), "bare": score_answers(examples, seed=1)}
+    samples = pack_samples(examples, answers, asked={"bare": bare}, labels=LABELS, most=10, seed=0)
+    path = tmp_path / "report.html"
+    path.write_text(render_page(replace(made_page(), samples=samples)), encoding="utf-8")
+    page = visit(path)
+    page.locator(".opens").first.click()
+    page.wait_for_selector("dialog[open] .cards")
+    assert page.locator("dialog summary").inner_text() == "Profile: 3 shown to full"
+    _, full, bare_card = page.locator("dialog .card").all_inner_texts()
+    assert "· 3 profile entries fitted" in full and "other profile" not in full
+    assert "other profile, of which 3 entries fitted" in bare_card
 
 
 def test_filters_narrow_and_reset_shows_all(visit: Any, made: Path) -> None:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from perse.engines.scripted import ScriptedEngine
 from perse.judge import Judge
-from perse.judgement import Judgement, Status, Tokens
+from perse.judgement import Judgement, Status, Tokens, judgement_line
 from perse.records import (
     Choice,
     ChoiceReference,
+    Example,
     Pair,
     PairwiseExample,
     PointwiseExample,
     ProfileReview,
     ReviewReference,
+    example_lines,
 )
 from perse.rendering import TextRenderer
+from perse.runlog import write_whole
 
 TOKENS = Tokens(prompt=10, cached=0, generated=5)
 
@@ -56,6 +61,17 @@ def answered(
 
 def failed(id: str) -> Judgement:
     return Judgement(id=id, question="q", status=Status.UNPARSED, k_effective=1, tokens=TOKENS, model="m")
+
+
+def run_folder(out: Path, examples: Sequence[Example], judgements: Sequence[Judgement]) -> Path:
+    """A scoring run with these answers, whatever they are."""
+    run = {"kind": "score", "question": "pointwise", "fold": None, "judge": {"name": "m"}, "settings": {}}
+    out.mkdir()
+    write_whole(out / "examples.jsonl", "".join(example_lines(examples)))
+    write_whole(out / "judgements.jsonl", "".join(map(judgement_line, judgements)))
+    write_whole(out / "timing.jsonl", "")
+    write_whole(out / "manifest.json", json.dumps({"run": run, "context": {}, "environment": {}}))
+    return out
 
 
 def scripted(reply: Callable[[str], str]) -> Judge:

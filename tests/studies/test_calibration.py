@@ -16,6 +16,7 @@ from perse.errors import BadInput, RunMismatch
 from perse.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import Example, PointwiseExample, ProfileReview, ReviewReference
+from perse.scale import CHOICES, SCORES
 from perse.studies.calibration import AFTER, BEFORE, Judging, calibration
 from perse.studies.correction import (
     NO_CORRECTION,
@@ -167,7 +168,7 @@ def test_a_judge_that_says_five_is_put_right_by_the_past(tmp_path: Path) -> None
         calibration(run, out, judging=Judging(name="scripted"), slope=True, resamples=200, load=lambda _: judge)
 
 
-def test_another_judge_is_refused(tmp_path: Path) -> None:
+def test_another_judge_is_refused_before_the_folder_is_begun(tmp_path: Path) -> None:
     judge = scripted(lambda message: "[Score] 5")
     run = _run(_world(2, 2), judge, tmp_path / "run")
     manifest = json.loads((run / "manifest.json").read_text("utf-8"))
@@ -176,6 +177,7 @@ def test_another_judge_is_refused(tmp_path: Path) -> None:
     other = Judge(judge.engine, judge.renderer, name="other", digest="two")
     with pytest.raises(BadInput, match="other is not the judge that answered .* give the run's judge"):
         calibration(run, tmp_path / "study", judging=Judging(name="other"), load=lambda _: other)
+    assert not (tmp_path / "study").exists(), "the folder is free for the right judge"
 
 
 def test_profiles_without_reviews_are_refused(tmp_path: Path) -> None:
@@ -208,7 +210,9 @@ def test_a_judge_that_is_always_right_has_no_chance_error_and_one_that_is_unsure
 def test_probabilities_that_are_wrong_are_told_from_right_ones() -> None:
     examples = [pair(f"p{n}", f"r{n // 10}", "A" if n % 10 < 7 else "B") for n in range(300)]
     for p, word in ((0.7, "are not shown to be wrong"), (0.95, "are not right")):
-        given = promised(examples, [answered(one.id, "A", distribution={"A": p, "B": 1 - p}) for one in examples])
+        given = promised(
+            examples, [answered(one.id, "A", distribution={"A": p, "B": 1 - p}) for one in examples], scale=CHOICES
+        )
         assert given is not None
         found = reliability("judge", given, resamples=200)
         assert word in found.sentence
@@ -216,5 +220,20 @@ def test_probabilities_that_are_wrong_are_told_from_right_ones() -> None:
 
 
 def test_items_without_distribution_or_reference_promise_nothing() -> None:
-    assert promised([scored("a", "r", 5)], [answered("a", "5")]) is None
-    assert promised([scored("a", "r", None)], [answered("a", "5", distribution={"5": 1.0})]) is None
+    assert promised([scored("a", "r", 5)], [answered("a", "5")], scale=SCORES) is None
+    assert promised([scored("a", "r", None)], [answered("a", "5", distribution={"5": 1.0})], scale=SCORES) is None
+
+
+def test_a_label_that_a_distribution_does_not_name_has_the_probability_0() -> None:
+    judgements = [answered("a", "5", distribution={"5": 1.0}), answered("b", "6", distribution={"6": 0.75, "7": 0.25})]
+    found = promised([scored("a", "r", 4), scored("b", "s", 7)], judgements, scale=SCORES)
+    assert found is not None and found.labels == SCORES.labels and found.probability.sum(axis=1).tolist() == [1.0, 1.0]
+    assert found.truth.tolist() == [3, 6] and found.probability[[0, 1], found.truth].tolist() == [0.0, 0.25]
+
+
+def test_the_note_says_which_reviews_were_used_and_not_that_they_are_earlier(tmp_path: Path) -> None:
+    judge = scripted(lambda message: "[Score] 5")
+    run = _run(_world(4, 1), judge, tmp_path / "run")
+    result = calibration(run, tmp_path / "study", judging=Judging(name="scripted"), resamples=100, load=lambda _: judge)
+    [note] = [note for note in result.notes if note.startswith("fitted on the profiles shown")]
+    assert "of profiles drawn at random some may be later" in note

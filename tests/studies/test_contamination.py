@@ -14,7 +14,7 @@ from perse.errors import BadInput
 from perse.judge import JudgeSettings
 from perse.studies.contamination import Contamination, contamination
 from perse.studies.plots import better, draw_pairs, pair_id, read_means, read_plots
-from perse.studies.recognition import named, plain_title, recognized
+from perse.studies.recognition import plain_title, recognized
 from perse.studies.remembering import apart, correlations, mean, over_items, paired, share, singles
 from perse.studies.running import Asking
 
@@ -60,8 +60,7 @@ def test_another_work_or_none_is_not(written: str, title: str) -> None:
     assert not recognized(written, title)
 
 
-def test_no_title_is_told_from_a_wrong_one() -> None:
-    assert named("Heat") and not named("N/A") and not named("")
+def test_an_article_alone_is_a_title() -> None:
     assert plain_title("The") == "the"
 
 
@@ -126,7 +125,7 @@ def test_accuracy_consistency_and_biases_of_pairs_are_those_computed_by_hand() -
         "c|d": failed("c|d"),
     }
     one = paired(pairs, given=given, swapped=swapped, titles=TITLES, better=better_of)  # type: ignore[arg-type]
-    assert one.known.tolist() == [2, 1, 0, 0]
+    assert one.known[:3].tolist() == [2, 1, 0] and one.answered.tolist() == [True, True, True, False]
     assert one.right.tolist() == [0.5, 0.0, 0.5, 0.0]
     assert one.consistent.tolist() == [0, 1, 0, 0]
     # first shown: chosen in both orders and better in one of two: +1/2; chosen in one of two: 0; chosen and better: 0

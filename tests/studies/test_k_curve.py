@@ -31,8 +31,10 @@ def test_every_k_of_the_folder_is_asked_and_stands_beside_the_average_of_the_sam
     assert {p.series for p in result.points if p.baseline} == {"profile average", "random"}
     # This judge says the profile's one score, so at k = 1 it is the baseline, to the last digit.
     assert point(result, "script", "1").estimate == point(result, "profile average", "1").estimate
-    # And at k = 0 the baseline is a random score, while this judge says 5 of everything.
-    assert point(result, "profile average", "0").estimate == point(result, "random", "0").estimate
+    # At k = 0 there is nothing to take the average of, and this judge says 5 of everything.
+    assert {p.x for p in result.points if p.series == "profile average"} == {"1", "2", "3", "4"}
+    assert {p.x for p in result.points if p.series == "random"} == {"0", "1", "2", "3", "4"}
+    assert {row[0] for row in result.tables[1].rows} == {"script"}
     assert point(result, "script", "0").estimate.interval.reason == "undefined (constant or too few items)"
     assert point(result, "script", "0", "mae").estimate.value is not None
     assert "gain over k = 0: undefined" in result.answer
@@ -61,10 +63,10 @@ def test_where_one_k_fails_at_everything_the_others_keep_their_values(readers: P
         return average(message, seed) if "[Plot 1]" in message else "no idea"
 
     result = k_curve(asking(readers), tmp_path, ks=[0, 3], load=scripted(only_with_a_profile))
-    assert point(result, "script", "0").estimate.interval.reason == "undefined (not answered)"
+    assert point(result, "script", "0").estimate.interval.reason == "undefined (nothing was answered)"
     assert point(result, "script", "3").estimate.value is not None
     (gain,) = [row for row in result.tables[1].rows if row[0] == "script"]
-    assert "undefined (no value of script at 0)" in str(gain[2])
+    assert "undefined (no value of script at 0: nothing was answered)" in str(gain[2])
 
 
 def test_few_readers_have_values_without_intervals(readers: Path, tmp_path: Path) -> None:
@@ -80,6 +82,14 @@ def test_pairs_have_a_curve_of_accuracy(couples: Path, tmp_path: Path) -> None:
     result = k_curve(asking(couples), tmp_path, load=scripted(first))
     assert {p.metric for p in result.points} == {"accuracy"} and {p.x for p in result.points} == {"0", "1", "2"}
     assert {p.series for p in result.points} == {"script", "copy the example", "random"}
+
+
+def test_pairs_of_which_none_was_answered_have_no_value_and_no_difference(couples: Path, tmp_path: Path) -> None:
+    result = k_curve(asking(couples), tmp_path, load=scripted(lambda message, seed: "neither"))
+    estimate = point(result, "script", "2", "accuracy").estimate
+    assert (estimate.value, estimate.interval.reason) == (None, "undefined (nothing was answered)")
+    assert "0.000" not in result.answer
+    assert "gain over k = 0: undefined (no value of script at 2: nothing was answered)" in result.answer
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from judging_builders import asking, average, last, point, scripted
 
 from perse.data.views import View
 from perse.errors import BadInput
+from perse.evaluation.alignment import several_readers
 from perse.studies.order import order
+from perse.studies.summarizing import crossed_note
 
 
 def test_a_judge_that_ignores_the_order_has_no_spread_and_does_not_move(readers: Path, tmp_path: Path) -> None:
@@ -53,3 +55,12 @@ def test_a_profile_of_one_has_one_order_and_is_asked_once(readers: Path, tmp_pat
 def test_one_order_is_no_study(readers: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="found 1 orders; two or more can differ"):
         order(asking(readers), tmp_path, orders=1, load=scripted(last))
+
+
+def test_readers_of_the_same_texts_are_noted(readers: Path, tmp_path: Path) -> None:
+    result = order(asking(readers), tmp_path, load=scripted(average))
+    examples = asking(readers).open().shown().examples
+    said = several_readers(examples)
+    notes = [note for note in result.notes if "judged by several readers" in note]
+    assert notes == ([f"{said}: the intervals hold for other readers of these texts, not for other texts"] if said else [])
+    assert crossed_note([*examples, examples[0].model_copy(update={"reviewer_id": "another"})])

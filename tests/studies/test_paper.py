@@ -7,20 +7,22 @@ from pathlib import Path
 
 import pytest
 import typer
-from reading_builders import pair, scored, scripted
+from reading_builders import answered, failed, pair, run_folder, scored, scripted
 from typer.testing import CliRunner
 
+from perse.batch.comparing import gather
 from perse.batch.local import score
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
+from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.intervals import Interval
 from perse.evaluation.results import Estimate
 from perse.judge import JudgeSettings
 from perse.questions import QUESTIONS
-from perse.records import Example, ProfileReview
+from perse.records import Example, ProfileComparison, ProfileReview, ReviewReference
 from perse.runlog import write_whole
 from perse.studies.paper import paper
-from perse.studies.published import TABLE_1, TABLE_4, TABLES
+from perse.studies.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
 from perse.studies.reading_commands import register
 from perse.studies.results import Point, StudyResult
 
@@ -54,9 +56,10 @@ def pairs(tmp_path: Path) -> Path:
 
 
 def test_every_published_row_has_a_value_for_each_column() -> None:
-    for table in TABLES:
+    tables = (TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5)
+    for table in tables:
         assert all(len(values) == len(table.columns) for _, values in table.rows), table.number
-    assert [table.lost for table in TABLES] == [6, 2, 0, 0, 1]
+    assert [table.lost for table in tables] == [6, 2, 0, 0, 1]
 
 
 def test_table_4_averages_are_those_of_its_aspects() -> None:
@@ -81,12 +84,13 @@ def test_runs_fill_tables_2_to_4(scores: Path, pairs: Path) -> None:
     result = paper(runs={"one": scores, "two": pairs}, resamples=100)
     assert "Tables 2, 3, 4 of 1 to 5" in result.answer
     second = {str(row[0]): row[1:] for row in result.tables[1].rows if str(row[0]).startswith("ours")}
-    assert list(second) == ["ours: one (label, 36/36 answered)", "ours: one (profile average, 36/36 answered)"]
-    constant = second["ours: one (label, 36/36 answered)"][2]
+    assert list(second) == [f"ours: {name}" for name in ("one (expected)", "one (label)", "profile average", "random")]
+    constant = second["ours: one (label)"][2]
     assert isinstance(constant, Estimate) and constant.value is None and "undefined" in str(constant.interval.reason)
-    [third] = [row for row in result.tables[2].rows if str(row[0]).startswith("ours")]
+    third, past = (row for row in result.tables[2].rows if str(row[0]).startswith("ours"))
     # "a fine story" against "r": no word in common
     assert isinstance(third[2], Estimate) and third[2].value == 0.0 and third[3:] == (None, None)
+    assert (third[0], past[0]) == ("ours: one", "ours: a past review")
     fourth = next(row for row in result.tables[3].rows if row[0] == "ours: two (label)")
     # "Plot A" both ways: one of the two orders is drawn, so the label is A or B; it is the gold one or not
     assert isinstance(fourth[1], Estimate) and isinstance(fourth[5], Estimate) and fourth[2] is None
@@ -96,12 +100,14 @@ def test_runs_fill_tables_2_to_4(scores: Path, pairs: Path) -> None:
 def test_a_review_text_study_fills_table_5_and_another_is_refused(tmp_path: Path) -> None:
     estimate = Estimate(value=0.25, interval=Interval(low=0.2, high=0.3), items=9)
     point = Point(series="ours-7b", x="scores alone", metric="kendall", estimate=estimate)
+    baseline = point.model_copy(update={"series": "random", "baseline": True})
     study = StudyResult(
-        study="review-text", asks="?", answer="!", plot="bars", x_label="", points=(point,), tables=(), notes=()
+        study="review-text", asks="?", answer="!", plot="bars", x_label="", points=(baseline, point), tables=(), notes=()
     )
     write_whole(tmp_path / "study.json", study.model_dump_json())
     table = paper(studies=[tmp_path]).tables[4]
     assert table.rows[-1] == ("ours: ours-7b, scores alone", None, None, estimate)
+    assert table.rows[-2] == ("ours: random, scores alone", None, None, estimate)
     write_whole(tmp_path / "study.json", study.model_copy(update={"study": "order"}).model_dump_json())
     with pytest.raises(BadInput, match="is a study of order; table 5 is filled from"):
         paper(studies=[tmp_path])
@@ -135,6 +141,99 @@ def test_the_commands_print_json_and_keep_a_study(scores: Path, pairs: Path, tmp
     assert "holds a run with other settings" in str(other.exception)
     markdown = runner.invoke(app, ["paper", "--markdown"])
     assert markdown.stdout.count("## Table") == 5
+
+
+def test_tables_2_to_4_are_what_evaluate_finds_of_the_same_runs(tmp_path: Path) -> None:
+    past = (ProfileReview(text="t", review="A slow film about ships.", score=4),)
+    examples = [scored(f"{r}-{n}", f"r{r}", 1 + (3 * r + n) % 10, profile=past) for r in range(12) for n in range(4)]
+    blank = ReviewReference(review="", score=5)
+    examples[1:9:4] = [one.model_copy(update={"reference": blank}) for one in examples[1:9:4]]
+
+    def folder(name: str, shift: int) -> Path:
+        given = [
+            failed(one.id)
+            if n % 6 == shift
+            else answered(one.id, str(1 + (n + shift) % 10), text="A slow film.").model_copy(update={"question": "pointwise"})
+            for n, one in enumerate(examples)
+        ]
+        return run_folder(tmp_path / name, examples, given)
+
+    folders = {"first": folder("a", 1), "second": folder("b", 2)}
+    result = paper(runs=folders, resamples=100)
+    gathered = gather(list(folders.values()))
+    judges = dict(zip(folders, gathered.judges.values(), strict=True))
+    expected = evaluate_many(judges, gathered.parts, resamples=100)
+    second = {row[0]: row[1:] for row in result.tables[1].rows}
+    third = {row[0]: row[1:] for row in result.tables[2].rows}
+    for row in expected.rows:
+        if row.columns:
+            assert second[f"ours: {row.name}"] == tuple(row.columns[name] for name in ("pearson", "spearman", "kendall"))
+        if row.text:
+            assert third[f"ours: {row.judge or row.name}"] == (row.text["bleu"], row.text["rouge1"], None, None)
+    rouge = third["ours: first"][1]
+    assert isinstance(rouge, Estimate) and rouge.items == 46  # two readers wrote nothing; what was not answered counts
+    assert "ours: of the 32 of 48 items: those answered by every judge of ours that answered any" in result.tables[1].notes
+
+
+def test_copying_the_example_stands_in_table_4(tmp_path: Path) -> None:
+    past = (ProfileComparison(text_a="one old story", text_b="another", preference={"Ending": "A"}),)
+    examples = [pair(f"{r}", f"r{r}", "A" if r < 9 else "B").model_copy(update={"profile": past}) for r in range(12)]
+    folder = run_folder(tmp_path / "run", examples, [answered(one.id, "A") for one in examples])
+    rows = {row[0]: row for row in paper(runs={"run": folder}, resamples=100).tables[3].rows}
+    copied = rows["ours: copy the example"][-1]
+    # The example says A, and 9 of 12 readers say A.
+    assert isinstance(copied, Estimate) and copied.value == pytest.approx(0.75) and "ours: random" in rows
+
+
+@pytest.mark.parametrize("command", ["risk-coverage", "calibration", "paper"])
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        ("stranger", "answer none of the 12 examples, the first 'nobody'"),
+        ("unfinished", "the run is not finished: 5 of 12 examples judged"),
+        ("off the scale", "is ok with label 'banana', expected one of 1, 2"),
+    ],
+)
+def test_what_evaluate_refuses_no_study_reads(tmp_path: Path, command: str, case: str, message: str) -> None:
+    examples = [scored(f"{n}", f"r{n}", 1 + n % 10) for n in range(12)]
+    given = [answered(one.id, "5", distribution={"5": 0.5, "6": 0.5}) for one in examples]
+    if case == "stranger":
+        given.append(answered("nobody", "5", distribution={"5": 1.0}))
+    elif case == "unfinished":
+        given = given[:5]
+    else:
+        given[3] = answered("3", "banana")
+    run = run_folder(tmp_path / "run", examples, given)
+    with pytest.raises(BadInput, match=message):
+        _read(command, [run], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["risk-coverage", "paper"])
+def test_runs_of_other_data_or_given_twice_are_refused_and_an_unfinished_one_is_noted(tmp_path: Path, command: str) -> None:
+    examples = [scored(f"{n}", f"r{n}", 1 + n % 10) for n in range(12)]
+    given = [answered(one.id, "5", distribution={"5": 0.5, "6": 0.5}) for one in examples]
+    run = run_folder(tmp_path / "run", examples, given)
+    strangers = [one.model_copy(update={"query": "another text"}) for one in examples]
+    other = run_folder(tmp_path / "other", strangers, given)
+    with pytest.raises(BadInput, match="has another query in"):
+        _read(command, [run, other], tmp_path / "out")
+    with pytest.raises(BadInput, match="run is given twice"):
+        _read(command, [run, run], tmp_path / "out")
+    short = run_folder(tmp_path / "short", examples, given[:5])
+    told = _read(command, [run, short], tmp_path / "out")
+    assert "has judged 5 of 12 examples; all rows are of the common ones" in told
+
+
+def _read(command: str, runs: list[Path], out: Path) -> str:
+    """What a command prints of runs, as JSON."""
+    app = typer.Typer()
+    register(app)
+    given = [f"--run=j{n}={run}" for n, run in enumerate(runs)] if command == "paper" else [str(run) for run in runs]
+    found = CliRunner().invoke(app, [command, *given, "--resamples", "100", "--json", "--out", str(out)])
+    if found.exception:
+        raise found.exception
+    return found.stdout
 
 
 def test_a_run_named_twice_or_not_at_all_is_refused(scores: Path) -> None:

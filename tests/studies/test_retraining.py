@@ -49,13 +49,25 @@ def test_aspects_compares_a_unified_judge_with_one_for_each(recipe: Recipe, coup
     folders = {folder.name: trained_with(folder)["aspect"] for folder in (tmp_path / "trained").iterdir()}
     assert folders == {"unified": None, "aspect1-ending": "Ending", "aspect2-surprise": "Surprise"}
     assert {p.x for p in result.points} == {"Ending", "Surprise", ALL}
-    for series in (UNIFIED, SINGLE, "copy the example", "random"):
+    for series in ("copy the example", "random"):
         assert point(result, series, ALL, "accuracy").estimate.items == 8
+    for series in (UNIFIED, SINGLE):  # one step of training teaches nobody to answer
+        estimate = point(result, series, ALL, "accuracy").estimate
+        assert (estimate.value, estimate.interval.reason) == (None, "undefined (nothing was answered)")
+    assert "difference undefined (nothing was answered)" in result.answer and "0.000" not in result.answer
     asked = [
         json.loads(line)["aspect"]
         for line in (tmp_path / "arms" / "aspect2-surprise" / "examples.jsonl").read_text().splitlines()
     ]
     assert set(asked) == {"Surprise"}
+
+
+def test_aspects_counts_every_pair_of_judges_that_answer(recipe: Recipe, couples: Path, tmp_path: Path) -> None:
+    result = aspects(
+        asking(couples, judge=None, limit=8), tmp_path, recipe=recipe, load=scripted(lambda message, seed: "Plot A")
+    )
+    for series in (UNIFIED, SINGLE):
+        assert point(result, series, ALL, "accuracy").estimate.items == 8
 
 
 def test_review_text_trains_a_judge_for_each_way(recipe: Recipe, readers: Path, tmp_path: Path) -> None:

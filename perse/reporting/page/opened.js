@@ -1,4 +1,4 @@
-// One sample, opened: the new text, what the reader said, what each judge said, and the profile that the judge was shown.
+// One sample, opened: the new text, what the reader said, what each judge said, and the profile that the judges were shown, or one of them.
 
 async function captioned(parts) {
   const made = [];
@@ -40,7 +40,7 @@ function numbersOf(judge, sample, answer) {
   return made.join(" · ");
 }
 
-async function answerOf(judge, sample, answer) {
+async function answerOf(judge, sample, answer, same) {
   const card = make("article", { className: "card" }, make("h4", {}, head.judges[judge]));
   if (!answer) {
     card.append(make("p", {}, "This judge was not asked."));
@@ -54,11 +54,18 @@ async function answerOf(judge, sample, answer) {
   if (answer.shares) card.append(bars(answer.shares, head.gold[sample], head.answers[judge].label[sample]));
   const [prompt, cached, generated] = answer.tokens;
   const spent = [`${counted(prompt)} prompt tokens (${counted(cached)} cached)`, `${counted(generated)} written`];
-  spent.push(`${answer.k} profile entries fitted`);
+  spent.push(same ? `${answer.k} profile entries fitted` : `other profile, of which ${answer.k} entries fitted`);
   if (answer.mass !== null) spent.push(`probability of any label: ${number(answer.mass, 3)}`);
   if (answer.finish) spent.push(`ended by: ${answer.finish}`);
   card.append(make("p", { className: "about" }, spent.join(" · ")));
   return card;
+}
+
+// Whose profile it is, where judges were shown different ones.
+function shownTo(detail) {
+  const asked = [...detail.answers.keys()].filter((judge) => detail.answers[judge]);
+  if (asked.every((judge) => detail.same[judge])) return "the judge";
+  return asked.filter((judge) => detail.same[judge]).map((judge) => head.judges[judge]).join(", ") || "none of the judges";
 }
 
 // `shown` are the samples of the table in its order, `judge` the one that stands first; `left` is called with the last sample.
@@ -93,7 +100,7 @@ function opener(left) {
     }
     const order = [judge, ...head.judges.keys()].filter((one, at, all) => all.indexOf(one) === at);
     const cards = [truth];
-    for (const one of order) cards.push(await answerOf(one, sample, detail.answers[one]));
+    for (const one of order) cards.push(await answerOf(one, sample, detail.answers[one], detail.same[one]));
     const past = [];
     for (const [at, entry] of detail.profile.entries()) {
       const name = `${at + 1}${entry.about ? `: ${entry.about}` : ""}`;
@@ -101,7 +108,8 @@ function opener(left) {
     }
     const query = await captioned(detail.query);
     if (turn !== asked) return;
-    const profile = make("details", { open: true }, make("summary", {}, `Profile: ${past.length} shown to the judge`), ...past);
+    const whose = `Profile: ${past.length} shown to ${shownTo(detail)}`;
+    const profile = make("details", { open: true }, make("summary", {}, whose), ...past);
     dialog.replaceChildren(
       make("div", { className: "bar-top" }, title, make("div", {}, go(-1, "Previous"), go(1, "Next"), close)),
       make("p", { className: "about" }, about.filter(Boolean).join(" · ")),

@@ -1,0 +1,156 @@
+"""Figures of runs: what they say of judges and baselines, and that nothing to draw is said in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from figure_builders import GOLD, NEAR, SCORES, by_name, column, evaluation, scores
+
+from perse.evaluation.results import Spent
+from perse.reporting.figure import Figure
+
+pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
+
+from perse.reporting.reviewer_figures import within
+from perse.reporting.run_figures import failures, run_figures, tokens
+from perse.reporting.score_figures import calibration, confusions, distributions, numbered
+from perse.reporting.trust_figures import reliability, risk_coverage
+
+
+def test_a_run_of_scores_has_its_pictures_in_reading_order(pointwise: dict[str, Figure]) -> None:
+    assert list(pointwise) == [
+        *("metric-kendall", "metric-within-kendall", "metric-mae", "scores", "confusion", "calibration", "reliability"),
+        *("risk-coverage", "reviewers", "within-reviewers", "failures", "tokens"),
+    ]
+
+
+def test_a_run_of_pairs_has_its_pictures_in_reading_order(pairwise: dict[str, Figure]) -> None:
+    assert list(pairwise) == [
+        *("metric-accuracy", "aspects", "confusion", "reliability", "order-gap", "risk-coverage", "failures", "tokens")
+    ]
+
+
+def test_judge_and_best_baseline_are_named_with_their_values(pointwise: dict[str, Figure]) -> None:
+    alt = pointwise["metric-kendall"].alt
+    assert "ours (expected) 0.25 [0.12, 0.38]" in alt
+    assert "best baseline: profile average 0.50 [0.38, 0.62]" in alt
+    assert "not ahead" in alt
+
+
+def test_of_errors_the_lower_one_is_ahead(pointwise: dict[str, Figure]) -> None:
+    assert "ours (expected) is ahead of it" in pointwise["metric-mae"].alt
+
+
+def test_a_baseline_without_value_stands_in_the_numbers_with_its_reason(pointwise: dict[str, Figure]) -> None:
+    assert ("user+item bias", None, None, None, None, None, "no training data at hand") in pointwise["metric-mae"].rows
+    assert ">no training data at hand<" in pointwise["metric-mae"].svg
+
+
+def test_a_judge_that_always_says_seven_is_called_out_in_title_and_words() -> None:
+    run = scores("stuck", GOLD, [7.0] * 40)
+    figure = distributions({"stuck": run})
+    assert figure.title.endswith("stuck gives 7 in 100%")
+    assert "Nearly one score for everything: stuck gives 7 in 100%" in figure.alt
+
+
+def test_a_judge_that_uses_the_scale_is_not_called_out(pointwise: dict[str, Figure]) -> None:
+    assert pointwise["scores"].title == "True and predicted scores"
+
+
+def test_shares_of_true_and_given_scores_are_those_of_the_items(pointwise: dict[str, Figure]) -> None:
+    assert column(pointwise["scores"], "true share") == [0.1] * 10
+    for name in ("share given", "share likeliest", "mean probability"):
+        assert sum(float(str(cell)) for cell in column(pointwise["scores"], name)) == pytest.approx(1)
+
+
+def test_the_confusion_counts_every_item_and_failures_apart() -> None:
+    run = scores("ours", [3.0, 3.0, 8.0], [3.0, 4.0, np.nan], readers=1)
+    figure = confusions({"ours": run})[0]
+    assert figure.header == ("true score", *SCORES, "N/A")
+    assert figure.rows[2] == ("3", 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0)
+    assert figure.rows[7][-1] == 1
+    # of 3 items, the failed one among them, 1 is exact and 2 are within one step; the one error is too high
+    assert (
+        "exactly the true score in 33% of 3 items and is within one step in 67%; of its errors, 100% are too high" in figure.alt
+    )
+
+
+def test_what_is_said_with_80_percent_and_never_true_is_far_off() -> None:
+    run = scores("wrong", [1.0] * 20, [9.0] * 20)
+    alt = reliability({"wrong": run}, evaluation(run)).alt
+    # of ten labels one has P = 0.8 and is never true, one P = 0.2/9 and always, eight P = 0.2/9 and never. The nine small ones
+    # fall into one bin: mean P 0.0222, true in 1/9; |0.0222 - 0.1111| * 0.9 + 0.8 * 0.1 = 0.08 + 0.08 = 0.16
+    assert "wrong is off by 0.160 on average" in alt
+
+
+def test_errors_of_the_surest_half_are_those_of_the_answers_with_least_entropy() -> None:
+    run = scores("ours", [5.0, 5.0], [5.0, 9.0], readers=2)
+    run.distributions[0] = np.eye(10)[4]  # sure, and right
+    figure = risk_coverage({"ours": run})
+    kept = dict(zip(column(figure, "share kept"), column(figure, "mean absolute error"), strict=True))
+    far = abs(5 - float(run.expected[1]))
+    near = abs(5 - float(run.expected[0]))
+    assert kept[1.0] == pytest.approx((near + far) / 2) and kept[0.5] == pytest.approx(near)
+
+
+def test_answers_of_equal_doubt_come_together() -> None:
+    run = scores("ours", [5.0, 6.0, 7.0, 8.0], [5.0, 9.0, 7.0, 2.0], readers=2)
+    figure = risk_coverage({"ours": run})
+    risks = [float(str(cell)) for cell in column(figure, "mean absolute error")]
+    assert risks == pytest.approx([risks[0]] * len(risks))  # all 80% sure: no order of the file decides
+
+
+def test_within_reviewers_counts_those_without_a_value() -> None:
+    gold, given = [1.0, 2.0, 5.0, 5.0], [1.0, 3.0, 4.0, 6.0]  # the first reader in order, the second constant
+    run = scores("ours", gold, given, readers=1)
+    run = replace(run, reviewers=("a", "a", "b", "b"))
+    figure = within({"ours": run}, evaluation(run))
+    assert figure.rows == (("ours", "a", 1.0), ("ours", "b", None))
+    assert "100% of 1 reviewers' items better than chance, mean 1.00 (1 reviewers without a value)" in figure.alt
+
+
+def test_failures_are_shares_of_everything_asked() -> None:
+    run = scores("ours", GOLD, [np.nan, *NEAR[1:]])
+    figure = failures({"ours": run})
+    assert "ours answered 39 of 40 (1 unparsed)" in figure.alt
+    assert figure.rows == (("ours", 39, 1, 0, 0, 0, 40),)
+
+
+def test_tokens_tell_the_cached_share_and_the_speed_where_it_is_known() -> None:
+    run, spent = scores("ours", GOLD, NEAR), Spent(judgements=40, prompt=4000, cached=1000, generated=800, seconds=2.0)
+    figure = tokens({"ours": run}, evaluation(run, spent=spent))
+    assert "ours read 100 (25% of them cached) and wrote 20, 2,400 a second" in figure.alt
+    assert figure.rows == (("ours", 75.0, 25.0, 20.0, 2400.0),)
+
+
+def test_pairs_tell_aspects_positions_and_gaps(pairwise: dict[str, Figure]) -> None:
+    assert "ours (likeliest) is right in 25%" in pairwise["aspects"].alt
+    assert (
+        "ours chose A in 10 and B in 10 of 22 pairs and did not answer 2; A is truly preferred in 10"
+        in pairwise["confusion"].alt
+    )
+    assert "P(A) of ours moves by 0.25 on average, over 48 pairs" in pairwise["order-gap"].alt
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_nothing_answered_is_said_in_words(told: bool) -> None:
+    run = scores("broken", GOLD, [np.nan] * 40, told=told)
+    figures = by_name(run_figures({"broken": run}, evaluation(run, value=None)))
+    for name in ("scores", "confusion", "calibration", "reliability", "risk-coverage", "reviewers", "within-reviewers"):
+        assert figures[name].alt.startswith("Nothing to draw: ") and not figures[name].rows, name
+    assert "undefined (constant)" in figures["metric-kendall"].alt
+    assert figures["failures"].rows == (("broken", 0, 40, 0, 0, 0, 40),)
+
+
+def test_a_single_item_of_a_single_reader_is_drawn() -> None:
+    run = scores("ours", [4.0], [6.0], readers=1)
+    alt = calibration({"ours": run}, evaluation(run, value=None)).alt
+    assert "where it expects" in alt and "No interval: undefined" in alt
+
+
+def test_twelve_judges_fit_and_have_files_of_their_own() -> None:
+    runs = {name: scores(name, GOLD[:10], NEAR[:10], readers=5) for name in (f"judge/{n}" for n in range(12))}
+    assert numbered("confusion", list(runs))["judge/11"] == "confusion-12-judge-11"
+    assert "and 8 more" in distributions(runs).alt

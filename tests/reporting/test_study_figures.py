@@ -1,0 +1,81 @@
+"""Figures of studies and of training: a figure a metric, gaps for what is undefined, and words where there is nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from figure_builders import column, estimate
+
+from perse.studies.results import Point, StudyResult
+
+pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
+
+from perse.reporting.study_figures import study_figures, training_figure
+
+
+def study(points: Sequence[Point], *, plot: str = "lines", name: str = "k-curve") -> StudyResult:
+    return StudyResult.model_validate(
+        {
+            "study": name,
+            "asks": "Do more reviews help?",
+            "answer": "a",
+            "plot": plot,
+            "x_label": "k",
+            "points": points,
+            "tables": (),
+        }
+    )
+
+
+def point(
+    series: str, x: str, value: float | None, *, spread: float | None = None, metric: str = "kendall", baseline: bool = False
+) -> Point:
+    return Point(series=series, x=x, metric=metric, estimate=estimate(value), spread=spread, baseline=baseline)
+
+
+def test_a_study_has_a_figure_for_each_metric() -> None:
+    points = [point("j", k, v, metric=m) for m in ("kendall", "mae") for k, v in (("1", 0.25), ("3", 0.5))]
+    figures = study_figures(study(points))
+    assert [figure.name for figure in figures] == ["k-curve-kendall", "k-curve-mae"]
+    assert "j 0.25 [0.12, 0.38] at 1 to 0.50 [0.38, 0.62] at 3" in figures[0].alt
+    assert figures[0].rows[0] == ("j", "false", "1", 0.25, 0.125, 0.375, 40, None, None)
+
+
+def test_repeated_passes_have_their_spread_in_words_and_numbers() -> None:
+    (figure,) = study_figures(study([point("j", k, 0.25, spread=0.0625) for k in ("1", "3")]))
+    assert "0.25 (sd 0.06)" in figure.alt and "standard deviations" in figure.alt
+    assert column(figure, "standard deviation") == [0.0625, 0.0625]
+
+
+@pytest.mark.parametrize("plot", ["lines", "bars"])
+def test_undefined_points_are_gaps_and_never_a_crash(plot: str) -> None:
+    points = [point("j", "own", None), point("j", "empty", 0.25), point("base", "own", None, baseline=True)]
+    (figure,) = study_figures(study(points, plot=plot, name="counterfactual"))
+    assert "j 0.25 [0.12, 0.38] at empty" in figure.alt and "base undefined" in figure.alt
+    assert column(figure, "reason") == ["undefined (constant)", None, "undefined (constant)"]
+    (nothing,) = study_figures(study([point("j", "own", None)], plot=plot))
+    assert nothing.alt == "Nothing to draw: Kendall tau-b: undefined (constant)."
+
+
+def test_a_study_without_points_says_so() -> None:
+    (figure,) = study_figures(study([]))
+    assert "the study has no points" in figure.alt
+
+
+def test_the_training_curve_reads_losses_and_skips_the_rest(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        '{"step": 1, "loss": 3.5}\n{"step": 5, "loss": 2.25}\n{"step": 5, "eval_loss": 2.5}\n{"step": 5, "train_loss": 3}\n'
+    )
+    figure = training_figure(log)
+    assert figure.rows == ((1, 3.5, None), (5, 2.25, 2.5))
+    assert figure.alt == "The training loss went from 3.50 at step 1 to 2.25 at step 5; the validation loss was 2.50 at step 5."
+
+
+def test_a_log_without_losses_says_so(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"step": 1, "loss": NaN}\n')
+    assert "the log holds no losses" in training_figure(log).alt
+    assert "the log holds no losses" in training_figure(tmp_path / "none.jsonl").alt

@@ -1,0 +1,138 @@
+"""What the page says of a judge in words: what it is better at, and what is said of one that says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from perse.evaluation.alignment import Part, align
+from perse.evaluation.evaluate import evaluate_many
+from perse.judgement import Judgement, Status, Tokens
+from perse.records import (
+    ChoiceReference,
+    Example,
+    Pair,
+    PairwiseExample,
+    PointwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    ReviewReference,
+)
+from perse.reporting.page import Verdict
+from perse.reporting.report_data import report_data
+from perse.reporting.summary import cautions, sections, verdicts
+
+READERS, TEXTS = 24, 5
+
+
+def reader_mean(reader: int) -> int:
+    return 3 + reader % 6
+
+
+def texts(gold: Callable[[int, int], int]) -> list[Example]:
+    """Of each reader a past score that says little of them, and five texts."""
+    return [
+        PointwiseExample(
+            id=f"{reader}-{text}",
+            reviewer_id=f"r{reader}",
+            item_id=f"{reader}-{text}",
+            profile=(ProfileReview(text="t", review="r", score=1 + reader * 7 % 10),),
+            query=f"q {reader} {text}",
+            reference=ReviewReference(review="r", score=gold(reader, text)),
+        )
+        for reader in range(READERS)
+        for text in range(TEXTS)
+    ]
+
+
+def varied(reader: int, text: int) -> int:
+    """Around the reader's mean, from -2 to 2."""
+    return reader_mean(reader) + text - 2
+
+
+def pairs() -> list[Example]:
+    past = (ProfileComparison(text_a="a", text_b="b", preference={"Ending": "A"}),)
+    query = Pair(text_a="x", text_b="y")
+    reference = ChoiceReference(preference="A")
+    return [
+        PairwiseExample(id=f"p{n}", reviewer_id=f"r{n}", aspect="Ending", profile=past, query=query, reference=reference)
+        for n in range(READERS)
+    ]
+
+
+def answer(example: Example, label: str | None) -> Judgement:
+    return Judgement(
+        id=example.id,
+        question="q",
+        status=Status.UNPARSED if label is None else Status.OK,
+        label=label,
+        k_effective=1,
+        tokens=Tokens(prompt=10, cached=0, generated=1),
+        model="m",
+    )
+
+
+def verdict(examples: list[Example], labels: list[str | None]) -> Verdict:
+    judged = {"ours": [answer(example, label) for example, label in zip(examples, labels, strict=True)]}
+    parts = [Part(examples, None)]
+    (found,) = verdicts(evaluate_many(judged, parts, resamples=100), report_data(align(parts, judged)))
+    return found
+
+
+def test_a_judge_that_orders_a_readers_texts_has_learned_something_about_texts() -> None:
+    found = verdict(texts(varied), [str(varied(r, t)) for r in range(READERS) for t in range(TEXTS)])
+    assert (found.standing, found.headline) == ("better", "better than the reader's own average")
+    assert "within readers 1.00 [1.00, 1.00]" in found.sentences[0]
+    assert found.sentences[1].startswith("It has learned something about texts")
+
+
+@pytest.mark.parametrize("wobble", [0, 1], ids=["constant for a reader", "no relation within a reader"])
+def test_a_judge_that_knows_only_who_is_lenient_is_not_said_to_know_texts(wobble: int) -> None:
+    # the wobble goes 0, 1, 0, 1, 0 over texts that the reader likes ever more: tau 0
+    found = verdict(texts(varied), [str(reader_mean(r) + wobble * (t % 2)) for r in range(READERS) for t in range(TEXTS)])
+    assert found.standing == "better"
+    assert found.headline == "better than the reader's own average over all readers, not shown to be within one"
+    assert "within readers" in found.sentences[0]
+    assert (
+        "That may be knowing who is a lenient reader: that it knows which texts a reader likes is not shown"
+        in found.sentences[1]
+    )
+    assert "learned something" not in " ".join(found.sentences)
+
+
+def test_one_answer_to_everything_is_no_lack_of_items() -> None:
+    found = verdict(texts(varied), ["7"] * READERS * TEXTS)
+    assert (found.standing, found.headline) == ("collapsed", "gives the same answer to everything")
+    assert "Do not use it" in found.sentences[1] and "more items" not in " ".join(found.sentences)
+
+
+def test_readers_who_all_say_the_same_are_a_lack_of_items() -> None:
+    found = verdict(texts(lambda reader, text: 7), ["7"] * READERS * TEXTS)
+    assert (found.standing, found.sentences[1]) == ("undefined", "Judge more items of more readers.")
+
+
+@pytest.mark.parametrize("examples", [texts(varied), pairs()], ids=["scores", "pairs"])
+def test_a_judge_that_answered_nothing_is_compared_with_nothing(examples: list[Example]) -> None:
+    found = verdict(examples, [None] * len(examples))
+    assert (found.standing, found.headline) == ("silent", "answered nothing")
+    assert found.sentences[0].startswith("Nothing can be said of it. The failures below say what went wrong")
+    assert found.sentences[1] == f"It answered 0 of {len(examples)} questions (0.0%)."
+
+
+def test_pairs_that_were_answered_have_no_value_within_readers() -> None:
+    found = verdict(pairs(), ["A"] * READERS)
+    assert found.headline == "not shown to be better than copying the shown answer"
+    assert "within" not in found.sentences[0]
+
+
+def test_what_the_cautions_say_is_not_said_again_under_a_table() -> None:
+    unknown = texts(varied)[0].model_copy(update={"id": "x", "reference": None})
+    examples = [*texts(varied), unknown]
+    judged = {"ours": [answer(example, "7") for example in examples]}
+    evaluation = evaluate_many(judged, [Part(examples, None)], resamples=100, notes=["the moon was full"])
+    notes = [note for part in sections(evaluation, []) for table in (*part.tables, *part.finer) for note in table.notes]
+    said = cautions(evaluation, contamination=False)
+    assert "The moon was full." in said and "1 of 121 samples are not in the numbers" in " ".join(said)
+    assert "intervals: 95%" in " ".join(notes)
+    assert "moon" not in " ".join(notes) and "no reference" not in " ".join(notes)

@@ -1,0 +1,54 @@
+"""The contamination study's tables: what was never answered is in no group, and random answers stand beside the judge's."""
+
+from __future__ import annotations
+
+import numpy as np
+from reading_builders import answered, failed
+
+from perse.evaluation.results import Estimate
+from perse.studies.contamination_tables import of_pairs, of_singles
+from perse.studies.plots import Pairs, Plots, better, pair_id
+from perse.studies.remembering import random_choices, random_scores
+
+
+def _plots(count: int) -> Plots:
+    items = [f"i{n:02d}" for n in range(count)]
+    titles = {item: f"Great {chr(97 + n % 26) * 5} {chr(97 + n // 26) * 5}" for n, item in enumerate(items)}
+    return Plots({"raw": dict.fromkeys(items, "text")}, titles, {item: 1 + n / 10 for n, item in enumerate(items)}, {})
+
+
+def test_pairs_that_were_never_answered_are_in_no_group_and_counted_apart() -> None:
+    plots = _plots(40)
+    pairs = tuple(zip(plots.items[::2], plots.items[1::2], strict=True))
+    given, swapped = {}, {}
+    for n, (a, b) in enumerate(pairs):
+        name, heard = pair_id(a, b), n >= 10  # the second of each pair is better
+        one, other = f"A: {plots.titles[a]}; B: {plots.titles[b]}", f"A: {plots.titles[b]}; B: {plots.titles[a]}"
+        given[name] = answered(name, "B", text=one) if heard else failed(name)
+        swapped[name] = answered(name, "A", text=other) if heard else failed(name)
+    found = of_pairs(plots, Pairs(pairs, 0, False), {"raw": (given, swapped)}, resamples=100, seed=0)
+    table = found.tables[0]
+    rows = {str(row[0]): row[2:] for row in table.rows}
+    assert list(rows) == ["both known", "one known", "neither known", "all", "random"]
+    shares = [one for name in ("both known", "one known", "neither known") if isinstance(one := rows[name][3], Estimate)]
+    # Ten of twenty were answered, all of them known; not one of them is unknown.
+    assert [(one.value, one.items) for one in shares] == [(1.0, 10), (0.0, 10), (0.0, 10)]
+    nothing, accuracy = rows["neither known"][0], rows["all"][0]
+    assert isinstance(nothing, Estimate) and nothing.value is None and nothing.items == 0
+    assert isinstance(accuracy, Estimate) and (accuracy.value, accuracy.items) == (0.5, 20)
+    assert 'raw: 10 pairs were answered in neither order; they are in "all" and in no other group' in table.notes
+
+
+def test_random_answers_stand_beside_the_judges_and_differ_by_seed_only() -> None:
+    plots = _plots(40)
+    one = of_singles(plots, {"raw": {}}, resamples=100, seed=0)
+    assert one.tables[0].rows[-1][0] == "random" and one == of_singles(plots, {"raw": {}}, resamples=100, seed=0)
+    chance = next(point for point in one.points if point.series == "random" and point.metric == "kendall")
+    assert chance.baseline and chance.estimate.value is not None and abs(chance.estimate.value) < 0.4
+    scores = random_scores(plots.items, seed=0)
+    assert set(scores) <= set(range(1, 11)) and (scores != random_scores(plots.items, seed=1)).any()
+    assert random_scores(plots.items[5:], seed=0).tolist() == scores[5:].tolist()
+    pairs = tuple(zip(plots.items[::2], plots.items[1::2], strict=True))
+    coins = random_choices(pairs, better={pair_id(*pair): better(plots.truth, pair) for pair in pairs}, seed=0)
+    # A coin for each order: right and consistent in about half of 20 pairs; all heads would be 0 or 1.
+    assert 0.2 < coins.right.mean() < 0.8 and 0.2 < coins.consistent.mean() < 0.8 and np.isnan(coins.bias_known).all()
