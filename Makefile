@@ -32,7 +32,7 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/perse models pull smollm2-135m
 	@touch $@
 
-# From a critic's reviews to a trained, evaluated personal judge: about 7 minutes on 2 cores. Run again, it continues.
+# From a critic's reviews to a trained, evaluated personal judge: about 8 minutes on 2 cores. Run again, it continues.
 demo: $(READY)
 	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
 	    --k 3 --profiles per_reviewer_epoch --valid 0.34 --out $(DEMO)/data --overwrite
