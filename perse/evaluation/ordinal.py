@@ -13,7 +13,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from perse.errors import BadInput
 from perse.evaluation.correlation import FloatArray, IntArray
 from perse.judgement import Judgement, Status
 from perse.scale import SCORES, Scale
@@ -37,27 +36,13 @@ def table_cells(gold: FloatArray, predicted: FloatArray, *, scale: Scale = SCORE
     return nearest_label(gold, scale=scale) * len(_values(scale)) + nearest_label(predicted, scale=scale)
 
 
-def quadratic_kappa(gold: FloatArray, predicted: FloatArray, *, scale: Scale = SCORES) -> float | None:
-    """1 - (mean squared distance in labels) / (the same if gold and prediction were independent).
-
-    1 is perfect, 0 is what chance gives with the same frequencies; a constant prediction is 0, unless gold is constant at the
-    same label: None, as with no items. Labels count as equally far apart.
-
-    Raises:
-        BadInput: scikit-learn is not installed.
-    """
-    try:
-        from sklearn.metrics import cohen_kappa_score
-    except ModuleNotFoundError:
-        raise BadInput("scikit-learn is not installed; it computes kappa: pip install 'perse-judge[report]'") from None
-    one, other = nearest_label(gold, scale=scale), nearest_label(predicted, scale=scale)
-    if not len(one) or len({*one.tolist(), *other.tolist()}) == 1:
-        return None
-    return float(cohen_kappa_score(one, other, weights="quadratic", labels=np.arange(len(_values(scale)))))
-
-
 def qwk_of_tables(tables: FloatArray) -> FloatArray:
-    """`quadratic_kappa` of each weighted table, (R, L * L) with gold down: (R,), NaN where it is undefined."""
+    """Quadratic weighted kappa of each weighted table, (R, L * L) with gold down: (R,).
+
+    1 - (mean squared distance in labels) / (the same if gold and prediction were independent): 1 is perfect, 0 is what chance
+    gives with the same frequencies. A constant prediction is 0, unless gold is constant at the same label: NaN, as with no
+    items. Labels count as equally far apart. scikit-learn has it for one table of whole counts, and is what the tests compare with.
+    """
     size = round(tables.shape[1] ** 0.5)
     if size * size != tables.shape[1]:
         raise ValueError(f"tables of {tables.shape[1]} cells; expected L * L")
