@@ -48,7 +48,7 @@ demo: $(READY)
 	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto -m "not integration"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not integration"
 
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser.
 integration: $(VLLM) browser
