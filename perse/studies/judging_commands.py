@@ -255,23 +255,13 @@ def _options(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
 def show(result: StudyResult, out: Path, *, as_json: bool, markdown: bool) -> None:
     """Print a finished study, and draw its plots into OUT/figures."""
     from perse.errors import BadInput
-    from perse.studies.showing import study_markdown, study_tables
+    from perse.studies.showing import print_study
 
     try:
         _draw(result, out / "figures")
     except BadInput as error:
         err.print(f"not drawn: {error}", markup=False, soft_wrap=True)
-    if as_json:
-        typer.echo(result.model_dump_json(indent=2))
-    elif markdown:
-        typer.echo(study_markdown(result), nl=False)
-    else:
-        console = Console(width=max(120, Console().width))
-        console.print(result.answer, style="bold", markup=False, highlight=False)
-        for table in study_tables(result):
-            console.print(table)
-        for note in result.notes:
-            console.print(f"- {note}", markup=False, highlight=False)
+    print_study(result, as_json=as_json, markdown=markdown)
     err.print(f"study: [bold]{out}[/bold]  (study.json, table.md, figures)", soft_wrap=True)
 
 

@@ -230,21 +230,10 @@ def _show(
         _keep(result, out, sources=sources, options=options)
         show(result, out, as_json=as_json, markdown=markdown)
         return
-    from rich.console import Console
 
-    from perse.studies.showing import study_markdown, study_tables
+    from perse.studies.showing import print_study
 
-    if as_json:
-        typer.echo(result.model_dump_json(indent=2))
-    elif markdown:
-        typer.echo(study_markdown(result), nl=False)
-    else:
-        console = Console(width=max(120, Console().width))
-        console.print(result.answer, style="bold", markup=False, highlight=False)
-        for table in study_tables(result):
-            console.print(table)
-        for note in result.notes:
-            console.print(f"- {note}", markup=False, highlight=False)
+    print_study(result, as_json=as_json, markdown=markdown)
 
 
 def _keep(result: StudyResult, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +24,21 @@ def study_markdown(result: StudyResult) -> str:
         parts.append("## Notes")
         parts.append("\n".join(f"- {note}" for note in result.notes))
     return "\n\n".join(parts) + "\n"
+
+
+def print_study(result: StudyResult, *, as_json: bool, markdown: bool) -> None:
+    """What a command prints on stdout: JSON, Markdown, or for a terminal."""
+    if as_json:
+        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
+    elif markdown:
+        sys.stdout.write(study_markdown(result))
+    else:
+        console = Console(width=max(120, Console().width))
+        console.print(result.answer, style="bold", markup=False, highlight=False)
+        for table in study_tables(result):
+            console.print(table)
+        for note in result.notes:
+            console.print(f"- {note}", markup=False, highlight=False)
 
 
 def study_tables(result: StudyResult) -> list[Table]:
