@@ -35,6 +35,7 @@ from perse.evaluation.commands import evaluate
 from perse.evaluation.compare_command import compare
 from perse.reporting.command import report
 from perse.studies.commands import app as study_app
+from perse.training.plan_command import plan
 
 if TYPE_CHECKING:
     from perse.judge import JudgeSettings
@@ -55,6 +56,7 @@ app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("agreement")(agreement)
 app.command("report")(report)
+app.command("plan")(plan)
 
 Dtype = Annotated[
     str, typer.Option(help="bfloat16, float16 or float32 (slower, caching changes no probability by more than 1e-5).")
@@ -131,7 +133,9 @@ def _score(
     fold: Annotated[int | None, typer.Option(min=0, help="Of a cross-fitted data set: judge this fold.")] = None,
     question: Annotated[
         str | None,
-        typer.Option(help="pointwise, pointwise_score, pairwise, coverage, sentiment, ...; by default after the data."),
+        typer.Option(
+            help="pointwise, pointwise_score (either with _stated), pairwise, coverage, ...; by default after the data."
+        ),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge a seeded sample of this many examples.")] = None,
     k: ShownK = None,
@@ -211,7 +215,9 @@ def _ask(
     judge: JudgeArgument = "smollm2-135m",
     reviews: Annotated[Path | None, typer.Option(help='JSON lines of past reviews: {"text", "review", "score"}.')] = None,
     text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
-    question: Annotated[str, typer.Option(help="pointwise, or pointwise_score for the score alone.")] = "pointwise",
+    question: Annotated[
+        str, typer.Option(help="pointwise, or pointwise_score for the score alone; either with _stated.")
+    ] = "pointwise",
     temperature: Temperature = 0.8,
     max_new_tokens: MaxNew = 600,
     dtype: Dtype = "bfloat16",

@@ -1,30 +1,31 @@
-"""Training: only answers are learned, the loss is what separate rows give, and a killed run ends where one never killed does."""
+"""Training: only answers are learned, and a killed run ends where one never killed does."""
 
 from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from builders import pairwise_examples, pointwise_examples, tiny_llama
+from builders import pairwise_examples, pointwise_examples
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput, RunMismatch
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import Renderer
+from perse.training.batches import collate
+from perse.training.branches import training_branches
 from perse.training.config import load_config
-from perse.training.examples import IGNORED, Row, Rows, answer_loss, collate, training_rows
+from perse.training.prepare import Prepared
 from perse.training.trainer import last_checkpoint, train
+from perse.training.trie import packed
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -61,90 +62,39 @@ def losses(run: Path) -> dict[int, float]:
     return {line["step"]: line["loss"] for line in lines if "loss" in line}
 
 
-def test_rows_are_prompt_then_answer_and_only_the_answer_is_learned(tokenizer: Any) -> None:
+def test_only_the_answer_is_learned_and_the_prompt_is_the_one_judged(tokenizer: Any) -> None:
     renderer, question = Renderer(tokenizer, 2048), QUESTIONS["pointwise"]
     examples = pointwise_examples(2, 2)
-    rows = training_rows(renderer, question, examples).rows
-    batch = collate(rows, pad_id=0)
-    for at, (row, example) in enumerate(zip(rows, examples, strict=True)):
-        learned = [token for token in batch["labels"][at].tolist() if token != IGNORED]
+    for branch, example in zip(training_branches(renderer, question, examples).fitting, examples, strict=True):
+        batch = collate([packed([branch])], attention="mask")
+        learned = batch["labels"][0, 1:].tolist()
         assert example.reference is not None
         text = tokenizer.decode(learned).strip()
         assert text.startswith(f"[Review] {example.reference.review}\n[Score] {example.reference.score}")
         assert learned[-1] in renderer.end_ids
-        own = batch["input_ids"][at][batch["attention_mask"][at] == 1].tolist()
-        assert tuple(own) == row.prompt + row.answer
-    assert batch["logits_to_keep"] == max(len(row.answer) for row in rows) + 1
+        assert tuple(batch["input_ids"][0].tolist()) == branch.prompt + branch.answer
+        assert branch.prompt == renderer.render(question, example)[0].ids
 
 
 def test_pairs_are_learned_as_plot_a_or_plot_b(tokenizer: Any) -> None:
-    rows = training_rows(Renderer(tokenizer, 2048), QUESTIONS["pairwise"], pairwise_examples()).rows
-    texts = {tokenizer.decode(list(row.answer), skip_special_tokens=True).strip() for row in rows}
+    branches = training_branches(Renderer(tokenizer, 2048), QUESTIONS["pairwise"], pairwise_examples()).fitting
+    texts = {tokenizer.decode(list(branch.answer), skip_special_tokens=True).strip() for branch in branches}
     assert texts == {"Plot A", "Plot B"}
-
-
-def test_batch_loss_equals_that_of_separate_unpadded_rows(tokenizers: dict[str, Any]) -> None:
-    tokenizer = tokenizers["chatml"]
-    model = tiny_llama(tokenizer)
-    rows = training_rows(Renderer(tokenizer, 2048), QUESTIONS["pointwise"], pointwise_examples(2, 3)).rows
-    batch = collate(rows, pad_id=tokenizer.pad_token_id)
-    labels = batch.pop("labels")
-    answer_loss(model(**batch), labels).backward()
-    together = {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
-    with torch.no_grad():
-        loss = float(answer_loss(model(**batch), labels))
-
-    model.zero_grad()
-    total = torch.zeros(())
-    for row in rows:
-        ids = torch.tensor([row.prompt + row.answer])
-        logprobs = torch.log_softmax(model(input_ids=ids).logits[0, :-1], dim=-1)
-        targets = ids[0, 1:]
-        total = total - logprobs[range(len(targets)), targets][-len(row.answer) :].sum()
-    total = total / sum(len(row.answer) for row in rows)
-    total.backward()
-    assert loss == pytest.approx(total.item(), abs=1e-6)
-    for name, parameter in model.named_parameters():
-        assert (together[name] - parameter.grad).norm() <= 1e-4 * parameter.grad.norm() + 1e-9, name
-
-
-def test_two_accumulated_batches_equal_one_large_batch() -> None:
-    """Rows with different numbers of learned tokens: normalising by the step's total makes the split irrelevant."""
-    generator = random.Random(0)
-    rows = [
-        Row(str(n), tuple(generator.choices(range(9), k=5 + n)), tuple(generator.choices(range(9), k=1 + n)), 0, 0)
-        for n in range(4)
-    ]
-    logits = {
-        row.example_id: torch.randn(len(row.answer), 9, generator=torch.Generator().manual_seed(len(row.answer)))
-        for row in rows
-    }
-
-    def loss(some: list[Row], count: int) -> torch.Tensor:
-        batch = collate(some, pad_id=0)
-        keep = batch["logits_to_keep"]
-        filled = torch.zeros(len(some), keep, 9)
-        for at, row in enumerate(some):
-            filled[at, keep - 1 - len(row.answer) : keep - 1] = logits[row.example_id]
-        return answer_loss(SimpleNamespace(logits=filled), batch["labels"], count)
-
-    count = sum(len(row.answer) for row in rows)
-    assert float(loss(rows[:1], count) + loss(rows[1:], count)) == pytest.approx(float(loss(rows, count)), abs=1e-6)
 
 
 def test_too_long_examples_are_counted_and_not_trained_on(tokenizers: dict[str, Any]) -> None:
     examples = pointwise_examples(1, 2)
     examples[1] = examples[1].model_copy(update={"query": "word " * 900})
-    rows = training_rows(Renderer(tokenizers["chatml"], 800), QUESTIONS["pointwise"], examples, answer_tokens=64)
-    assert [row.example_id for row in rows.rows] == ["r0-0"] and rows.too_long == ("r0-1",)
+    branches = training_branches(Renderer(tokenizers["chatml"], 800), QUESTIONS["pointwise"], examples, answer_tokens=64)
+    assert [branch.example_id for branch in branches.fitting] == ["r0-0"] and branches.too_long == ("r0-1",)
     with pytest.raises(BadInput, match="none of the 1 examples fits"):
-        training_rows(Renderer(tokenizers["chatml"], 300), QUESTIONS["pointwise"], examples[1:], answer_tokens=64)
+        training_branches(Renderer(tokenizers["chatml"], 300), QUESTIONS["pointwise"], examples[1:], answer_tokens=64)
 
 
 def test_an_example_without_reference_is_refused(tokenizers: dict[str, Any]) -> None:
     example = pointwise_examples(1, 1)[0].model_copy(update={"reference": None})
     with pytest.raises(BadInput, match="has no 'reference'"):
-        training_rows(Renderer(tokenizers["chatml"], 2048), QUESTIONS["pointwise"], [example])
+        training_branches(Renderer(tokenizers["chatml"], 2048), QUESTIONS["pointwise"], [example])
 
 
 def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
@@ -171,14 +121,15 @@ def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_m
     samples = ROOT / "perse" / "samples"
     options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
     build_pointwise(PointwiseOptions(**options, k=1, profiles="per_reviewer_epoch", max_queries=1))  # type: ignore[arg-type]
-    shown: list[Rows] = []
+    shown: list[Prepared] = []
     more = ["data.question=pointwise_score", "train.save_every=50", "train.log_every=50"]
     config = load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "set", tmp_path / "run", *more))
     run = train(config, show=shown.append)
-    (rows,) = shown
-    first = [row for row in rows.rows if "-e" not in row.example_id]
-    second = [row for row in rows.rows if row.example_id.endswith("-e1")]
-    assert len(first) == len(second) == 32 and len(rows.rows) == 64
+    (prepared,) = shown
+    trained = [branch for row in prepared.schedule.rows for branch in row]
+    first = sorted((one for one in trained if "-e" not in one.example_id), key=lambda one: one.example_id)
+    second = sorted((one for one in trained if one.example_id.endswith("-e1")), key=lambda one: one.example_id)
+    assert len(first) == len(second) == 32 and {one.example_id for one in trained[:32]} == {one.example_id for one in first}
     assert sum(one.prompt != other.prompt for one, other in zip(first, second, strict=True)) > 24
     state = json.loads((last_checkpoint(run / "checkpoints") / "trainer_state.json").read_text())  # type: ignore[operator]
     assert state["global_step"] == 16  # two epochs of 32 examples, four in a step
@@ -188,12 +139,12 @@ def test_training_can_take_fewer_profile_entries_than_the_folder_shows(tiny_mode
     samples = ROOT / "perse" / "samples"
     options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
     build_pointwise(PointwiseOptions(**options, k=3, max_queries=1))  # type: ignore[arg-type]
-    shown: list[Rows] = []
+    shown: list[Prepared] = []
     more = ["data.k=0", "data.review_text=false", "train.steps=1"]
     train(
         load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "set", tmp_path / "run", *more)), show=shown.append
     )
-    assert {row.k for row in shown[0].rows} == {0}
+    assert {branch.k for branch in shown[0].branches.fitting} == {0}
     more = ["data.k=4", "train.steps=1"]
     with pytest.raises(BadInput, match="build it with --max-k 4"):
         train(load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "set", tmp_path / "other", *more)))

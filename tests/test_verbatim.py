@@ -34,8 +34,8 @@ from perse.records import (
     read_examples,
 )
 from perse.rendering import LabelSupport, Renderer, TextRenderer
+from perse.training.branches import training_branches
 from perse.training.config import load_config
-from perse.training.examples import training_rows
 from perse.training.trainer import train
 
 POINTWISE, PAIRWISE = QUESTIONS["verbatim_pointwise"], QUESTIONS["verbatim_pairwise"]
@@ -325,8 +325,8 @@ def test_a_run_on_prompts_is_resumed_and_evaluated(tiny_model_folder: Path, tmp_
 
 
 def test_answers_to_prompts_are_learned_in_json(tokenizer: Any) -> None:
-    [review] = training_rows(Renderer(tokenizer, 2048), POINTWISE, prompts(1)).rows
-    [choice] = training_rows(Renderer(tokenizer, 2048), PAIRWISE, choices(1)).rows
+    [review] = training_branches(Renderer(tokenizer, 2048), POINTWISE, prompts(1)).fitting
+    [choice] = training_branches(Renderer(tokenizer, 2048), PAIRWISE, choices(1)).fitting
     texts = [tokenizer.decode(list(row.answer), skip_special_tokens=True).strip() for row in (review, choice)]
     assert texts == [
         '```json\n{\n"Review": "A \\"wet\\" film 0.",\n"Score": 1\n}\n```',

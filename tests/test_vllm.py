@@ -29,7 +29,7 @@ from perse.questions import QUESTIONS
 from perse.records import Example, example_lines, read_examples
 from perse.rendering import Renderer, TextRenderer
 from perse.serving.client import JudgeClient, ServerError
-from perse.training.examples import training_rows
+from perse.training.branches import training_branches
 
 pytestmark = [
     pytest.mark.integration,
@@ -271,7 +271,7 @@ def trained_on(renderer: Renderer) -> list[tuple[tuple[int, ...], str]]:
     found = []
     for name, examples in (("pointwise", pointwise_examples(2, 2)), ("pairwise", pairwise_examples(2))):
         question = QUESTIONS[name]
-        rows = training_rows(renderer, question, examples).rows
+        rows = training_branches(renderer, question, examples).fitting
         words = [TextRenderer().render(question, example)[0].text for example in examples]
         found += [(row.prompt, text) for row, text in zip(rows, words, strict=True)]
     return found

@@ -8,7 +8,8 @@ from perse.errors import BadInput
 from perse.questions.base import Ask, Question
 from perse.questions.coverage import COVERAGE, COVERAGE_100
 from perse.questions.pairwise import Pairwise
-from perse.questions.pointwise import Pointwise, PointwiseScore
+from perse.questions.pointwise import POINTWISE, POINTWISE_SCORE
+from perse.questions.pointwise_stated import POINTWISE_SCORE_STATED, POINTWISE_STATED
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
 from perse.questions.verbatim import VERBATIM_PAIRWISE, VERBATIM_POINTWISE, misfit, verbatim_question
@@ -17,7 +18,8 @@ from perse.records import Example, PairwiseExample, SummaryExample, VerbatimExam
 QUESTIONS: dict[str, Question] = {
     q.name: q
     for q in (
-        *(Pointwise(), PointwiseScore(), Pairwise()),
+        *(POINTWISE, POINTWISE_SCORE, Pairwise()),
+        *(POINTWISE_STATED, POINTWISE_SCORE_STATED),
         *(COVERAGE, SENTIMENT, COVERAGE_100, SENTIMENT_100),
         *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
         *(RECOGNITION, RECOGNITION_PAIR),

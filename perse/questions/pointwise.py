@@ -5,7 +5,8 @@ Generating the review first and the score after it is the review-enhanced evalua
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from perse.prompts import macros
@@ -14,19 +15,24 @@ from perse.records import PointwiseExample, ProfileReview
 from perse.scale import SCORES, Scale
 
 
+@dataclass(frozen=True)
 class Pointwise:
-    """The review on one line, then the score."""
+    """A score of one text; `layout` says whether a review is written before it, `ask` is the macro that asks for it."""
 
-    name = "pointwise"
+    name: str
+    layout: AnswerLayout
+    ask: str
+    statement: Callable[[Sequence[ProfileReview]], str] | None = None
+    """Whole lines that stand behind the last review shown, made of the reviews shown."""
     scale: Scale = SCORES
-    layout = AnswerLayout(free_stem="[Review]", label_stem="[Score] ")
     example_type: type = PointwiseExample
-    _ask = "ask_review_then_score"
 
     def asks(self, example: PointwiseExample, profile: Sequence[ProfileReview]) -> tuple[Ask, ...]:
         wording = macros("pointwise.jinja")
-        shown = tuple(wording.profile(n, past.text, past.review, past.score) for n, past in enumerate(profile, start=1))
-        return (Ask(wording.instruction(), shown, wording.query(example.query), getattr(wording, self._ask)()),)
+        shown = [wording.profile(n, past.text, past.review, past.score) for n, past in enumerate(profile, start=1)]
+        if shown and self.statement is not None:
+            shown[-1] += self.statement(profile)  # no entry of its own: entries are counted as reviews
+        return (Ask(wording.instruction(), tuple(shown), wording.query(example.query), getattr(wording, self.ask)()),)
 
     def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
@@ -46,9 +52,10 @@ class Pointwise:
         )
 
 
-class PointwiseScore(Pointwise):
-    """The score alone: cheaper, and what the review-first answer is compared with."""
+POINTWISE = Pointwise("pointwise", AnswerLayout(free_stem="[Review]", label_stem="[Score] "), "ask_review_then_score")
+"""The review on one line, then the score."""
 
-    name = "pointwise_score"
-    layout = AnswerLayout(free_stem=None, label_stem="[Score] ")
-    _ask = "ask_score"
+POINTWISE_SCORE = replace(
+    POINTWISE, name="pointwise_score", layout=AnswerLayout(free_stem=None, label_stem="[Score] "), ask="ask_score"
+)
+"""The score alone: cheaper, and what the review-first answer is compared with."""

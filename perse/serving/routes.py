@@ -8,6 +8,7 @@ from fastapi import APIRouter, Body, Request
 
 from perse.judgement import Judgement
 from perse.questions import QUESTIONS
+from perse.questions.pointwise import Pointwise
 from perse.serving.problems import ProblemRoute
 from perse.serving.schemas import (
     ErrorBody,
@@ -22,8 +23,11 @@ from perse.serving.schemas import (
 from perse.serving.service import JudgeService
 
 REQUESTS: dict[str, tuple[str, type[PointwiseRequest] | type[PairwiseRequest]]] = {
-    "pointwise": ("/v1/judge/pointwise", PointwiseRequest),
-    "pointwise_score": ("/v1/judge/pointwise", PointwiseRequest),
+    **{
+        name: ("/v1/judge/pointwise", PointwiseRequest)
+        for name, question in QUESTIONS.items()
+        if isinstance(question, Pointwise)
+    },
     "pairwise": ("/v1/judge/pairwise", PairwiseRequest),
 }
 """Where each question is asked, and with what."""

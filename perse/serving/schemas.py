@@ -70,8 +70,10 @@ class _Ask(_Message):
 class PointwiseRequest(_Ask):
     # Items are checked one by one, so that a bad one does not fail the rest.
     input: SkipValidation[PointwiseItem | list[PointwiseItem]] = Field(description="One item, or a list.")
-    question: Literal["pointwise", "pointwise_score"] = Field(
-        "pointwise", description="`pointwise` writes the review, then gives the score; `pointwise_score` gives the score alone."
+    question: Literal["pointwise", "pointwise_score", "pointwise_stated", "pointwise_score_stated"] = Field(
+        "pointwise",
+        description="`pointwise` writes the review, then gives the score; `pointwise_score` gives the score alone. "
+        "With `_stated` the prompt also states mean and spread of the profile's scores.",
     )
 
 

@@ -22,6 +22,7 @@ from perse.data.load import LoadedExamples
 from perse.data.views import View
 from perse.errors import BadInput
 from perse.questions import QUESTIONS
+from perse.questions.pointwise import Pointwise
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.records import Example, PointwiseExample
 from perse.runlog import file_digest
@@ -59,6 +60,7 @@ class Contamination:
     """At most so many of them, with one query each."""
 
     def __post_init__(self) -> None:
+        scoring = [name for name, question in QUESTIONS.items() if isinstance(question, Pointwise)]
         wrong = {
             "no plots to ask about; give --plots raw=FILE": not self.plots,
             f"items is {self.items}, expected 2 or more": self.items < 2,
@@ -66,8 +68,8 @@ class Contamination:
             f"readers is {self.readers}, expected 1 or more": self.readers < 1,
             f"min-reviews is {self.min_reviews}, expected 1 or more": self.min_reviews < 1,
             f"gap is {self.gap:g}, expected 0 or more": self.gap < 0,
-            f"personalized question '{self.personalized_question}': expected pointwise or pointwise_score": (
-                self.personalized_question not in ("pointwise", "pointwise_score")
+            f"personalized question '{self.personalized_question}': expected one of {', '.join(scoring)}": (
+                self.personalized_question not in scoring
             ),
         }
         if problems := [message for message, holds in wrong.items() if holds]:

@@ -16,6 +16,7 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.correlation import FloatArray
 from perse.questions import QUESTIONS
+from perse.questions.pointwise import Pointwise
 from perse.studies.arms import Answers, Arm, LoadJudge, Watch, unwatched
 from perse.studies.measuring import PAIRED, READINGS, Cell
 from perse.studies.results import StudyResult, StudyTable
@@ -77,11 +78,9 @@ def decoding(
     source, judge = asking.open(), asking.judge_name()
     if source.kind == "pairwise":
         raise BadInput(f"{asking.examples} holds pairs, which are answered without writing first; give single texts")
-    if asking.question not in (None, "pointwise"):
-        raise BadInput(f"found question '{asking.question}'; this study asks pointwise and pointwise_score; leave it out")
+    written, alone = _both(asking.question or "pointwise")
     loaded = source.shown()
     still = replace(asking.settings, temperature=0.0)
-    written, alone = QUESTIONS["pointwise"], QUESTIONS["pointwise_score"]
     sampled = [f"sampled{n + 1}" for n in range(passes)]
     seeds = [replace(asking.settings, seed=asking.settings.seed + n) for n in range(passes)]
     arms = [
@@ -94,11 +93,33 @@ def decoding(
     ]
     with opened(out, "decoding", asking, source=source, options={"passes": passes}, load=load, watch=watch) as study:
         answers = study.ask(arms)
-        return study.finish(_result(asking, short(judge), loaded.examples, answers, sampled))
+        return study.finish(_result(asking, short(judge), loaded.examples, answers, sampled, alone=alone.name))
+
+
+def _both(name: str) -> tuple[Pointwise, Pointwise]:
+    """The question `name`, which has a review written, and the one that shows the same prompt and asks for the score alone."""
+    scoring = [question for question in QUESTIONS.values() if isinstance(question, Pointwise)]
+    known = {
+        written.name: (written, alone)
+        for written in scoring
+        for alone in scoring
+        if written.layout.free_stem is not None and alone.layout.free_stem is None and written.statement is alone.statement
+    }
+    if name not in known:
+        raise BadInput(
+            f"found question '{name}'; this study asks {' or '.join(known)}, and the same for the score alone; leave it out"
+        )
+    return known[name]
 
 
 def _result(
-    asking: Asking, judge: str, examples: Sequence[object], answers: Mapping[str, Answers], sampled: Sequence[str]
+    asking: Asking,
+    judge: str,
+    examples: Sequence[object],
+    answers: Mapping[str, Answers],
+    sampled: Sequence[str],
+    *,
+    alone: str,
 ) -> StudyResult:
     from perse.records import PointwiseExample
 
@@ -170,7 +191,7 @@ def _result(
             *crossed_note(kept),
             f"sampled at temperature {asking.settings.temperature:g}; one sample is shown as mean and standard deviation over "
             f"{len(sampled)} passes, which is what the paper does once",
-            "score alone: the question pointwise_score, without a review",
+            f"score alone: the question {alone}, without a review",
             "the highest of several ways is chosen after looking, so its value is a little too high",
             READINGS,
         ),

@@ -117,7 +117,7 @@ def _contamination(
         typer.Option(metavar=Named, help="A version as a data set folder, for scores at k = 1. Repeat it.", show_default=False),
     ] = None,
     question: Annotated[
-        str, typer.Option(help="Of --personalized: pointwise (a review, then a score) or pointwise_score.")
+        str, typer.Option(help="Of --personalized: pointwise (a review, then a score) or pointwise_score; either with _stated.")
     ] = "pointwise",
     columns: Annotated[
         list[str] | None,

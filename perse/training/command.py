@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -13,6 +13,9 @@ from rich.table import Table
 
 from perse.cli import list_recipes, run_app
 from perse.training.config import load_config, recipes
+
+if TYPE_CHECKING:
+    from perse.training.prepare import Prepared
 
 app = typer.Typer(add_completion=False)
 
@@ -44,11 +47,10 @@ def train(
     logging.getLogger("perse").setLevel(logging.INFO)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
-    from perse.training.examples import Rows
     from perse.training.trainer import train as run
 
-    def show(rows: Rows) -> None:
-        console.print(rows_table(rows))
+    def show(prepared: Prepared) -> None:
+        console.print(rows_table(prepared))
 
     folder = run(settings, show=show)
     if int(os.environ.get("RANK", "0")) == 0:
@@ -56,27 +58,28 @@ def train(
         console.print(f"trained: [bold]{folder}[/bold]  ({', '.join(parts)})")
 
 
-def rows_table(rows: object) -> Table:
-    """How many examples fit, with histograms of the profile entries kept and of the length in tokens."""
-    from perse.training.examples import Rows
-
-    assert isinstance(rows, Rows)
-    lengths = [len(row.prompt) + len(row.answer) for row in rows.rows]
-    learned = sum(len(row.answer) for row in rows.rows)
-    asked = len(rows.rows) + len(rows.too_long)
+def rows_table(prepared: Prepared) -> Table:
+    """How many examples fit and what sharing saves, with histograms of the profile entries kept and of the length in tokens."""
+    branches, planned = prepared.branches.fitting, prepared.schedule
+    lengths = [branch.tokens for branch in branches]
+    learned = sum(len(branch.answer) for branch in branches)
     table = Table(title="Training rows", show_header=False, title_justify="left")
-    table.add_row("examples that fit", f"{len(rows.rows)} of {asked}")
-    table.add_row("too long (left out)", str(len(rows.too_long)))
-    shortened = sum(row.k_effective < row.k for row in rows.rows)
+    table.add_row("examples that fit", f"{len(branches)} of {len(branches) + len(prepared.branches.too_long)}")
+    table.add_row("too long (left out)", str(len(prepared.branches.too_long)))
+    shortened = sum(branch.k_effective < branch.k for branch in branches)
     table.add_row("profiles shortened to fit", str(shortened))
     table.add_row("tokens, all / learned", f"{sum(lengths)} / {learned}")
-    for k, count in sorted(Counter(row.k_effective for row in rows.rows).items()):
-        table.add_row(f"k_effective {k}", _bar(count, len(rows.rows)))
+    rows = [planned.row(at) for at in range(len(planned.rows)) if planned.rows[at]]
+    alone, together = sum(row.unshared for row in rows), sum(len(row.ids) for row in rows)
+    table.add_row("rows, optimizer steps", f"{len(rows)}, {planned.steps} ({planned.epochs:.3g} epochs)")
+    table.add_row("tokens to compute", f"{together}, {alone / together:.2f} times fewer than examples one by one")
+    for k, count in sorted(Counter(branch.k_effective for branch in branches).items()):
+        table.add_row(f"k_effective {k}", _bar(count, len(branches)))
     low, high = min(lengths), max(lengths)
     width = max(1, -(-(high - low + 1) // 6))
     bins = Counter((length - low) // width for length in lengths)
     for at in range(-(-(high - low + 1) // width)):
-        table.add_row(f"tokens {low + at * width}-{min(high, low + (at + 1) * width - 1)}", _bar(bins[at], len(rows.rows)))
+        table.add_row(f"tokens {low + at * width}-{min(high, low + (at + 1) * width - 1)}", _bar(bins[at], len(branches)))
     return table
 
 

@@ -11,6 +11,10 @@ from pydantic import Field, model_validator
 from perse.config import Section, load_settings, packaged_recipes
 from perse.data.views import View
 from perse.rendering import ANSWER_TOKENS, MAX_WORDS
+from perse.training.watch.config import Watch
+
+Attention = Literal["tree", "mask"]
+"""How a row's tokens are kept to their own paths: `tree` computes nothing else; `mask` works for any attention."""
 
 
 class Model(Section):
@@ -67,9 +71,15 @@ class Train(Section):
     steps: int | None = Field(default=None, ge=1)
     """Optimizer steps; when given, `epochs` does not count."""
     batch_size: int = Field(default=4, ge=1)
-    """Examples per device and forward pass."""
+    """Examples per device and forward pass at most: they stand in one packed row."""
+    row_tokens: int | None = Field(default=None, ge=64)
+    """Tokens of a row at most; by default as many as `batch_size` examples of the longest kind could take."""
+    branches: int = Field(default=8, ge=1)
+    """Examples of one group (the same profile) that share its tokens in a row, at most; 1 shares nothing."""
+    attention: Attention | None = None
+    """`tree` or `mask`; by default `tree` where transformers lets the model's attention be exchanged. Both are exact."""
     accumulation: int = Field(default=1, ge=1)
-    """Forward passes per optimizer step."""
+    """Rows per device and optimizer step."""
     learning_rate: float = Field(gt=0)
     scheduler: Literal["constant", "constant_with_warmup", "linear", "cosine"] = "cosine"
     warmup: float = Field(default=0.03, ge=0, lt=1)
@@ -84,6 +94,8 @@ class Train(Section):
     """Steps between checkpoints: the most that a kill can lose."""
     keep_checkpoints: int = Field(default=2, ge=1)
     log_every: int = Field(default=5, ge=1)
+    report_to: tuple[Literal["tensorboard", "wandb", "trackio", "mlflow"], ...] | None = None
+    """Where the log's numbers go besides log.jsonl; by default to TensorBoard, if it is installed."""
 
 
 class TrainConfig(Section):
@@ -92,6 +104,8 @@ class TrainConfig(Section):
     lora: Lora | None = None
     """None trains all weights."""
     train: Train
+    watch: Watch | None = Watch()
+    """Judging readers who are not trained on, while training; None: none."""
     output: str = Field(min_length=1)
     """The run folder. The same command continues what it finds there."""
 

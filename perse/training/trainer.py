@@ -1,4 +1,4 @@
-"""One training run: examples -> rows -> the Hugging Face Trainer -> adapter and merged model in a run folder.
+"""One training run: examples -> packed rows -> the Hugging Face Trainer -> adapter and merged model in a run folder.
 
 The Trainer brings devices, accumulation, checkpoints and resumption; ours are the rows, the collator and the loss. A run
 folder holds manifest.json, log.jsonl, checkpoints/, adapter/ (LoRA) and merged/, which any engine loads.
@@ -6,12 +6,9 @@ folder holds manifest.json, log.jsonl, checkpoints/, adapter/ (LoRA) and merged/
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import math
 import os
-import random
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -20,26 +17,31 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from rich.console import Console
-from rich.progress import track
 from transformers import (
     AutoTokenizer,
     PrinterCallback,
-    Trainer,
     TrainerCallback,
+    TrainerState,
     TrainingArguments,
 )
 
 from perse import models
-from perse.data.load import load_examples
-from perse.errors import BadInput
-from perse.questions import question_for
-from perse.records import Example, PairwiseExample
-from perse.rendering import Renderer
 from perse.runlog import RunLog
+from perse.training.accounting import Throughput, device_peak
+from perse.training.adapting import adapted
+from perse.training.attention import takes_tree, use_tree_attention
+from perse.training.batches import answer_loss, collate
 from perse.training.callbacks import ProgressCallback, RunLogCallback
-from perse.training.config import Lora, TrainConfig
-from perse.training.examples import RowDataset, Rows, answer_loss, collate, training_rows
+from perse.training.config import Attention, TrainConfig
+from perse.training.curves import write_curves
+from perse.training.finite import FiniteGradients
+from perse.training.flops import passed
+from perse.training.prepare import Prepared, prepare, renderer_for
+from perse.training.schedule import RowDataset
+from perse.training.trackers import tracker_names, trackers
+from perse.training.watch.judging import judged_now
+from perse.training.watch.run import Watching, watching_for
+from perse.training.watch.trainer import Patience, WatchedTrainer, best_checkpoint, take_weights
 
 log = logging.getLogger(__name__)
 
@@ -48,11 +50,11 @@ ADAPTER = "adapter"
 MERGED = "merged"
 
 
-def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None) -> Path:
+def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: None) -> Path:
     """Train as `config` says, or go on where the same run stopped. Under `accelerate launch` every rank calls this.
 
     Args:
-        show: is given the rows before training begins (the command line prints how many fit).
+        show: is given what will be trained on before training begins (the command line prints how much fits).
     Returns:
         the run folder.
     Raises:
@@ -60,80 +62,60 @@ def train(config: TrainConfig, *, show: Callable[[Rows], None] = lambda _: None)
         RunMismatch: the output folder holds a run with other settings.
     """
     base = models.find(config.model.path)
-    loaded = load_examples(
-        config.data.path,
-        split=config.data.split,
-        fold=config.data.fold,
-        view=config.data.view,
-        epochs=_epochs(config),
-    )
-    examples = _of_aspect(loaded.examples, config.data.aspect)
-    question = question_for(examples, config.data.question)
-    if config.data.max_examples is not None and (most := config.data.max_examples * loaded.epochs) < len(examples):
-        examples = random.Random(config.train.seed).sample(examples, most)
     tokenizer = AutoTokenizer.from_pretrained(base)
     out = Path(config.output)
-    arguments = _arguments(config, out, passes=config.train.epochs / loaded.epochs)
-    seen = track(examples, "rendering", console=Console(stderr=True), disable=not arguments.should_save)
-    rows = training_rows(_renderer(config, base, tokenizer), question, seen, answer_tokens=config.data.answer_tokens)
+    ranks = int(os.environ.get("WORLD_SIZE", "1"))
+    leads = int(os.environ.get("RANK", "0")) == 0
+    prepared = prepare(config, renderer_for(config, base, tokenizer), ranks=ranks, quiet=not leads)
+    names = tracker_names(config.train.report_to)
+    watching = watching_for(
+        config.data,
+        config.watch,
+        train=config.train,
+        renderer=prepared.renderer,
+        question=prepared.question,
+        schedule=prepared.schedule,
+        trained=prepared.reviewers,
+    )
     # Every rank looks before any writes, so that all of them go on from the same place.
     finished = (out / MERGED / "config.json").exists()
     checkpoint = last_checkpoint(out / "checkpoints")
+    arguments = _arguments(config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None)
     with ExitStack() as open_files:
         callbacks: list[TrainerCallback] = []
         if arguments.should_save:
             identity = {
                 "kind": "train",
                 "config": config.model_dump(mode="json", exclude={"output"}),
-                "question": question.name,
-                "data_digest": loaded.digest,
+                "question": prepared.question.name,
+                "data_digest": prepared.data_digest,
                 "model_digest": models.weights_digest(base),
-                "rows_sha256": hashlib.sha256(repr(rows.rows).encode()).hexdigest(),
+                "rows_sha256": prepared.digest,
                 "world_size": arguments.world_size,
             }
             runlog = open_files.enter_context(RunLog(out, identity, lines=LOG))
-            show(rows)
+            show(prepared)
             if not finished:
-                step = _step(checkpoint) if checkpoint else 0
+                step = _step(checkpoint) if checkpoint else -1  # step 0 has the judging before training
                 runlog.cut(lambda line: line["step"] <= step)
-                callbacks += [RunLogCallback(runlog), ProgressCallback()]
+                callbacks += [
+                    RunLogCallback(runlog),
+                    ProgressCallback(),
+                    *trackers(names, out, step=max(step, 0)),
+                ]
         if finished:
             log.info("%s is already trained", out)
             return out
         if checkpoint:
             log.info("going on from %s", checkpoint)
-        trained = _fit(config, base, tokenizer, rows, arguments, callbacks, checkpoint)
+        trained, state = _fit(config, base, prepared, watching, arguments, callbacks, checkpoint)
         if arguments.should_save:
+            if state.best_global_step:
+                best = {"step": state.best_global_step, "best": arguments.metric_for_best_model, "value": state.best_metric}
+                runlog.append([json.dumps(best) + "\n"])
+            write_curves(out)
             _finish(config, base, trained, out)
     return out
-
-
-def _of_aspect(examples: list[Example], aspect: str | None) -> list[Example]:
-    """Those of one aspect, or all.
-
-    Raises:
-        BadInput: no example has it.
-    """
-    if aspect is None:
-        return examples
-    known = sorted({example.aspect for example in examples if isinstance(example, PairwiseExample)})
-    if aspect not in known:
-        found = f"aspects {', '.join(known)}" if known else "single texts, which have no aspects"
-        raise BadInput(
-            f"data.aspect is '{aspect}', and the training examples hold {found}; choose one of them, or leave it out"
-        )
-    return [example for example in examples if isinstance(example, PairwiseExample) and example.aspect == aspect]
-
-
-def _epochs(config: TrainConfig) -> int:
-    """How many passes over the data the run makes, begun ones included; data drawn by epoch is drawn so often."""
-    if config.train.steps is None:
-        return math.ceil(config.train.epochs)
-    loaded = load_examples(config.data.path, split=config.data.split, fold=config.data.fold, view=config.data.view)
-    once = len(_of_aspect(loaded.examples, config.data.aspect))
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    asked = config.train.steps * config.train.batch_size * config.train.accumulation * ranks
-    return math.ceil(asked / min(once, config.data.max_examples or once))
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -154,27 +136,45 @@ def _step(checkpoint: Path) -> int:
 def _fit(
     config: TrainConfig,
     base: Path,
-    tokenizer: Any,
-    rows: Rows,
+    prepared: Prepared,
+    watching: Watching | None,
     arguments: TrainingArguments,
     callbacks: Sequence[TrainerCallback],
     checkpoint: Path | None,
-) -> Path:
+) -> tuple[Path, TrainerState]:
     """Train and write the trained weights (the adapter's, or all), which takes every rank where they are sharded."""
-    pad_id = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
-    trainer = Trainer(
-        model=_model(config, base),
+    model = load_model(config, base, shared=prepared.schedule.share)
+    attention = set_attention(model, config.train.attention)
+    computed = torch.bfloat16 if arguments.bf16 else model.dtype
+    peak = device_peak(computed)
+    throughput = Throughput(prepared.schedule, passed(model), peak=peak and peak * arguments.world_size)
+    trainer = WatchedTrainer(
+        model=model,
         args=arguments,
-        train_dataset=RowDataset(rows.rows),
-        data_collator=partial(collate, pad_id=pad_id),
+        train_dataset=RowDataset(prepared.schedule),
+        data_collator=partial(collate, attention=attention),
         compute_loss_func=answer_loss,
-        callbacks=list(callbacks),
+        callbacks=[
+            *callbacks,
+            FiniteGradients(prepared.schedule),
+            throughput,
+            *([Patience(config.watch.patience)] if watching and config.watch and config.watch.patience else []),
+        ],
+        throughput=throughput,
+        judging=None
+        if watching is None
+        else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=attention),
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     trained = Path(config.output) / "checkpoints" / "trained"
-    trainer.save_model(str(trained))
-    return trained
+    best = best_checkpoint(trainer.state, trained.parent)
+    if best is None:
+        trainer.save_model(str(trained))
+    elif arguments.should_save:
+        log.info("the weights of step %d are kept: best %s", trainer.state.best_global_step, arguments.metric_for_best_model)
+        take_weights(best, trained)
+    return trained, trainer.state
 
 
 def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
@@ -189,41 +189,50 @@ def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype)
 
 
-def _model(config: TrainConfig, base: Path) -> Any:
+def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
+    """The model to train, with a fresh adapter where LoRA is asked for.
+
+    Args:
+        shared: branches share tokens, so that one draw of a dropout would serve all of them: there is none then.
+    """
     torch.manual_seed(config.train.seed)  # the adapter's first weights
     model = models.load(base, dtype=config.model.dtype)
     model.config.use_cache = False
-    return model if config.lora is None else _with_adapter(model, config.lora, config.train.gradient_checkpointing)
+    lora = config.lora
+    if lora is not None and lora.dropout and shared:
+        log.warning(
+            "lora.dropout=%g is not applied: branches share their profile's tokens, and with them one dropout mask; "
+            "train.branches=1 shares nothing and applies it",
+            lora.dropout,
+        )
+        lora = lora.model_copy(update={"dropout": 0.0})
+    return adapted(model, lora, checkpointing=config.train.gradient_checkpointing)
 
 
-def _with_adapter(model: Any, lora: Lora, checkpointing: bool) -> Any:
-    from peft import LoraConfig, get_peft_model
+def set_attention(model: Any, asked: Attention | None) -> Attention:
+    """Make `model` attend as `asked`, or in the way it can; returns which.
 
-    if checkpointing:
-        model.enable_input_require_grads()
-    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
-    return get_peft_model(
-        model,
-        LoraConfig(
-            r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets, task_type="CAUSAL_LM"
-        ),
-    )
-
-
-def _renderer(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:
-    longest = models.context_length(base)
-    context = min(config.model.context or longest, longest)
-    return Renderer(tokenizer, context, max_words=config.data.max_words)
+    Raises:
+        BadInput: tree attention was asked of a model that cannot.
+    """
+    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+    if asked == "mask" or (asked is None and not takes_tree(inner)):
+        return "mask"
+    use_tree_attention(inner)
+    return "tree"
 
 
-def _arguments(config: TrainConfig, out: Path, *, passes: float) -> TrainingArguments:
+def _arguments(config: TrainConfig, out: Path, *, steps: int, watching: Watching | None, begun: bool) -> TrainingArguments:
     settings = config.train
+    judging: dict[str, Any] = {"save_total_limit": settings.keep_checkpoints}
+    if watching is not None:
+        judging = watching.arguments(begun=begun, kept=settings.keep_checkpoints)
     return TrainingArguments(
         output_dir=str(out / "checkpoints"),
-        per_device_train_batch_size=settings.batch_size,
+        per_device_train_batch_size=1,  # one packed row
+        train_sampling_strategy="sequential",  # the schedule has shuffled
         gradient_accumulation_steps=settings.accumulation,
-        num_train_epochs=passes,
-        max_steps=settings.steps or -1,
+        max_steps=steps,
         learning_rate=settings.learning_rate,
         lr_scheduler_type=settings.scheduler,
         warmup_steps=settings.warmup,
@@ -235,7 +244,6 @@ def _arguments(config: TrainConfig, out: Path, *, passes: float) -> TrainingArgu
         data_seed=settings.seed,
         save_strategy="steps",
         save_steps=settings.save_every,
-        save_total_limit=settings.keep_checkpoints,
         logging_steps=settings.log_every,
         logging_first_step=True,
         logging_nan_inf_filter=False,
@@ -244,4 +252,5 @@ def _arguments(config: TrainConfig, out: Path, *, passes: float) -> TrainingArgu
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
         use_cpu=not torch.cuda.is_available(),
+        **judging,
     )

@@ -74,6 +74,24 @@ def test_the_training_curve_reads_losses_and_skips_the_rest(tmp_path: Path) -> N
     assert figure.alt == "The training loss went from 3.50 at step 1 to 2.25 at step 5; the validation loss was 2.50 at step 5."
 
 
+def test_judgements_stand_below_the_loss_with_the_kept_step(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text(
+        '{"step": 0, "eval_loss": 4, "eval_kendall": -0.25, "eval_parse_rate": 0.5, "eval_seconds": 9}\n'
+        '{"step": 5, "loss": 2.25}\n{"step": 5, "eval_loss": 2.5, "eval_kendall": 0.5, "eval_parse_rate": 1.0}\n'
+        '{"step": 10, "loss": 2.0}\n{"step": 10, "eval_loss": 2.75, "eval_parse_rate": 1.0}\n'
+        '{"step": 5, "best": "kendall", "value": 0.5}\n'
+    )
+    figure = training_figure(log)
+    assert figure.header == ("step", "loss", "validation loss", "Kendall tau-b", "parse rate")
+    assert figure.rows == ((0, None, 4, -0.25, 0.5), (5, 2.25, 2.5, 0.5, 1), (10, 2, 2.75, None, 1))
+    assert figure.alt == (
+        "The training loss went from 2.25 at step 5 to 2.00 at step 10; the validation loss went from 4.00 at step 0 to 2.75 at step 10; "
+        "the Kendall tau-b went from -0.25 at step 0 to 0.50 at step 5; the parse rate went from 0.50 at step 0 to 1.00 at step 10. "
+        "The weights of step 5 were kept."
+    )
+
+
 def test_a_log_without_losses_says_so(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text('{"step": 1, "loss": NaN}\n')

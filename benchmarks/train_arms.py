@@ -1,0 +1,247 @@
+"""What `train_speed.py` compares: one optimizer step of TRL's SFTTrainer, set in several ways, and of ours.
+
+Every arm trains a copy of one model on the same token ids in the same order, with the same dtype, optimizer and number of
+examples a step. A step is done as `Trainer.train` does it: collation, forward and backward passes, clipping, optimizer; the
+arms' own loops are not run, so that they can take turns.
+
+Off CUDA, TRL 1.16 puts every token of a prompt through the LM head. "+head" are the same arms with the head at the learned
+tokens only, as TRL itself has it on CUDA: better than what can be had from it there, and what ours should be held against.
+"""
+
+from __future__ import annotations
+
+import copy
+import gc
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+
+from perse.data.identity import draw
+from perse.training.attention import use_tree_attention
+from perse.training.batches import answer_loss, collate
+from perse.training.branches import Branch
+from perse.training.schedule import RowDataset, Schedule
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """`examples` a step, `shortest` to `longest` tokens each (evenly drawn); the share `shared` of the longest is common."""
+
+    examples: int
+    shared: float
+    shortest: int
+    longest: int
+
+
+SCENARIOS = {
+    "4-branches": Scenario(4, 0.8, 360, 360),
+    "8-branches": Scenario(8, 0.8, 360, 360),
+    "equal": Scenario(4, 0.0, 360, 360),
+    "ragged": Scenario(4, 0.0, 60, 340),
+}
+
+
+@dataclass(frozen=True)
+class Way:
+    """How an arm trains; `single`: one example a forward; `head`: the LM head at the learned tokens only."""
+
+    trl: bool = True
+    checkpointing: bool = False
+    single: bool = False
+    padding_free: bool = False
+    head: bool = False
+
+
+OURS = "ours"
+DEFAULT = "trl-default"
+WAYS = {
+    DEFAULT: Way(checkpointing=True),
+    "trl-padded": Way(),
+    "trl-single": Way(single=True),
+    "trl-padding-free": Way(padding_free=True),
+    f"{DEFAULT}+head": Way(checkpointing=True, head=True),
+    "trl-padded+head": Way(head=True),
+    "trl-single+head": Way(single=True, head=True),
+    "trl-padding-free+head": Way(padding_free=True, head=True),
+    OURS: Way(trl=False),
+}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What all arms have in common. `lora`: rank, or None to train all weights; `autocast`: compute in bfloat16;
+    `attention`: TRL's, ours has its own."""
+
+    lora: int | None
+    autocast: bool = False
+    attention: str = "sdpa"
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A trainer in the middle of its run."""
+
+    way: Way
+    trainer: Any
+    model: Any
+    batches: Iterator[Any]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Wall time, mean loss of a learned token before the step, and the gradient's norm before it is clipped."""
+
+    seconds: float
+    loss: float
+    norm: float
+
+
+def examples_of(scenario: Scenario, steps: int, *, vocabulary: int, answer: int) -> list[tuple[Branch, ...]]:
+    """Random examples for each step; the last `answer` tokens of each are learned."""
+    made = []
+    for at in range(steps):
+        rng = draw(0, str(at), "train speed")
+        known = range(min(100, vocabulary // 2), vocabulary)  # special tokens come first
+        profile = tuple(rng.choices(known, k=round(scenario.shared * scenario.longest)))
+        branches = []
+        for n in range(scenario.examples):
+            own = tuple(rng.choices(known, k=rng.randint(scenario.shortest, scenario.longest) - len(profile)))
+            prompt = (profile, own[:-answer]) if profile else (own[:-answer],)
+            branches.append(Branch(f"{at}-{n}", prompt, own[-answer:], len(prompt) - 1, 1, 1))
+        made.append(tuple(branches))
+    return made
+
+
+def begin(name: str, base: Any, settings: Settings, examples: Sequence[tuple[Branch, ...]], folder: Path) -> Arm:
+    """The arm `name` with its copy of `base`, ready for its first step. LoRA arms share the frozen weights."""
+    way = WAYS[name]
+    frozen = {} if settings.lora is None else {id(weights): weights for weights in base.parameters()}
+    model = copy.deepcopy(base, frozen)
+    model.config.use_cache = False
+    if way.trl:
+        model.set_attn_implementation(settings.attention)
+    else:
+        use_tree_attention(model)
+    if settings.lora is not None:
+        model = _with_adapter(model, settings.lora)
+    common = _common(settings, len(examples), folder)
+    trainer = _trl(way, model, common, examples) if way.trl else _ours(model, common, examples)
+    if way.checkpointing:
+        trainer.model.gradient_checkpointing_enable()  # as Trainer.train does first
+    trainer.create_optimizer()
+    model, trainer.optimizer = trainer.accelerator.prepare(trainer.model, trainer.optimizer)
+    return Arm(way, trainer, model, iter(trainer.get_train_dataloader()))
+
+
+def _trl(way: Way, model: Any, common: dict[str, Any], examples: Sequence[tuple[Branch, ...]]) -> Any:
+    import datasets
+    from trl import SFTConfig, SFTTrainer
+
+    datasets.disable_progress_bars()
+    branches = [branch for step in examples for branch in step]
+    data = {
+        "input_ids": [[*branch.prompt, *branch.answer] for branch in branches],
+        "completion_mask": [[0] * len(branch.prompt) + [1] * len(branch.answer) for branch in branches],
+    }
+    a_step = len(examples[0])
+    arguments = SFTConfig(
+        per_device_train_batch_size=1 if way.single else a_step,
+        gradient_accumulation_steps=a_step if way.single else 1,
+        gradient_checkpointing=way.checkpointing,
+        padding_free=way.padding_free,
+        max_length=None,  # no example is cut short
+        completion_only_loss=True,
+        **common,
+    )
+    return SFTTrainer(model, arguments, train_dataset=datasets.Dataset.from_dict(data), processing_class=_tokenizer())
+
+
+def _ours(model: Any, common: dict[str, Any], examples: Sequence[tuple[Branch, ...]]) -> Any:
+    """As perse.training.trainer has it, with rows that are given instead of drawn."""
+    from transformers import Trainer, TrainingArguments
+
+    return Trainer(
+        model,
+        TrainingArguments(per_device_train_batch_size=1, remove_unused_columns=False, **common),
+        train_dataset=RowDataset(Schedule(tuple(examples), rows_per_step=1, epochs=1, share=True)),
+        data_collator=collate,
+        compute_loss_func=answer_loss,
+    )
+
+
+def _common(settings: Settings, steps: int, folder: Path) -> dict[str, Any]:
+    """What transformers and TRL are both told; the rest, such as the optimizer, is the Trainer's default in both."""
+    return {
+        "output_dir": str(folder),
+        "max_steps": steps,
+        "learning_rate": 1e-4,
+        "bf16": settings.autocast,
+        "train_sampling_strategy": "sequential",
+        "dataloader_pin_memory": torch.cuda.is_available(),
+        "use_cpu": not torch.cuda.is_available(),
+        "report_to": "none",
+        "disable_tqdm": True,
+    }
+
+
+def _with_adapter(model: Any, rank: int) -> Any:
+    from peft import LoraConfig, get_peft_model
+
+    torch.manual_seed(0)  # the adapter's first weights
+    settings = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
+    return get_peft_model(model, settings)
+
+
+def _tokenizer() -> Any:
+    """TRL wants one for its padding token; the examples are token ids already."""
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    words = Tokenizer(models.WordLevel({"[UNK]": 0, "[END]": 1, "[PAD]": 2}, unk_token="[UNK]"))
+    return PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]", eos_token="[END]", pad_token="[PAD]")
+
+
+def step(arm: Arm) -> Step:
+    """One optimizer step."""
+    trainer, count = arm.trainer, arm.trainer.args.gradient_accumulation_steps
+    _settle()
+    begun = time.perf_counter()
+    with mock.patch("trl.trainer.utils._use_triton", lambda _: True) if arm.way.head else nullcontext():
+        batches, learned = trainer.get_batch_samples(arm.batches, count, trainer.args.device)
+        trainer.current_gradient_accumulation_steps = count
+        losses = [trainer.training_step(arm.model, batch, learned) for batch in batches]
+    norm = trainer.accelerator.clip_grad_norm_(arm.model.parameters(), trainer.args.max_grad_norm)
+    trainer.optimizer.step()
+    arm.model.zero_grad()
+    _settle()
+    return Step(time.perf_counter() - begun, float(torch.stack(losses).sum()), float(norm))
+
+
+def _settle() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def peak(arm: Arm, steps: int) -> int:
+    """Bytes in use at the most while `steps` steps are made, above those in use before (CPU: resident, Linux only)."""
+    gc.collect()
+    if torch.cuda.is_available():
+        before = torch.cuda.memory_allocated()
+        torch.cuda.reset_peak_memory_stats()
+    else:
+        before = _resident("VmRSS")
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # VmHWM, the highest resident size, begins anew
+    for _ in range(steps):
+        step(arm)
+    return (torch.cuda.max_memory_allocated() if torch.cuda.is_available() else _resident("VmHWM")) - before
+
+
+def _resident(field: str) -> int:
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))

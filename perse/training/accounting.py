@@ -1,0 +1,84 @@
+"""How fast training is, in the log: what was computed, what it stood for, and how much of the device's peak that is.
+
+Counted from the schedule, not from the tensors, so that it costs nothing; only the seconds of optimizer steps are measured,
+without judging and saving between them.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import torch
+from transformers import TrainerCallback
+
+from perse.training.flops import Passed, training_flops
+from perse.training.hardware import GPUS
+from perse.training.schedule import Schedule
+
+
+class Throughput(TrainerCallback):
+    """Adds up steps and their seconds until they are asked for.
+
+    Args:
+        peak: operations a second that all devices together could do; None where nobody knows.
+    """
+
+    def __init__(self, schedule: Schedule, weights: Passed, *, peak: float | None) -> None:
+        self.schedule = schedule
+        self.weights = weights
+        self.peak = peak
+        self._steps: list[int] = []
+        self._seconds = 0.0
+        self._began = 0.0
+
+    def on_step_begin(self, *_: Any, **__: Any) -> None:
+        self._began = time.monotonic()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+        self._seconds += time.monotonic() - self._began
+        self._steps.append(state.global_step)
+
+    def numbers(self) -> dict[str, float]:
+        """Of the optimizer steps since the last call, over all devices; none where there was no step.
+
+        Returns:
+            `tokens_per_second`: tokens computed; `unshared_tokens_per_second`: tokens of the examples one by one;
+            `share_ratio`: the second by the first; `padding_share`: of the tokens computed, those that teach nothing;
+            `mfu`: operations that training needs (nothing counted twice) by what the devices could do, where that is known.
+        """
+        rows = [row for step in self._steps for row in self.schedule.step_rows(step)]
+        seconds = self._seconds
+        self._steps, self._seconds = [], 0.0
+        if not rows or not seconds:
+            return {}
+        known = [row for row in rows if row.example_ids]
+        tokens, unshared = sum(len(row.ids) for row in known), sum(row.unshared for row in known)
+        padding = sum(len(row.ids) for row in rows if not row.example_ids)
+        found = {
+            "tokens_per_second": tokens / seconds,
+            "unshared_tokens_per_second": unshared / seconds,
+            "share_ratio": unshared / tokens if tokens else 1.0,
+            "padding_share": padding / (tokens + padding),
+        }
+        if self.peak is not None:
+            pairs, learned = sum(row.tree.pairs for row in known), sum(len(row.targets) for row in known)
+            flops = training_flops(self.weights, tokens=tokens, pairs=pairs, learned=learned)
+            found["mfu"] = flops / seconds / self.peak
+        return {name: float(f"{value:.4g}") for name, value in found.items()}
+
+
+def device_peak(dtype: torch.dtype) -> float | None:
+    """Operations a second of one device in `dtype`: by the data sheet of a known GPU; of a CPU, what a large matrix product
+    reaches now, which no data sheet says."""
+    if torch.cuda.is_available():
+        name = torch.cuda.get_device_name()
+        sheet = next((gpu for gpu in GPUS.values() if gpu.model in name), None)
+        return None if sheet is None else (sheet.float32 if dtype == torch.float32 else sheet.bfloat16)
+    side, seconds = 1024, []
+    left, right = (torch.randn(side, side).to(dtype) for _ in range(2))
+    for _ in range(5):
+        began = time.perf_counter()
+        left @ right
+        seconds.append(time.perf_counter() - began)
+    return float(2 * side**3 / min(seconds))

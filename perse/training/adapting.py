@@ -1,0 +1,70 @@
+"""Which weights are trained: a LoRA adapter's, or all; and that there are some.
+
+The planner and the trainer take a model through here, so what is planned is what is trained.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from perse.errors import BadInput
+from perse.training.config import Lora
+
+
+def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
+    """`model` with a fresh adapter on it, its other weights frozen; without `lora`, the model as it is.
+
+    With gradient checkpointing the embeddings' output asks for gradients, without which a frozen layer would have none.
+
+    Raises:
+        BadInput: `lora.targets` name nothing in the model, or no weight of it is trainable.
+    """
+    if lora is None:
+        check_trainable(model)
+        return model
+    from peft import LoraConfig, get_peft_model
+
+    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    settings = LoraConfig(
+        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets, task_type="CAUSAL_LM"
+    )
+    linear = _linear_names(model)
+    # peft passes over a name that fits nothing as long as another fits, and would train less than was asked for.
+    wrong = [] if isinstance(targets, str) else [name for name in targets if name.rpartition(".")[2] not in linear]
+    if wrong or not targets:
+        raise BadInput(_no_such_target(wrong, linear))
+    if checkpointing:
+        model.enable_input_require_grads()
+    try:
+        model = get_peft_model(model, settings)
+    except ValueError:  # a pattern, or a longer name, that fits nothing
+        raise BadInput(_no_such_target([targets] if isinstance(targets, str) else targets, linear)) from None
+    check_trainable(model)
+    return model
+
+
+def check_trainable(model: Any) -> None:
+    """Refuse a model of which nothing would be trained.
+
+    Raises:
+        BadInput: all its parameters are frozen.
+    """
+    if not any(each.requires_grad for each in model.parameters()):
+        raise BadInput(
+            f"0 of {sum(each.numel() for each in model.parameters()):,} parameters are trainable, expected at least 1; give lora.targets "
+            "that the model has, or lora=null to train all weights"
+        )
+
+
+def _no_such_target(wrong: list[str], linear: list[str]) -> str:
+    return (
+        f"lora.targets has {', '.join(map(repr, wrong)) or 'no name'}, which is no layer of this model that can take an "
+        f"adapter, so nothing would be trained there; choose among {', '.join(linear)}, or all-linear"
+    )
+
+
+def _linear_names(model: Any) -> list[str]:
+    from torch.nn import Linear
+
+    names = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, Linear)}
+    return sorted(names)

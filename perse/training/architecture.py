@@ -1,0 +1,122 @@
+"""What would be trained, without its weights: the model on the meta device, adapter included, and a tokenizer to count with.
+
+Planning needs a model's configuration and tokenizer only, so nothing else is fetched. For the two models of the reference
+recipes even these may be absent (they are behind a licence): their published configurations are written here, and tokens are
+then counted with the embedded model's tokenizer, which is said.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perse import models
+from perse.errors import ModelNotFound
+from perse.training.adapting import adapted
+from perse.training.config import TrainConfig
+
+# Touvron et al. 2023, "Llama 2", and the config.json published with each; what is not named is LlamaConfig's default.
+_LLAMA2: dict[str, Any] = {
+    "vocab_size": 32000,
+    "max_position_embeddings": 4096,
+    "rms_norm_eps": 1e-5,
+    "tie_word_embeddings": False,
+}
+_7B: dict[str, Any] = {
+    "hidden_size": 4096,
+    "intermediate_size": 11008,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    **_LLAMA2,
+}
+_13B: dict[str, Any] = {
+    "hidden_size": 5120,
+    "intermediate_size": 13824,
+    "num_hidden_layers": 40,
+    "num_attention_heads": 40,
+    **_LLAMA2,
+}
+KNOWN = {
+    "meta-llama/Llama-2-7b-hf": _7B,
+    "meta-llama/Llama-2-7b-chat-hf": _7B,
+    "meta-llama/Llama-2-13b-hf": _13B,
+    "meta-llama/Llama-2-13b-chat-hf": _13B,
+}
+"""LLaMA-2's configurations by hub name. The 7B has 6,738,415,616 parameters."""
+
+STAND_IN = "smollm2-135m"
+"""Whose tokenizer counts for a model without one here."""
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """A model's configuration, the folder of a tokenizer, the longest context, and what a reader of a plan must know."""
+
+    config: Any
+    tokenizer: Path
+    context: int
+    notes: tuple[str, ...]
+
+
+def architecture(name: str) -> Architecture:
+    """Of the model that `model.path` names; without its weights where they are not here.
+
+    Raises:
+        ModelNotFound: neither here, nor on the hub, nor among the known ones.
+    """
+    from transformers import AutoConfig, LlamaConfig
+
+    try:
+        folder = _described(name)
+    except ModelNotFound as error:
+        if name not in KNOWN:
+            raise ModelNotFound(f"{error}; known without it are {', '.join(KNOWN)}") from None
+        stand_in = models.find(STAND_IN)
+        note = (
+            f"{name} is not here: its published configuration is used, and tokens are counted with {STAND_IN}'s tokenizer, about a "
+            "tenth too few on film reviews and plots; put its config.json and tokenizer files in a folder for exact counts"
+        )
+        return Architecture(LlamaConfig(**KNOWN[name]), stand_in, KNOWN[name]["max_position_embeddings"], (note,))
+    return Architecture(AutoConfig.from_pretrained(folder), folder, models.context_length(folder), ())
+
+
+def _described(name: str) -> Path:
+    """The folder with a model's configuration and tokenizer; of a model on the hub these files alone are fetched."""
+    if Path(name).expanduser().is_dir() or name in models.EMBEDDED or not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name):
+        return models.find(name)
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.model", "*.jinja", "*.txt"]))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        raise ModelNotFound(
+            f"there is no model folder '{name}', and the Hugging Face hub did not give its configuration "
+            f"({type(error).__name__}); check the name, the network and, for gated models, HF_TOKEN"
+        ) from None
+    if not (folder / "config.json").exists():
+        raise ModelNotFound(f"'{name}' on the Hugging Face hub has no config.json; give a causal language model")
+    return folder
+
+
+def meta_model(config: TrainConfig, described: Architecture, *, checkpointing: bool) -> Any:
+    """The model that training would have, adapter included, on the meta device: shapes and types, no weights.
+
+    A dropout of the adapter counts where it is applied, which is where branches share nothing.
+
+    Raises:
+        BadInput: nothing of it would be trained.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        make: Any = AutoModelForCausalLM.from_config
+        model = make(described.config, dtype=getattr(torch, config.model.dtype))
+        model.config.use_cache = False
+        lora = config.lora
+        if lora is not None and config.train.branches > 1:
+            lora = lora.model_copy(update={"dropout": 0.0})
+        return adapted(model, lora, checkpointing=checkpointing)

@@ -1,0 +1,189 @@
+"""Tree attention: every token attends to its own path through a packed row, and nothing else is computed.
+
+A path is cut into pieces that need no mask: each span on itself (causal), and all that branches off from a span on that
+span (whole). The kernel gives the log-sum-exp of every piece, by which the pieces are merged; going back, each piece is given
+the merged output and log-sum-exp, from which it finds its exact share of the gradient. So a row costs its `Tree.pairs`
+and not L x L, and keeps queries, keys, values and output once. `dense_mask` is the slow twin, for models whose attention
+takes a mask only.
+
+Letters: L tokens, H query heads, G key-value heads, D width of a head. The row is a batch of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface
+
+from perse.errors import BadInput
+from perse.training.trie import Tree
+
+NAME = "perse_tree"
+"""Under this name transformers finds `tree_attention_forward`."""
+
+
+def use_tree_attention(model: Any) -> None:
+    """Let `model` attend by the `tree` that a batch carries.
+
+    Raises:
+        BadInput: the model's attention cannot be exchanged; the message names the setting that works.
+    """
+    if not takes_tree(model):
+        raise BadInput(
+            f"the attention of {type(model).__name__} cannot be exchanged in transformers; set train.attention=mask, which is "
+            "exact, too, and slower"
+        )
+    AttentionInterface.register(NAME, tree_attention_forward)
+    model.set_attn_implementation(NAME)
+
+
+def takes_tree(model: Any) -> bool:
+    """Whether transformers lets this model's attention be exchanged, without dropout on its weights."""
+    return bool(model._supports_attention_backend) and not getattr(model.config, "attention_dropout", 0.0)
+
+
+def tree_attention_forward(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    tree: Tree,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """What transformers calls in each layer.
+
+    Args:
+        query: (1, H, L, D); key, value: (1, G, L, D).
+    Returns:
+        (1, L, H, D), and no attention weights.
+    Raises:
+        BadInput: the layer does more than plain attention.
+    """
+    if softcap is not None or s_aux is not None:
+        raise BadInput("this model caps its attention scores or has attention sinks; set train.attention=mask")
+    if sliding_window is not None and sliding_window < tree.depth:
+        raise BadInput(
+            f"a layer of this model looks back {sliding_window} tokens and an example has {tree.depth}; set "
+            f"model.context={sliding_window}"
+        )
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
+    out: Tensor = _TreeAttention.apply(query.to(value.dtype), key.to(value.dtype), value, tree, scale)  # type: ignore[no-untyped-call]
+    return out.transpose(1, 2).contiguous(), None
+
+
+def dense_mask(tree: Tree) -> Tensor:
+    """(1, 1, L, L), true where the row's token sees the column's."""
+    seen = torch.zeros(tree.length, tree.length, dtype=torch.bool)
+    for span in tree.spans:
+        seen[span.start : span.own, span.start : span.own] = True
+        seen[span.own : span.end, span.start : span.own] = True
+    return seen.tril()[None, None]
+
+
+def _pieces(tree: Tree) -> Iterator[tuple[slice, slice, bool]]:
+    """Queries, keys, and whether they are the same tokens, seen causally. A span comes before what branches off from it."""
+    for span in tree.spans:
+        yield slice(span.start, span.own), slice(span.start, span.own), True
+    for span in tree.spans:
+        if span.end > span.own:
+            yield slice(span.own, span.end), slice(span.start, span.own), False
+
+
+class _TreeAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, tree: Tree, scale: float) -> Tensor:
+        keys, values = _per_query_head(query, key), _per_query_head(query, value)
+        out = torch.empty(query.shape, dtype=torch.float32, device=query.device)  # (1, H, L, D)
+        logsumexp = torch.empty(query.shape[:-1], dtype=torch.float32, device=query.device)  # (1, H, L)
+        for at, seen, causal in _pieces(tree):
+            own, own_lse = _attend(query[:, :, at], keys[:, :, seen], values[:, :, seen], causal=causal, scale=scale)
+            if causal:  # every token's first piece
+                out[:, :, at], logsumexp[:, :, at] = own, own_lse
+            else:
+                before = logsumexp[:, :, at]
+                merged = torch.logaddexp(before, own_lse)
+                out[:, :, at] *= (before - merged).exp()[..., None]
+                out[:, :, at] += own * (own_lse - merged).exp()[..., None]
+                logsumexp[:, :, at] = merged
+        out = out.to(query.dtype)
+        ctx.save_for_backward(query, key, value, out, logsumexp)
+        ctx.tree, ctx.scale = tree, scale
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        query, key, value, out, logsumexp = ctx.saved_tensors
+        grad = grads[0]
+        keys, values = _per_query_head(query, key), _per_query_head(query, value)
+        dq, dk, dv = (torch.zeros(query.shape, dtype=torch.float32, device=query.device) for _ in range(3))
+        for at, seen, causal in _pieces(ctx.tree):
+            dqs, dks, dvs = _attend_backward(
+                grad[:, :, at].contiguous(),
+                query[:, :, at],
+                keys[:, :, seen],
+                values[:, :, seen],
+                out[:, :, at].contiguous(),
+                logsumexp[:, :, at].contiguous(),
+                causal=causal,
+                scale=ctx.scale,
+            )
+            dq[:, :, at] += dqs
+            dk[:, :, seen] += dks
+            dv[:, :, seen] += dvs
+        return dq.to(query.dtype), _per_key_head(dk, key), _per_key_head(dv, value), None, None
+
+
+def _per_query_head(query: Tensor, part: Tensor) -> Tensor:
+    """Keys or values (1, G, L, D) as (1, H, L, D): each serves H / G query heads."""
+    return part.repeat_interleave(query.shape[1] // part.shape[1], dim=1)
+
+
+def _per_key_head(grad: Tensor, part: Tensor) -> Tensor:
+    """The gradient (1, H, L, D) of `_per_query_head(part)`, summed to (1, G, L, D)."""
+    heads, (_, _, length, width) = part.shape[1], grad.shape
+    return grad.view(1, heads, -1, length, width).sum(2).to(part.dtype)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, *, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+    """Output (1, H, N, D) and log-sum-exp (1, H, N) of plain attention, by torch's flash kernel of the device."""
+    if query.device.type == "cpu":
+        out, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, causal, scale=scale)
+    else:
+        out, logsumexp, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
+            query.contiguous(), key.contiguous(), value.contiguous(), 0.0, causal, scale=scale
+        )
+    return out, logsumexp
+
+
+def _attend_backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    *,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of query, key and value of a piece, given the output and log-sum-exp of all pieces together."""
+    if query.device.type == "cpu":
+        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(  # type: ignore[no-any-return]
+            grad, query, key, value, out, logsumexp, 0.0, causal, scale=scale
+        )
+    none = torch.zeros((), dtype=torch.int64, device=query.device)  # the seed and offset of a dropout that is not there
+    parts = (query.contiguous(), key.contiguous(), value.contiguous())
+    lengths = (None, None, query.shape[2], key.shape[2])
+    return torch.ops.aten._scaled_dot_product_flash_attention_backward(  # type: ignore[no-any-return]
+        grad, *parts, out, logsumexp, *lengths, 0.0, causal, none, none, scale=scale
+    )

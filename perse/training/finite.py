@@ -1,0 +1,65 @@
+"""A loss or a gradient that is not a number stops training before the optimizer can spoil the weights with it.
+
+Looked at in every forward pass, so with accumulation the row is known that began it, and its examples are named. The cost is
+one number fetched from the device per forward pass, which the Trainer's own filter fetches, too, and one norm over
+the gradients per step. That filter is off (`logging_nan_inf_filter`), since it would put an average in the place of the loss and go on.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from perse.errors import BadInput
+from perse.training.schedule import Schedule
+from perse.training.trie import PackedRow
+
+
+def check_loss(loss: Tensor, *, schedule: Schedule, step: int, input_ids: Tensor) -> None:
+    """Let a finite `loss` pass.
+
+    Args:
+        step: the optimizer step that the loss belongs to, counted from 1.
+        input_ids: (1, L), the row it was computed of.
+    Raises:
+        BadInput: it is not finite; names the step and the row's examples.
+    """
+    if bool(torch.isfinite(loss)):
+        return
+    ids = tuple(input_ids[0].tolist())
+    rows = [row for row in schedule.step_rows(step) if row.ids == ids]
+    raise BadInput(f"the loss of {_named(rows)} is {float(loss)} in step {step}, expected a finite number; {_REMEDY}")
+
+
+class FiniteGradients(TrainerCallback):
+    """Stops before an optimizer step with a gradient that is not finite, on every device that has it."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+
+    def on_pre_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, model: Any = None, **_: Any
+    ) -> None:
+        """Raises:
+        BadInput: names the step and its examples.
+        """
+        grads = [each.grad for each in model.parameters() if each.grad is not None]
+        if grads and not bool(torch.isfinite(torch.nn.utils.get_total_norm(grads))):
+            step = state.global_step + 1
+            raise BadInput(f"the gradient of {_named(self.schedule.step_rows(step))} is not finite in step {step}; {_REMEDY}")
+
+
+_REMEDY = (
+    "look at these examples, lower train.learning_rate, or compute in another type (model.dtype=float32); the same command "
+    "goes on from the last checkpoint"
+)
+_NAMED = 8
+
+
+def _named(rows: list[PackedRow]) -> str:
+    ids = [one for row in rows for one in row.example_ids]
+    more = f" and {len(ids) - _NAMED} more" if len(ids) > _NAMED else ""
+    return f"example{'s' if len(ids) > 1 else ''} {', '.join(ids[:_NAMED])}{more}" if ids else "a row"

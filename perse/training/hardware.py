@@ -1,0 +1,58 @@
+"""What a device brings, by its maker's data sheet: memory, and peak operations a second.
+
+A peak is never reached; a plan multiplies it by an assumed utilisation and says so. A part of the memory is left for what is
+not ours: the CUDA context, communication buffers, fragmentation.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from perse.errors import BadInput
+
+RESERVED = 0.05
+"""Share of a device's memory that a plan leaves free."""
+
+CPU = "cpu"
+
+
+@dataclass(frozen=True)
+class Device:
+    """`memory` in bytes; `bfloat16`, `float32`: dense peak in operations a second, None where no data sheet says. The driver
+    calls it something with `model` in it."""
+
+    name: str
+    model: str
+    memory: int
+    bfloat16: float | None
+    float32: float | None
+
+    @property
+    def usable(self) -> int:
+        """Bytes that a plan may fill."""
+        return int(self.memory * (1 - RESERVED))
+
+
+# NVIDIA's data sheets: "A100 Tensor Core GPU" (2022); "H100 Tensor Core GPU", SXM, and "H200 Tensor Core GPU", SXM (both give
+# 1,979 for bfloat16 with sparsity, half of it without); "L40S" (733 with sparsity, 362 without). A GB is counted as 10^9 bytes.
+GPUS = {
+    "a100-40gb": Device("NVIDIA A100 40 GB", "A100", 40 * 10**9, 312e12, 19.5e12),
+    "a100-80gb": Device("NVIDIA A100 80 GB", "A100", 80 * 10**9, 312e12, 19.5e12),
+    "h100-80gb": Device("NVIDIA H100 SXM 80 GB", "H100", 80 * 10**9, 989e12, 67e12),
+    "h200": Device("NVIDIA H200 SXM 141 GB", "H200", 141 * 10**9, 989e12, 67e12),
+    "l40s": Device("NVIDIA L40S 48 GB", "L40S", 48 * 10**9, 362e12, 91.6e12),
+}
+
+
+def device(name: str) -> Device:
+    """The GPU of that name, or `cpu`: this machine, whose peak no data sheet says.
+
+    Raises:
+        BadInput: no such device.
+    """
+    if name == CPU:
+        return Device("this machine", "", os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), None, None)
+    if name not in GPUS:
+        raise BadInput(f"--gpu is '{name}'; choose from {', '.join((*GPUS, CPU))}")
+    return GPUS[name]

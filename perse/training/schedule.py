@@ -1,0 +1,92 @@
+"""Which packed rows make which optimizer step, for a whole run before it begins: a function of (data, seed), not of time.
+
+Every epoch is packed anew, by its own seed and, where profiles are drawn by epoch, from its own draw. Each step takes
+`rows_per_step` rows (accumulation x devices); the last is filled up with empty rows, so that no example is lost or seen twice
+and every device computes equally many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch.utils.data import Dataset
+
+from perse.training.batches import filler
+from perse.training.branches import Branch
+from perse.training.trie import PackedRow, pack, packed
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """All rows of a run in their order; `share` as in `trie.packed`. `epochs` passes over the data."""
+
+    rows: tuple[tuple[Branch, ...], ...]
+    rows_per_step: int
+    epochs: float
+    share: bool
+
+    @property
+    def steps(self) -> int:
+        return len(self.rows) // self.rows_per_step
+
+    def step_rows(self, step: int) -> list[PackedRow]:
+        """The rows of optimizer step `step`, counted from 1, over all devices."""
+        return [self.row(at) for at in range((step - 1) * self.rows_per_step, step * self.rows_per_step)]
+
+    def row(self, at: int) -> PackedRow:
+        return packed(self.rows[at], share=self.share) if self.rows[at] else filler()
+
+
+def schedule(
+    draws: Sequence[Sequence[Branch]],
+    *,
+    epochs: float,
+    steps: int | None,
+    rows_per_step: int,
+    row_tokens: int,
+    batch_size: int,
+    branches: int,
+    seed: int,
+) -> Schedule:
+    """The rows of `epochs` passes, or of `steps` optimizer steps where they are given.
+
+    Args:
+        draws: the data of epoch 0, 1, ...; begun again where there are fewer draws than epochs.
+    Raises:
+        BadInput: a branch alone is longer than a row.
+    """
+    rows: list[tuple[Branch, ...]] = []
+    passes = 0.0
+    while passes < epochs if steps is None else len(rows) < steps * rows_per_step:
+        epoch = int(passes)
+        some = pack(
+            draws[epoch % len(draws)],
+            row_tokens=row_tokens,
+            batch_size=batch_size,
+            branches_per_group=branches,
+            seed=f"{seed} {epoch}",
+        )
+        taken = len(some)
+        if steps is None and epochs - epoch < 1:
+            taken = math.ceil((epochs - epoch) * len(some))
+        elif steps is not None:
+            taken = min(len(some), steps * rows_per_step - len(rows))
+        rows += some[:taken]
+        passes += taken / len(some)
+    rows += [()] * (-len(rows) % rows_per_step)
+    return Schedule(tuple(rows), rows_per_step, passes, share=branches > 1)
+
+
+class RowDataset(Dataset[PackedRow]):
+    """The rows of a schedule for the Hugging Face Trainer, laid out when they are needed."""
+
+    def __init__(self, rows: Schedule) -> None:
+        self.schedule = rows
+
+    def __len__(self) -> int:
+        return len(self.schedule.rows)
+
+    def __getitem__(self, at: int) -> PackedRow:
+        return self.schedule.row(at)

@@ -1,0 +1,1 @@
+"""Judging unseen readers while training: how often, whom, how, and what is kept."""

@@ -1,0 +1,26 @@
+"""Settings of judging while training (perse/training/watch)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from perse.config import Section
+
+
+class Watch(Section):
+    data: str | None = None
+    """A .jsonl of examples of reviewers who are not trained on; by default the data set folder's own valid split."""
+    examples: int = Field(default=64, ge=2)
+    """Examples of the fixed, seeded sample. Kendall of 64 is uncertain by about 0.08; of 256 by 0.04."""
+    generated: int = Field(default=32, ge=2)
+    """Of a question that writes first: how many of the sample are judged fully; the others enter the validation loss alone."""
+    new_tokens: int = Field(default=160, ge=1)
+    """Longest review that is written while training; a longer one is cut there and scored as it stands."""
+    every: int | None = Field(default=None, ge=1)
+    """Optimizer steps between two judgings; by default as many as keep judging under 5% of the time."""
+    best: Literal["kendall", "accuracy", "within_one", "loss"] | None = None
+    """What decides which weights are kept at the end; by default kendall of scores and accuracy of pairs."""
+    patience: int | None = Field(default=None, ge=1)
+    """Stop after so many judgings without a better one; by default never."""

@@ -1,0 +1,146 @@
+"""Judging a model while it is trained: validation loss, parse rate, Kendall or accuracy, of readers it is not trained on.
+
+The validation loss is computed over the same packed rows as training's. The judgements come from the ordinary judge around
+the live weights: same renderer, same reading of labels, greedy. What is judged is `sample`'s matter. The trade-off is
+noise: Kendall of n unrelated pairs of numbers strays by about 0.67 / sqrt(n) from 0, which is 0.08 for 64 examples.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+
+from perse.answering.base import JudgeSettings
+from perse.engines.base import Capabilities, Engine, Failure, Generation, LabelDistribution, Sampling
+from perse.engines.transformers import TransformersEngine
+from perse.evaluation.correlation import kendall
+from perse.judge import Judge
+from perse.judgement import Judgement, Status
+from perse.questions import Question
+from perse.records import Example
+from perse.rendering import Ids, LabelSupport, Renderer
+from perse.training.attention import NAME as TREE
+from perse.training.batches import answer_loss, collate
+from perse.training.config import Attention
+from perse.training.trie import PackedRow
+from perse.training.watch.sample import Watched
+
+log = logging.getLogger(__name__)
+
+CACHE = 1024**3
+"""Bytes of keys and values kept while judging: one prompt of LLaMA-2 7B, fifty of the embedded model."""
+
+
+def judged_now(model: Any, what: Watched, renderer: Renderer, *, attention: Attention) -> dict[str, float | None]:
+    """Every number of one judging of `model` as it is now, which is left as it was: mode, gradients, random state.
+
+    Returns:
+        `loss` per learned token, and what `metrics` says; None where a number is undefined.
+    """
+    with _only_looking(model):
+        loss = _loss(model, what.rows, attention)
+        with _plain_attention(model):
+            engine = _Brief(TransformersEngine(model, cache_bytes=CACHE), what.new_tokens)
+            judge = Judge(engine, renderer, name="in training")
+            # The room kept for the answer decides which profile is shown, so it is what it is in training.
+            settings = JudgeSettings(temperature=0, max_new_tokens=what.answer_tokens)
+            judgements = judge.ask(what.question, what.judged, settings)
+    return {"loss": loss if math.isfinite(loss) else None, **metrics(what.question, what.judged, judgements)}
+
+
+def metrics(question: Question, examples: Sequence[Example], judgements: Sequence[Judgement]) -> dict[str, float | None]:
+    """`asked`; `parse_rate`: ok / asked; `accuracy` of the label, and of scores `within_one` label, what is not ok being
+    wrong; of scores `kendall` (tau-b) between expected and true score of those that are ok, None where undefined."""
+    scale, asked = question.scale, len(examples)
+    true = [scale.labels.index(question.answer(one)[0]) for one in examples]
+    off = [
+        abs(scale.labels.index(one.label) - label) if one.status is Status.OK and one.label is not None else None
+        for one, label in zip(judgements, true, strict=True)
+    ]
+    found: dict[str, float | None] = {
+        "asked": float(asked),
+        "parse_rate": sum(one.status is Status.OK for one in judgements) / asked,
+        "accuracy": sum(distance == 0 for distance in off) / asked,
+    }
+    if scale.values is not None:
+        found["within_one"] = sum(distance is not None and distance <= 1 for distance in off) / asked
+        ok = [
+            (scale.values[label], one.expected)
+            for one, label in zip(judgements, true, strict=True)
+            if one.status is Status.OK and one.expected is not None
+        ]
+        gold, expected = (np.array(side, dtype=np.float64) for side in (zip(*ok, strict=True) if ok else ((), ())))
+        found["kendall"] = kendall(gold, expected)
+    return found
+
+
+@torch.no_grad()
+def _loss(model: Any, rows: Sequence[PackedRow], attention: Attention) -> float:
+    """Negative log-likelihood per learned token."""
+    total = 0.0
+    for row in rows:
+        batch = {key: _on(model, value) for key, value in collate([row], attention=attention).items()}
+        labels = batch.pop("labels")
+        total += float(answer_loss(model(**batch, use_cache=False), labels, 1))
+    return total / sum(len(row.targets) for row in rows)
+
+
+def _on(model: Any, value: Any) -> Any:
+    return value.to(model.device) if isinstance(value, torch.Tensor) else value
+
+
+@contextmanager
+def _only_looking(model: Any) -> Iterator[None]:
+    """Evaluation mode, and afterwards every module's own mode and torch's random state as before."""
+    modes = [(module, module.training) for module in model.modules()]
+    devices = [model.device] if model.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        model.eval()
+        try:
+            yield
+        finally:
+            for module, training in modes:
+                module.training = training
+
+
+@contextmanager
+def _plain_attention(model: Any) -> Iterator[None]:
+    """Judging computes prompts one by one, with a cache and without a tree."""
+    if model.config._attn_implementation != TREE:
+        yield
+        return
+    model.set_attn_implementation("sdpa")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(TREE)
+
+
+class _Brief:
+    """An engine that writes at most `most` tokens, whatever it is asked for."""
+
+    def __init__(self, engine: Engine, most: int) -> None:
+        self.engine = engine
+        self.most = most
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return self.engine.capabilities
+
+    @property
+    def settings(self) -> dict[str, str]:
+        return self.engine.settings
+
+    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
+        brief = replace(sampling, max_new_tokens=min(sampling.max_new_tokens, self.most))
+        return self.engine.generate(prompts, brief, seeds=seeds)
+
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+        return self.engine.label_distributions(prefixes, support)

@@ -1,0 +1,124 @@
+"""What is judged while training: a fixed, seeded sample of readers who are not trained on, drawn before training begins.
+
+Where a question asks for the label alone, the whole sample is judged. Where it asks for a review first, the label is read
+behind the review that the model writes itself, and writing is dear, so the first few of the sample are judged: behind the
+reader's own review, or without any, it would be another question than the one that is learned. The validation loss is of the
+whole sample in either case; `asked` says of how many examples the other numbers are.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perse.data.folder import is_data_folder, load_folder
+from perse.data.identity import shuffled
+from perse.data.load import load_examples
+from perse.errors import BadInput
+from perse.questions import Question, question_for
+from perse.records import Example, PairwiseExample
+from perse.rendering import Ids, Renderer
+from perse.training.branches import training_branches
+from perse.training.config import Data, Train
+from perse.training.trie import PackedRow, pack, packed
+from perse.training.watch.config import Watch
+from perse.training.watch.plan import WatchCost, tokens_once
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is judged again and again: `judged` are asked, `rows` (of the whole sample) give the loss; `asks` are the prompts
+    of `judged` as segments."""
+
+    question: Question
+    judged: tuple[Example, ...]
+    rows: tuple[PackedRow, ...]
+    asks: tuple[tuple[Ids, ...], ...]
+    answer_tokens: int
+    new_tokens: int
+    best: str
+
+    @property
+    def cost(self) -> WatchCost:
+        """Tokens of one judging."""
+        written = len(self.judged) * self.new_tokens if self.question.layout.free_stem is not None else 0
+        return WatchCost(sum(len(row.ids) for row in self.rows), tokens_once(self.asks), written)
+
+
+def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None]) -> list[Example]:
+    """The examples to draw a sample from; none, with the reason in the log, where the data has no other side.
+
+    Args:
+        trained: the reviewers of the training examples.
+    Raises:
+        BadInput: a reviewer is on both sides.
+    """
+    if watch.data is not None:
+        place, found = watch.data, load_examples(watch.data, split="valid").examples
+    elif not is_data_folder(Path(data.path)):
+        log.info(
+            "%s has no validation side, so training is not watched; name a .jsonl of other reviewers as watch.data", data.path
+        )
+        return []
+    elif data.split != "train":
+        log.info("the validation side is what is trained on, so training is not watched; name a .jsonl as watch.data")
+        return []
+    else:
+        place, found = data.path, list(load_folder(Path(data.path)).examples("valid", data.fold, view=data.view))
+    if data.aspect is not None:
+        found = [one for one in found if isinstance(one, PairwiseExample) and one.aspect == data.aspect]
+    both = sorted({one.reviewer_id for one in found if one.reviewer_id is not None and one.reviewer_id in trained})
+    if both:
+        raise BadInput(
+            f"{place}: reviewer '{both[0]}'{f' and {len(both) - 1} more' if len(both) > 1 else ''} would be watched and is trained "
+            "on; expected examples of other reviewers"
+        )
+    known = [one for one in found if one.reference is not None]
+    if not known:
+        log.info(
+            "%s holds no validation examples with a reference, so training is not watched; name a .jsonl as watch.data", place
+        )
+    return known
+
+
+def watched(
+    examples: Sequence[Example], renderer: Renderer, question: Question, *, watch: Watch, train: Train, answer_tokens: int
+) -> Watched:
+    """A sample of `examples`, rendered and packed as training is.
+
+    Raises:
+        BadInput: none of them fits, they are of another kind than the question, or `watch.best` is no number of its labels.
+    """
+    best = watch.best or ("kendall" if question.scale.values is not None else "accuracy")
+    if question.scale.values is None and best in ("kendall", "within_one"):
+        raise BadInput(
+            f"watch.best is {best}, and the labels {', '.join(question.scale.labels)} have no order; choose accuracy or loss"
+        )
+    question_for(examples, question.name)  # refuses pairs where single texts are learned
+    by_id = {one.id: one for one in examples}
+    drawn = [by_id[one] for one in shuffled(by_id, seed=train.seed, purpose="watch")[: watch.examples]]
+    sample = training_branches(renderer, question, drawn, answer_tokens=answer_tokens)
+    if sample.too_long:
+        log.info("%d of the %d watched examples do not fit and are left out", len(sample.too_long), len(drawn))
+    fitting = {branch.example_id for branch in sample.fitting}
+    judged = [one for one in drawn if one.id in fitting]
+    if question.layout.free_stem is not None:
+        judged = judged[: watch.generated]
+    asks = tuple(
+        tuple(segment.ids for segment in prompt.segments)
+        for one in judged
+        for prompt in renderer.render(question, one, answer_tokens=answer_tokens)
+    )
+    rows = pack(
+        sample.fitting,
+        row_tokens=train.batch_size * max(branch.tokens for branch in sample.fitting),
+        batch_size=train.batch_size,
+        branches_per_group=train.branches,
+        seed=f"{train.seed} watch",
+    )
+    packed_rows = tuple(packed(row, share=train.branches > 1) for row in rows)
+    return Watched(question, tuple(judged), packed_rows, asks, answer_tokens, watch.new_tokens, best)

@@ -1,0 +1,162 @@
+"""Trie packing: a row is its branches, each shared segment once, and nothing is lost or repeated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perse.errors import BadInput
+from perse.training.attention import dense_mask
+from perse.training.branches import Branch
+from perse.training.schedule import schedule
+from perse.training.trie import PackedRow, pack, packed
+
+# Few different segments, so that many branches begin alike, some equal others whole, and some end where others go on.
+SEGMENTS = st.sampled_from([(1, 2, 3), (4, 5), (1, 2), (6,), (7, 8, 9, 1)])
+BRANCHES = st.lists(st.tuples(st.lists(SEGMENTS, min_size=1, max_size=4), SEGMENTS), min_size=1, max_size=9)
+
+Drawn = list[tuple[list[tuple[int, ...]], tuple[int, ...]]]
+
+
+def branches_of(drawn: Drawn) -> list[Branch]:
+    return [
+        Branch(f"e{at}", tuple(segments), answer, shared=len(segments) - 1, k=1, k_effective=1)
+        for at, (segments, answer) in enumerate(drawn)
+    ]
+
+
+def path_to(row: PackedRow, place: int) -> list[int]:
+    """The places that a token sees, itself last: its path through the row."""
+    return [int(at) for at in dense_mask(row.tree)[0, 0, place].nonzero()[:, 0]]
+
+
+@settings(deadline=None)
+@given(BRANCHES, st.booleans())
+def test_every_learned_token_sees_exactly_its_own_example(drawn: Drawn, share: bool) -> None:
+    branches = branches_of(drawn)
+    row = packed(branches, share=share)
+    at = 0
+    for branch in branches:
+        whole = branch.prompt + branch.answer
+        for n in range(len(branch.answer)):
+            path = path_to(row, row.sources[at])
+            assert tuple(row.ids[place] for place in path) == whole[: len(branch.prompt) + n]
+            assert [row.positions[place] for place in path] == list(range(len(path)))
+            assert row.targets[at] == whole[len(branch.prompt) + n]
+            at += 1
+    assert at == len(row.targets) == len(row.sources)
+    assert row.unshared == sum(len(branch.prompt) + len(branch.answer) for branch in branches)
+    assert row.tree.pairs == int(dense_mask(row.tree).sum())
+    assert row.tree.depth == max(len(branch.prompt) + len(branch.answer) for branch in branches)
+
+
+@settings(deadline=None)
+@given(BRANCHES)
+def test_a_shared_row_holds_every_beginning_once(drawn: Drawn) -> None:
+    branches = branches_of(drawn)
+    beginnings = set()
+    for branch in branches:
+        whole = (*branch.segments, branch.answer)
+        beginnings |= {whole[: n + 1] for n in range(len(whole))}
+    assert len(packed(branches).ids) == sum(len(beginning[-1]) for beginning in beginnings)
+    assert len(packed(branches, share=False).ids) == sum(branch.tokens for branch in branches)
+
+
+def test_a_row_by_hand() -> None:
+    # instruction (1 2), profile (3), two queries (4 5) and (6), the first asked twice: answers (7) (8) and (9 9)
+    first = Branch("a", ((1, 2), (3,), (4, 5)), (7,), 2, 1, 1)
+    second = Branch("b", ((1, 2), (3,), (4, 5)), (8,), 2, 1, 1)
+    third = Branch("c", ((1, 2), (3,), (6,)), (9, 9), 2, 1, 1)
+    row = packed([first, third, second])
+    assert row.ids == (1, 2, 3, 4, 5, 7, 8, 6, 9, 9)
+    assert row.positions == (0, 1, 2, 3, 4, 5, 5, 3, 4, 5)
+    # 7 and 8 are both predicted after 5 (place 4); 9 9 after 6 (place 7) and after the first 9 (place 8)
+    assert row.sources == (4, 7, 8, 4) and row.targets == (7, 9, 9, 8)
+    assert row.unshared == 6 + 6 + 6
+
+
+@settings(deadline=None, max_examples=60)
+@given(BRANCHES, st.integers(14, 60), st.integers(1, 6), st.integers(1, 5), st.integers(0, 3))
+def test_packing_keeps_every_example_once_and_every_limit(
+    drawn: Drawn, row_tokens: int, batch_size: int, most: int, seed: int
+) -> None:
+    branches = branches_of(drawn)
+    if max(branch.tokens for branch in branches) > row_tokens:
+        with pytest.raises(BadInput, match="raise train.row_tokens"):
+            pack(branches, row_tokens=row_tokens, batch_size=batch_size, branches_per_group=most, seed=seed)
+        return
+    rows = pack(branches, row_tokens=row_tokens, batch_size=batch_size, branches_per_group=most, seed=seed)
+    assert sorted(branch.example_id for row in rows for branch in row) == sorted(branch.example_id for branch in branches)
+    for row in rows:
+        assert len(row) <= batch_size
+        assert len(packed(row, share=most > 1).ids) <= row_tokens
+    assert rows == pack(branches, row_tokens=row_tokens, batch_size=batch_size, branches_per_group=most, seed=seed)
+
+
+def readers(count: int, queries: int) -> list[Branch]:
+    """Every reader's examples share (0,) and a profile of 10 tokens; a query takes 4, its answer 1: 15 tokens alone."""
+    return [
+        Branch(f"r{r}-{q}", ((0,), (100 + r,) * 9, (200 + q,) * 4), (7,), 2, 1, 1) for r in range(count) for q in range(queries)
+    ]
+
+
+def test_a_readers_examples_share_a_row_up_to_the_cap() -> None:
+    rows = pack(readers(6, 8), row_tokens=10 + 4 * 5, batch_size=4, branches_per_group=4, seed=0)
+    assert {len(row) for row in rows} == {4} and len(rows) == 12
+    assert all(len({branch.example_id.split("-")[0] for branch in row}) == 1 for row in rows)
+    assert {len(packed(row).ids) for row in rows} == {30}
+    assert rows != pack(readers(6, 8), row_tokens=30, batch_size=4, branches_per_group=4, seed=1)
+
+
+def test_with_one_branch_a_group_nothing_is_shared() -> None:
+    planned = schedule(
+        [readers(2, 4)],
+        epochs=1,
+        steps=None,
+        rows_per_step=1,
+        row_tokens=45,
+        batch_size=8,
+        branches=1,
+        seed=0,
+    )
+    for at in range(len(planned.rows)):
+        row = planned.row(at)
+        assert row.unshared == len(row.ids)
+        assert {span.start for span in row.tree.spans} == set(range(0, len(row.ids), 15))
+
+
+@pytest.mark.parametrize(("epochs", "steps"), [(1.0, None), (2.0, None), (1.5, None), (1.0, 7), (1.0, 1)])
+def test_a_schedule_has_whole_steps_and_every_example_once_an_epoch(epochs: float, steps: int | None) -> None:
+    branches = readers(5, 3)
+    planned = schedule([branches], epochs=epochs, steps=steps, rows_per_step=4, row_tokens=25, batch_size=3, branches=3, seed=0)
+    assert len(planned.rows) == planned.steps * 4
+    seen = [branch.example_id for row in planned.rows for branch in row]
+    if steps is not None:
+        assert planned.steps == steps
+        return
+    assert len(seen[:15]) == len(set(seen[:15])) == 15  # an epoch is over before the next begins
+    if epochs == 2:
+        assert sorted(seen[15:]) == sorted(seen[:15]) and seen[15:] != seen[:15]
+    if epochs == 1.5:
+        assert 15 < len(seen) < 30
+    assert all(planned.rows[: -planned.rows_per_step]), "only the last step is filled up with empty rows"
+
+
+def test_every_epoch_is_packed_from_its_own_draw() -> None:
+    first = readers(2, 2)
+    second = [replace(one, example_id=f"{one.example_id}-e1") for one in first]
+    planned = schedule([first, second], epochs=2, steps=None, rows_per_step=1, row_tokens=60, batch_size=2, branches=2, seed=0)
+    seen = [branch.example_id for row in planned.rows for branch in row]
+    assert sorted(seen[:4]) == sorted(branch.example_id for branch in first)
+    assert sorted(seen[4:]) == sorted(branch.example_id for branch in second)
+
+
+def test_the_mask_of_a_tree_is_causal_along_paths() -> None:
+    row = packed(readers(1, 2))
+    mask = dense_mask(row.tree)[0, 0]
+    assert torch.equal(mask, mask.tril())
+    assert not mask[15:, 10:15].any(), "the second query sees the first"
