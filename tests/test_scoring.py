@@ -43,6 +43,7 @@ def judgements(run: Path) -> dict[str, dict[str, object]]:
     return by_id
 
 
+@pytest.mark.integration
 def test_a_killed_run_is_continued_by_the_same_command_and_equals_one_never_killed(
     examples: Path, tiny_model_folder: Path, tmp_path: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_a_killed_run_is_continued_by_the_same_command_and_equals_one_never_kill
         assert one[name]["expected"] == pytest.approx(two[name]["expected"], abs=1e-4)
 
 
+@pytest.mark.integration
 def test_a_folder_begun_with_other_settings_is_refused(examples: Path, tiny_model_folder: Path, tmp_path: Path) -> None:
     given = [*arguments(examples, tiny_model_folder, tmp_path / "run"), "--question", "pointwise_score", "--limit", "4"]
     assert perse(*given).returncode == 0
@@ -135,6 +137,7 @@ def test_data_train_score_evaluate_ask_from_files_alone(tiny_model_folder: Path,
     assert json.loads(asked.stdout)["k_effective"] == 3
 
 
+@pytest.mark.integration
 def test_pairs_from_table_to_table(tiny_model_folder: Path, tmp_path: Path) -> None:
     samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
     data, run = tmp_path / "data", tmp_path / "run"
@@ -197,6 +200,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.integration
 def test_what_the_engine_failed_at_is_asked_again(examples: Path, tiny_model_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     given = [*arguments(examples, tiny_model_folder, run), "--question", "pointwise_score", "--limit", "4"]

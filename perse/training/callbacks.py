@@ -65,9 +65,12 @@ class ProgressCallback(TrainerCallback):
     ) -> None:
         if logs is None or "loss" not in logs:
             return
-        self.progress.update(self.task, loss=f"loss {logs['loss']:.3f}")
+        said = f"loss {logs['loss']:.3f}"
+        if "tokens_per_second" in logs:
+            said += f", {logs['tokens_per_second']:.0f} tokens/s that stand for {logs['unshared_tokens_per_second']:.0f}"
+        self.progress.update(self.task, loss=said)
         if not self.console.is_terminal:
-            log.info("step %d of %d: loss %.3f", state.global_step, state.max_steps, logs["loss"])
+            log.info("step %d of %d: %s", state.global_step, state.max_steps, said)
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
         if self.console.is_terminal:

@@ -150,6 +150,7 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
+@pytest.mark.integration
 def test_a_build_that_is_killed_goes_on_to_the_same_bytes_and_asks_again_only_what_was_not_answered(
     tmp_path: Path, llama: Llama
 ) -> None:
