@@ -38,7 +38,7 @@ demo: $(READY)
 	    --k 3 --profiles per_reviewer_epoch --valid 0.34 --out $(DEMO)/data --overwrite
 	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --max-new-tokens 80 --out $(DEMO)/before
 	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
-	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data data.max_examples=200 output=$(DEMO)/judge
+	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data output=$(DEMO)/judge
 	$(BIN)/perse score --examples $(DEMO)/data --judge $(DEMO)/judge --max-new-tokens 80 --out $(DEMO)/after
 	$(BIN)/perse evaluate $(DEMO)/before $(DEMO)/after
 	$(BIN)/perse report $(DEMO)/before $(DEMO)/after --out $(DEMO)/report

@@ -80,10 +80,12 @@ def films_of(run: Path) -> set[str]:
     config = TrainConfig.model_validate({**read_manifest(run)["run"]["config"], "output": str(run)})
     base = models.find(config.model.path)
     prepared = prepare(config, renderer_for(config, base, AutoTokenizer.from_pretrained(base)))
-    rows = prepared.schedule.rows
-    ids = {branch.example_id for row in rows for branch in row}
-    loaded = load_examples(config.data.path, split=config.data.split, view=config.data.view)
-    return {one.item_id for one in loaded.examples if one.id in ids and isinstance(one, PointwiseExample) and one.item_id}
+    ids = {branch.example_id for row in prepared.schedule.rows for branch in row}
+    found: set[str] = set()
+    for epoch in range(math.ceil(prepared.schedule.epochs)):  # where profiles are drawn by epoch, each has examples of its own
+        examples = load_examples(config.data.path, split=config.data.split, fold=config.data.fold, epoch=epoch).examples
+        found |= {one.item_id for one in examples if one.id in ids and isinstance(one, PointwiseExample) and one.item_id}
+    return found
 
 
 def table(arms: Mapping[str, Sequence[Path]], *, seen: set[str] | None, resamples: int, seed: int) -> list[str]:

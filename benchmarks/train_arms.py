@@ -2,7 +2,8 @@
 
 Every arm trains a copy of one model on the same token ids in the same order, with the same dtype, optimizer and number of
 examples a step. A step is done as `Trainer.train` does it: collation, forward and backward passes, clipping, optimizer; the
-arms' own loops are not run, so that they can take turns.
+arms' own loops are not run, so that they can take turns. Ours is the trainer of `perse train` with what it checks in every
+step, and its arguments; TRL is told the same.
 
 Off CUDA, TRL 1.16 puts every token of a prompt through the LM head. "+head" are the same arms with the head at the learned
 tokens only, as TRL itself has it on CUDA: better than what can be had from it there, and what ours should be held against.
@@ -16,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,10 +25,32 @@ from unittest import mock
 import torch
 
 from perse.data.identity import draw
-from perse.training.attention import use_tree_attention
+from perse.training.accounting import Throughput
+from perse.training.adapting import adapted
 from perse.training.batches import answer_loss, collate
 from perse.training.branches import Branch
+from perse.training.config import Data, Lora, Model, Train, TrainConfig
+from perse.training.finite import FiniteGradients
+from perse.training.flops import passed
 from perse.training.schedule import RowDataset, Schedule
+from perse.training.trainer import set_attention, training_arguments
+from perse.training.watch.trainer import WatchedTrainer
+
+TOLD = (
+    "output_dir",
+    "max_steps",
+    "learning_rate",
+    "weight_decay",
+    "max_grad_norm",
+    "bf16",
+    "seed",
+    "train_sampling_strategy",
+    "dataloader_pin_memory",
+    "use_cpu",
+    "report_to",
+    "disable_tqdm",
+)
+"""Arguments of ours that TRL is given; the rest, such as the optimizer, is the Trainer's default in both."""
 
 
 @dataclass(frozen=True)
@@ -126,12 +150,11 @@ def begin(name: str, base: Any, settings: Settings, examples: Sequence[tuple[Bra
     model.config.use_cache = False
     if way.trl:
         model.set_attn_implementation(settings.attention)
-    else:
-        use_tree_attention(model)
-    if settings.lora is not None:
-        model = _with_adapter(model, settings.lora)
-    common = _common(settings, len(examples), folder)
-    trainer = _trl(way, model, common, examples) if way.trl else _ours(model, common, examples)
+    config = _config(settings, base)
+    torch.manual_seed(config.train.seed)  # the adapter's first weights
+    model = adapted(model, config.lora, checkpointing=False)
+    arguments = training_arguments(config, folder, steps=len(examples), watching=None, begun=False)
+    trainer = _trl(way, model, arguments, examples) if way.trl else _ours(model, arguments, examples)
     if way.checkpointing:
         trainer.model.gradient_checkpointing_enable()  # as Trainer.train does first
     trainer.create_optimizer()
@@ -139,7 +162,20 @@ def begin(name: str, base: Any, settings: Settings, examples: Sequence[tuple[Bra
     return Arm(way, trainer, model, iter(trainer.get_train_dataloader()))
 
 
-def _trl(way: Way, model: Any, common: dict[str, Any], examples: Sequence[tuple[Branch, ...]]) -> Any:
+def _config(settings: Settings, base: Any) -> TrainConfig:
+    """The settings as `perse train` would be given them."""
+    rank = settings.lora
+    return TrainConfig(
+        model=Model(path="benchmark", dtype=str(base.dtype).removeprefix("torch.")),
+        data=Data(path="benchmark"),
+        lora=None if rank is None else Lora(rank=rank, alpha=2 * rank),
+        train=Train(learning_rate=1e-4, precision="bf16" if settings.autocast else "as_loaded"),
+        watch=None,
+        output="benchmark",
+    )
+
+
+def _trl(way: Way, model: Any, ours: Any, examples: Sequence[tuple[Branch, ...]]) -> Any:
     import datasets
     from trl import SFTConfig, SFTTrainer
 
@@ -157,45 +193,24 @@ def _trl(way: Way, model: Any, common: dict[str, Any], examples: Sequence[tuple[
         padding_free=way.padding_free,
         max_length=None,  # no example is cut short
         completion_only_loss=True,
-        **common,
+        **{name: getattr(ours, name) for name in TOLD},
     )
     return SFTTrainer(model, arguments, train_dataset=datasets.Dataset.from_dict(data), processing_class=_tokenizer())
 
 
-def _ours(model: Any, common: dict[str, Any], examples: Sequence[tuple[Branch, ...]]) -> Any:
-    """As perse.training.trainer has it, with rows that are given instead of drawn."""
-    from transformers import Trainer, TrainingArguments
-
-    return Trainer(
-        model,
-        TrainingArguments(per_device_train_batch_size=1, remove_unused_columns=False, **common),
-        train_dataset=RowDataset(Schedule(tuple(examples), rows_per_step=1, epochs=1, share=True)),
-        data_collator=collate,
+def _ours(model: Any, arguments: Any, examples: Sequence[tuple[Branch, ...]]) -> Any:
+    """As perse.training.trainer has it, with rows that are given instead of drawn, and nobody watched."""
+    rows = Schedule(tuple(examples), rows_per_step=1, epochs=1, share=True)
+    throughput = Throughput(rows, passed(model), peak=None)
+    return WatchedTrainer(
+        model=model,
+        args=arguments,
+        train_dataset=RowDataset(rows),
+        data_collator=partial(collate, attention=set_attention(model, "tree")),
         compute_loss_func=answer_loss,
+        callbacks=[FiniteGradients(rows), throughput],
+        throughput=throughput,
     )
-
-
-def _common(settings: Settings, steps: int, folder: Path) -> dict[str, Any]:
-    """What transformers and TRL are both told; the rest, such as the optimizer, is the Trainer's default in both."""
-    return {
-        "output_dir": str(folder),
-        "max_steps": steps,
-        "learning_rate": 1e-4,
-        "bf16": settings.autocast,
-        "train_sampling_strategy": "sequential",
-        "dataloader_pin_memory": torch.cuda.is_available(),
-        "use_cpu": not torch.cuda.is_available(),
-        "report_to": "none",
-        "disable_tqdm": True,
-    }
-
-
-def _with_adapter(model: Any, rank: int) -> Any:
-    from peft import LoraConfig, get_peft_model
-
-    torch.manual_seed(0)  # the adapter's first weights
-    settings = LoraConfig(r=rank, lora_alpha=2 * rank, lora_dropout=0.0, target_modules="all-linear", task_type="CAUSAL_LM")
-    return get_peft_model(model, settings)
 
 
 def _tokenizer() -> Any:
@@ -208,17 +223,22 @@ def _tokenizer() -> Any:
 
 
 def step(arm: Arm) -> Step:
-    """One optimizer step."""
+    """One optimizer step, callbacks included."""
     trainer, count = arm.trainer, arm.trainer.args.gradient_accumulation_steps
+    told, called = (trainer.args, trainer.state, trainer.control), trainer.callback_handler
     _settle()
     begun = time.perf_counter()
+    called.on_step_begin(*told)
     with mock.patch("trl.trainer.utils._use_triton", lambda _: True) if arm.way.head else nullcontext():
         batches, learned = trainer.get_batch_samples(arm.batches, count, trainer.args.device)
         trainer.current_gradient_accumulation_steps = count
         losses = [trainer.training_step(arm.model, batch, learned) for batch in batches]
     norm = trainer.accelerator.clip_grad_norm_(arm.model.parameters(), trainer.args.max_grad_norm)
+    called.on_pre_optimizer_step(*told)
     trainer.optimizer.step()
     arm.model.zero_grad()
+    trainer.state.global_step += 1
+    called.on_step_end(*told)
     _settle()
     return Step(time.perf_counter() - begun, float(torch.stack(losses).sum()), float(norm))
 

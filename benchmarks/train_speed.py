@@ -9,8 +9,8 @@ comes (padded, gradient checkpointing); the same without checkpointing; one exam
 with "+head" are explained in train_arms.py, and left out on CUDA, where they are what TRL does anyway.
 
 The arms take turns step by step in one process, each round begun by the next one; the first 2 rounds are discarded and
-medians compared. `--memory` instead runs 3 steps of each arm in a process of its own, and reads the peak of resident memory
-(on CUDA of allocated memory) above the loaded model.
+medians compared. `--memory` then runs 3 steps of each arm in a process of its own, and reads the peak of resident memory (on
+CUDA of allocated memory) above the loaded model, which is compared with TRL's least and with what was its best in time.
 """
 
 from __future__ import annotations
@@ -50,10 +50,6 @@ def main() -> None:
     torch.set_num_threads(options.threads)
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)
-    if options.memory:
-        for name in options.scenarios:
-            _show_memory(options, name, {arm: _peak_apart(options, name, arm) for arm in options.arms})
-        return
     base = base_model(options)
     settings = Settings(None if options.lora == "full" else int(options.lora), options.autocast, options.attention)
     rounds = MEMORY_STEPS if options.one else DISCARDED + options.steps
@@ -73,8 +69,11 @@ def main() -> None:
             else:
                 steps = take_turns(arms, rounds)
                 same_loss(steps, 0.02 if options.autocast or options.dtype == "bfloat16" else 1e-4)
-                _show_speed(options, name, examples[:rounds], {arm: own[DISCARDED:] for arm, own in steps.items()})
+                counted = {arm: own[DISCARDED:] for arm, own in steps.items()}
+                _show_speed(options, name, examples[:rounds], counted)
             del arms
+        if options.memory and not options.one:
+            _show_memory(options, name, {arm: _peak_apart(options, name, arm) for arm in options.arms}, _rivals(counted))
 
 
 def base_model(options: argparse.Namespace) -> Any:
@@ -144,18 +143,26 @@ def _show_speed(
         lines.append([arm, f"{middle[arm]:.3f}", f"{min(seconds):.3f}", f"{max(seconds):.3f}"])
         lines[-1] += [f"{len(examples[0]) / middle[arm]:.2f}", *_faster(steps, arm)]
     columns = ("arm", "s a step (median)", "fastest", "slowest", "examples/s", "this / ours", "in single rounds")
-    notes = []
+    notes = [
+        f"{label} ({arm}): ours is {middle[arm] / middle[OURS]:.2f} times as fast"
+        for label, arm in _rivals(steps).items()
+        if OURS in steps
+    ]
+    _show(options, title, columns, lines, [*notes, _conditions(options, f"{options.steps} steps each")])
+
+
+def _rivals(steps: Mapping[str, Sequence[Step]]) -> dict[str, str]:
+    """The arms of TRL that ours is held against, of those that were run; the best are the fastest."""
+    found = {}
     for label, some in (
         ("TRL by default", [DEFAULT]),
         ("TRL by default, head at learned tokens only", [f"{DEFAULT}+head"]),
         ("TRL's best", [arm for arm, way in WAYS.items() if way.trl and not way.checkpointing and not way.head]),
         ("TRL's best, head at learned tokens only", [arm for arm, way in WAYS.items() if way.head and not way.checkpointing]),
     ):
-        run = [arm for arm in some if arm in steps]
-        if run and OURS in steps:
-            best = min(run, key=middle.__getitem__)
-            notes.append(f"{label} ({best}): ours is {middle[best] / middle[OURS]:.2f} times as fast")
-    _show(options, title, columns, lines, notes)
+        if run := [arm for arm in some if arm in steps]:
+            found[label] = min(run, key=lambda arm: statistics.median(one.seconds for one in steps[arm]))
+    return found
 
 
 def _faster(steps: Mapping[str, Sequence[Step]], arm: str) -> tuple[str, str]:
@@ -167,18 +174,20 @@ def _faster(steps: Mapping[str, Sequence[Step]], arm: str) -> tuple[str, str]:
     return f"{statistics.median(own) / statistics.median(ours):.2f}", f"{min(rounds):.2f} to {max(rounds):.2f}"
 
 
-def _show_memory(options: argparse.Namespace, name: str, peaks: Mapping[str, int]) -> None:
+def _show_memory(options: argparse.Namespace, name: str, peaks: Mapping[str, int], rivals: Mapping[str, str]) -> None:
     title = f"{name}: peak memory above the loaded model in {MEMORY_STEPS} steps, each arm in a process of its own"
     lines = [[arm, f"{own / 2**20:.0f}", f"{peaks[OURS] / own:.2f}" if OURS in peaks else ""] for arm, own in peaks.items()]
-    notes = []
-    alike = [arm for arm in peaks if WAYS[arm].trl and not WAYS[arm].checkpointing and not WAYS[arm].single]
-    if alike and OURS in peaks:
+    held_against = dict(rivals)
+    if alike := [arm for arm in peaks if WAYS[arm].trl and not WAYS[arm].checkpointing and not WAYS[arm].single]:
         least = min(alike, key=peaks.__getitem__)
-        notes.append(
-            f"TRL's least with all examples in one forward, without checkpointing ({least}): ours takes "
-            f"{peaks[OURS] / peaks[least]:.2f} times as much"
-        )
-    _show(options, title, ("arm", "MiB", "ours / this"), lines, notes)
+        held_against["TRL's least with all examples in one forward, without checkpointing"] = least
+    notes = [
+        f"{label} ({arm}): ours takes {peaks[OURS] / peaks[arm]:.2f} times as much memory"
+        for label, arm in held_against.items()
+        if OURS in peaks
+    ]
+    malloc = " ".join(f"{key}={value}" for key, value in MALLOC.items())
+    _show(options, title, ("arm", "MiB", "ours / this"), lines, [*notes, _conditions(options, malloc)])
 
 
 def _show(
@@ -196,16 +205,15 @@ def _show(
         for line in lines:
             table.add_row(*line)
         Console(width=140).print(table)
-    for note in (*notes, _conditions(options)):
+    for note in notes:
         print(f"{note}\n" if options.markdown else note)
 
 
-def _conditions(options: argparse.Namespace) -> str:
+def _conditions(options: argparse.Namespace, counted: str) -> str:
     import transformers
     import trl
 
     device = torch.cuda.get_device_name() if torch.cuda.is_available() else f"CPU, {options.threads} threads"
-    counted = " ".join(f"{key}={value}" for key, value in MALLOC.items()) if options.memory else f"{options.steps} steps each"
     return "; ".join(
         (
             ("LLaMA-2 7B config, random weights" if options.config_only_7b else options.model)
@@ -237,7 +245,7 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--scale", type=float, default=1.0, help="all lengths times this")
     parser.add_argument("--answer", type=int, default=24, help="learned tokens of an example")
-    parser.add_argument("--memory", action="store_true", help="peak memory instead of time")
+    parser.add_argument("--memory", action="store_true", help="the peak of memory, too")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--one", choices=list(WAYS), help=argparse.SUPPRESS)  # the memory of one arm, in this process
     options = parser.parse_args(given)

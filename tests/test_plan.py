@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 from builders import pointwise_examples
-from transformers import LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+from transformers import LlamaConfig, LlamaForCausalLM, MixtralConfig, Trainer, TrainingArguments
 from typer.testing import CliRunner
 
 from perse.cli import app
@@ -21,13 +21,13 @@ from perse.records import example_lines
 from perse.training.adapting import adapted, check_trainable
 from perse.training.architecture import KNOWN, architecture, meta_model
 from perse.training.batches import answer_loss, collate
-from perse.training.config import Lora, TrainConfig, load_config
+from perse.training.config import Lora, TrainConfig, load_config, recipes
 from perse.training.flops import Passed, passed, training_flops
-from perse.training.hardware import GPUS, Device, device
+from perse.training.hardware import GPUS, Device, device, reported
 from perse.training.memory import Activations, Standing, activations, gathered, standing
 from perse.training.placement import Needs, chosen, placement, placements, remedies
 from perse.training.plan import Plan, plan
-from perse.training.plan_command import plan_words
+from perse.training.plan_command import FSDP, plan_words
 from perse.training.prepare import prepare, renderer_for
 from perse.training.trainer import load_model, set_attention
 from perse.training.trie import PackedRow
@@ -97,6 +97,7 @@ def test_operations_equal_those_that_torch_counts() -> None:
             model(torch.zeros((1, 24), dtype=torch.long), logits_to_keep=5), torch.zeros((1, 6), dtype=torch.long)
         ).backward()
     found = passed(model)
+    assert found is not None
     assert found.attention == 3 * 32 and found.head == 90 * 32 and found.head_trained
     norms = 7 * 32  # no products of matrices
     ours = training_flops(found, tokens=24, pairs=24 * 24, learned=5) - 6 * norms * 24
@@ -324,6 +325,51 @@ def test_a_run_too_large_for_the_device_is_told_what_would_do(tiny_model_folder:
     [shorter] = [int(line.partition("train.row_tokens=")[2].partition(",")[0]) for line in said if "row_tokens" in line]
     heeded = settings(tiny_model_folder, data, *FULL, "data.max_examples=4", f"train.row_tokens={shorter}")
     assert plan(heeded, device=found.device).way is not None
+
+
+def test_the_launch_that_is_printed_shards_layer_by_layer() -> None:
+    from accelerate.commands.launch import launch_command_parser
+    from accelerate.utils.constants import FSDP_AUTO_WRAP_POLICY
+
+    given = launch_command_parser().parse_args([*FSDP.split(), "train.py"])
+    assert given.use_fsdp and given.fsdp_auto_wrap_policy in FSDP_AUTO_WRAP_POLICY
+    assert given.fsdp_auto_wrap_policy == "TRANSFORMER_BASED_WRAP"
+    full = [path for name, path in recipes().items() if name.endswith("_full")]
+    assert full and all(FSDP in path.read_text(encoding="utf-8") for path in full)
+
+
+def test_a_mixture_of_experts_is_not_planned(data: Path, tmp_path: Path) -> None:
+    MixtralConfig(
+        vocab_size=90,
+        hidden_size=16,
+        intermediate_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        num_local_experts=2,
+    ).save_pretrained(tmp_path)
+    with pytest.raises(BadInput, match=r"is a mixture of experts.*; train with train\.steps=1 to see"):
+        plan(settings(tmp_path, data, *FULL), device=GPUS["h200"])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("NVIDIA H100 80GB HBM3", "h100-80gb"),
+        ("NVIDIA H200", "h200"),
+        ("NVIDIA A100-SXM4-40GB", "a100-40gb"),
+        ("A100-SXM4-80GB", "a100-80gb"),  # as older drivers say it
+        ("NVIDIA L40S", "l40s"),
+        ("NVIDIA H100 PCIe", None),
+        ("NVIDIA H100 NVL", None),
+        ("NVIDIA H200 NVL", None),
+        ("NVIDIA GH200 480GB", None),
+        ("NVIDIA L40", None),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", None),
+    ],
+)
+def test_a_gpu_is_known_by_exactly_what_its_driver_calls_it(name: str, expected: str | None) -> None:
+    assert reported(name) == (GPUS[expected] if expected else None)
 
 
 @pytest.mark.integration

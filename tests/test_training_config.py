@@ -53,6 +53,10 @@ def test_lora_can_be_switched_off() -> None:
         ("model.dtype=int8", "model.dtype: input should be 'float32', 'bfloat16' or 'float16', found 'int8'"),
         ("train.steps", "'train.steps' is no setting; write key=value"),
         ("train=5", "train: input should be a valid dictionary"),
+        (
+            "model.dtype=float16",
+            "model.dtype is float16, whose small gradients vanish without a loss scaler, and there is none",
+        ),
         ("lora=null", "full fine-tuning of bfloat16 weights loses small updates"),
     ],
 )

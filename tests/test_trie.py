@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -97,10 +98,31 @@ def test_packing_keeps_every_example_once_and_every_limit(
     assert rows == pack(branches, row_tokens=row_tokens, batch_size=batch_size, branches_per_group=most, seed=seed)
 
 
-def readers(count: int, queries: int) -> list[Branch]:
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=6), st.integers(2, 4), st.integers(1, 9), st.integers(0, 3))
+def test_no_row_has_more_of_a_profile_than_asked(queries: list[int], most: int, more: int, seed: int) -> None:
+    """However many a row could take, and wherever a profile's other pieces went."""
+    branches = [branch for reader, count in enumerate(queries) for branch in readers(1, count, first=reader)]
+    rows = pack(branches, row_tokens=1000, batch_size=most + more, branches_per_group=most, seed=seed)
+    assert sorted(branch.example_id for row in rows for branch in row) == sorted(branch.example_id for branch in branches)
+    for row in rows:
+        assert len(row) <= most + more
+        assert max(Counter(branch.segments[1] for branch in row).values()) <= most
+
+
+@pytest.mark.parametrize(("k", "most"), [(0, 4), (1, 1)], ids=["no-profile", "nothing-shared"])
+def test_a_row_is_filled_where_no_profile_is_shared(k: int, most: int) -> None:
+    branches = [replace(one, k=k, k_effective=k) for one in readers(1, 16)]
+    rows = pack(branches, row_tokens=1000, batch_size=8, branches_per_group=most, seed=0)
+    assert [len(row) for row in rows] == [8, 8]
+
+
+def readers(count: int, queries: int, *, first: int = 0) -> list[Branch]:
     """Every reader's examples share (0,) and a profile of 10 tokens; a query takes 4, its answer 1: 15 tokens alone."""
     return [
-        Branch(f"r{r}-{q}", ((0,), (100 + r,) * 9, (200 + q,) * 4), (7,), 2, 1, 1) for r in range(count) for q in range(queries)
+        Branch(f"r{r}-{q}", ((0,), (100 + r,) * 9, (200 + q,) * 4), (7,), 2, 1, 1)
+        for r in range(first, first + count)
+        for q in range(queries)
     ]
 
 
@@ -114,7 +136,7 @@ def test_a_readers_examples_share_a_row_up_to_the_cap() -> None:
 
 def test_with_one_branch_a_group_nothing_is_shared() -> None:
     planned = schedule(
-        [readers(2, 4)],
+        lambda _: readers(2, 4),
         epochs=1,
         steps=None,
         rows_per_step=1,
@@ -132,7 +154,9 @@ def test_with_one_branch_a_group_nothing_is_shared() -> None:
 @pytest.mark.parametrize(("epochs", "steps"), [(1.0, None), (2.0, None), (1.5, None), (1.0, 7), (1.0, 1)])
 def test_a_schedule_has_whole_steps_and_every_example_once_an_epoch(epochs: float, steps: int | None) -> None:
     branches = readers(5, 3)
-    planned = schedule([branches], epochs=epochs, steps=steps, rows_per_step=4, row_tokens=25, batch_size=3, branches=3, seed=0)
+    planned = schedule(
+        lambda _: branches, epochs=epochs, steps=steps, rows_per_step=4, row_tokens=25, batch_size=3, branches=3, seed=0
+    )
     assert len(planned.rows) == planned.steps * 4
     seen = [branch.example_id for row in planned.rows for branch in row]
     if steps is not None:
@@ -146,10 +170,42 @@ def test_a_schedule_has_whole_steps_and_every_example_once_an_epoch(epochs: floa
     assert all(planned.rows[: -planned.rows_per_step]), "only the last step is filled up with empty rows"
 
 
+@given(st.floats(0.01, 4), st.integers(1, 60))
+def test_a_fraction_of_an_epoch_is_that_fraction_of_its_rows(epochs: float, readers_: int) -> None:
+    branches = readers(readers_, 1)
+    planned = schedule(
+        lambda _: branches, epochs=epochs, steps=None, rows_per_step=1, row_tokens=15, batch_size=1, branches=1, seed=0
+    )
+    assert epochs * readers_ <= len(planned.rows) + 1e-6 and len(planned.rows) < epochs * readers_ + 1
+    assert planned.epochs == pytest.approx(len(planned.rows) / readers_)
+    seen = [branch.example_id for row in planned.rows for branch in row]
+    assert max(map(seen.count, seen)) <= -(-len(seen) // readers_)
+
+
+def test_only_the_draws_that_are_needed_are_made() -> None:
+    asked: list[int] = []
+
+    def draw(epoch: int) -> list[Branch]:
+        asked.append(epoch)
+        return readers(2, 2)
+
+    planned = schedule(draw, epochs=9, steps=3, rows_per_step=2, row_tokens=None, batch_size=100, branches=2, seed=0)
+    assert planned.steps == 3 and asked == list(range(len(asked))) and len(asked) <= 6
+
+
 def test_every_epoch_is_packed_from_its_own_draw() -> None:
     first = readers(2, 2)
     second = [replace(one, example_id=f"{one.example_id}-e1") for one in first]
-    planned = schedule([first, second], epochs=2, steps=None, rows_per_step=1, row_tokens=60, batch_size=2, branches=2, seed=0)
+    planned = schedule(
+        lambda epoch: [first, second][epoch],
+        epochs=2,
+        steps=None,
+        rows_per_step=1,
+        row_tokens=60,
+        batch_size=2,
+        branches=2,
+        seed=0,
+    )
     seen = [branch.example_id for row in planned.rows for branch in row]
     assert sorted(seen[:4]) == sorted(branch.example_id for branch in first)
     assert sorted(seen[4:]) == sorted(branch.example_id for branch in second)

@@ -16,6 +16,7 @@ from builders import pairwise_examples, pointwise_examples, tiny_llama
 from peft import LoraConfig, get_peft_model
 from transformers import PrinterCallback, TrainerCallback, TrainerState, TrainingArguments
 
+from perse import models
 from perse.answering.base import JudgeSettings
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.engines.transformers import TransformersEngine
@@ -153,7 +154,7 @@ def test_judging_leaves_model_gradients_and_random_state_as_they_were(
 def test_a_question_that_writes_first_is_judged_on_a_few_and_its_loss_is_of_all(renderer: Renderer) -> None:
     what = sample(renderer, "pointwise", generated=3)
     assert len(what.judged) == 3 and sum(len(row.example_ids) for row in what.rows) == 8
-    assert what.cost.written == 15 and what.best == "kendall"
+    assert what.cost.written == 15 and what.best == "kendall_imputed"
     short = sample(renderer, "pointwise_score")
     assert len(short.judged) == 8 and short.cost.written == 0
     assert sample(renderer, "pairwise").best == "accuracy"
@@ -188,12 +189,13 @@ def judgement(example: Example, label: str | None, expected: float | None) -> Ju
 def test_metrics_of_known_answers() -> None:
     """True scores of reader 0 are 1, 4, 7, 10. Labels 1, 5, none, 3: one of four right, two within one label, three parsed.
 
-    Kendall of the three that are ok, true (1, 4, 10) and expected (1, 5, 3): pairs (1, 4) and (1, 10) are concordant,
-    (4, 10) is not: (2 - 1) / 3.
+    Kendall of the three that are ok, true (1, 4, 10) and expected (1, 6, 3): pairs (1, 4) and (1, 10) are concordant,
+    (4, 10) is not: (2 - 1) / 3. Of all four, with the mean 5.5 for the third, expected (1, 6, 5.5, 3): the three pairs with the
+    first are concordant, the other three are not: 0.
     """
     examples = pointwise_examples(1, 4)
     assert [one.reference.score for one in examples if one.reference] == [1, 4, 7, 10]
-    answers = [("1", 1.0), ("5", 5.0), (None, None), ("3", 3.0)]
+    answers = [("1", 1.0), ("5", 6.0), (None, None), ("3", 3.0)]
     judgements = [judgement(one, *answer) for one, answer in zip(examples, answers, strict=True)]
     assert metrics(QUESTIONS["pointwise_score"], examples, judgements) == {
         "asked": 4,
@@ -201,14 +203,85 @@ def test_metrics_of_known_answers() -> None:
         "accuracy": 0.25,
         "within_one": 0.5,
         "kendall": pytest.approx(1 / 3),
+        "kendall_imputed": 0,
     }
     none = [judgement(one, None, None) for one in examples]
-    assert metrics(QUESTIONS["pointwise_score"], examples, none)["kendall"] is None
+    found = metrics(QUESTIONS["pointwise_score"], examples, none)
+    assert found["kendall"] is None and found["kendall_imputed"] is None
+
+
+def test_two_easy_answers_are_worse_than_many_good_ones() -> None:
+    """True 1, 4, 7, 10; the first and the last alone, in order: 1.0 of what is ok. Of all, with 5.5 for two: 5 of 6 pairs are
+    concordant, one is tied among the expected: 5 / sqrt(6 * 5) = 0.913."""
+    examples = pointwise_examples(1, 4)
+    few = [judgement(one, *a) for one, a in zip(examples, [("1", 1.0), (None, None), (None, None), ("9", 9.0)], strict=True)]
+    found = metrics(QUESTIONS["pointwise_score"], examples, few)
+    assert found["kendall"] == 1 and found["kendall_imputed"] == pytest.approx(5 / math.sqrt(30))
 
 
 def test_a_best_that_pairs_do_not_have_is_refused(renderer: Renderer) -> None:
     with pytest.raises(BadInput, match="watch.best is kendall, and the labels A, B have no order; choose accuracy or loss"):
         sample(renderer, "pairwise", best="kendall")
+
+
+def test_watched_rows_keep_the_limit_of_rows_that_are_trained_on(renderer: Renderer) -> None:
+    def lengths(row_tokens: int | None) -> list[int]:
+        train = TRAIN.model_copy(update={"row_tokens": row_tokens, "branches": 1})
+        some = pointwise_examples(2, 3, k=2)
+        what = watched(some, renderer, QUESTIONS["pointwise_score"], watch=Watch(), train=train, answer_tokens=64)
+        return [len(row.ids) for row in what.rows]
+
+    alone = lengths(64)  # every example is longer, so each stands alone
+    assert len(alone) == 6 and len(lengths(None)) == 2
+    assert len(lengths(2 * max(alone))) == 3 and max(lengths(2 * max(alone))) <= 2 * max(alone)
+
+
+def test_that_no_watched_example_fits_is_said_of_the_watched_ones(renderer: Renderer) -> None:
+    narrow = Renderer(renderer.tokenizer, 80)
+    with pytest.raises(
+        BadInput, match=r"^examples of others.jsonl were to be judged while training: none of .*, or set watch="
+    ):
+        watched(
+            pointwise_examples(1, 2),
+            narrow,
+            QUESTIONS["pointwise_score"],
+            watch=Watch(data="others.jsonl"),
+            train=TRAIN,
+            answer_tokens=64,
+        )
+
+
+def test_the_head_is_in_float32_while_judging_as_it_is_afterwards(
+    renderer: Renderer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Small labels' shares in bfloat16 logits are halved or doubled, so equal to the last bit means the same head."""
+    kept: list[Sequence[Judgement]] = []
+    monkeypatch.setattr("perse.answering.exact.MIN_MASS", 0.0)
+    monkeypatch.setattr("perse.training.watch.judging.metrics", lambda question, examples, found: kept.append(found) or {})
+    tiny = tiny_llama(renderer.tokenizer)
+    tiny.lm_head.weight = tiny.get_input_embeddings().weight
+    tiny.config.tie_word_embeddings = True
+    tiny.save_pretrained(tmp_path)
+    model = models.load(tmp_path, dtype="bfloat16")
+    what = sample(renderer)
+    judged_now(model, what, renderer, attention="mask")
+    judge = Judge(TransformersEngine.load(tmp_path), renderer, name="loaded")
+    settings = JudgeSettings(temperature=0, max_new_tokens=what.answer_tokens)
+    afterwards = [one.expected for one in judge.ask(what.question, what.judged, settings)]
+    assert None not in afterwards and [one.expected for one in kept[0]] == afterwards
+    assert model.lm_head.weight is model.get_input_embeddings().weight and not model.lm_head._forward_hooks
+
+
+def test_the_head_is_in_float32_while_judging_under_autocast(renderer: Renderer) -> None:
+    model = tiny_llama(renderer.tokenizer)
+    states: list[torch.Tensor] = []
+    logits: list[torch.Tensor] = []
+    model.lm_head.register_forward_pre_hook(lambda head, given: states.append(given[0].clone()))
+    model.register_forward_hook(lambda whole, given, out: logits.append(out.logits.clone()))
+    with torch.autocast("cpu", torch.bfloat16):  # around every forward, as accelerate has it for train.precision=bf16
+        judged_now(model, sample(renderer), renderer, attention="mask")
+    with torch.inference_mode():
+        assert torch.equal(logits[-1], torch.nn.functional.linear(states[-1].float(), model.lm_head.weight))
 
 
 # How often
@@ -219,18 +292,20 @@ def test_judging_is_as_often_as_five_percent_of_the_time_allows() -> None:
     100,000 x 5 / 95 = 5,263 tokens, so 10 judgings: the first, and 9 intervals of ceil(1000 / 9) = 112 steps.
     Their share is 5,000 / 105,000."""
     plan = watch_plan(WatchCost(600, 400, 0), steps=1000, tokens_per_step=100)
-    assert (plan.every, plan.first, plan.count(1000)) == (112, True, 10)
+    assert plan is not None and (plan.every, plan.first, plan.count(1000)) == (112, True, 10)
     assert plan.share == pytest.approx(5 / 105)
 
 
-def test_a_short_run_is_judged_once_at_its_end_and_a_given_interval_is_kept() -> None:
-    cost = WatchCost(600, 400, 0)
-    plan = watch_plan(cost, steps=10, tokens_per_step=100)
-    assert (plan.every, plan.first, plan.count(10)) == (10, False, 1)
-    assert plan.share == pytest.approx(500 / 1500)
+def test_a_short_run_is_judged_once_at_its_end_or_not_at_all_and_a_given_interval_is_kept() -> None:
+    cost = WatchCost(600, 400, 0)  # 500 training tokens
+    plan = watch_plan(cost, steps=100, tokens_per_step=100)
+    assert plan is not None and (plan.every, plan.first, plan.count(100)) == (100, False, 1)
+    assert plan.share == pytest.approx(500 / 10500)
+    assert watch_plan(cost, steps=10, tokens_per_step=100) is None
     given = watch_plan(cost, steps=10, tokens_per_step=100, every=4)
-    assert (given.every, given.first, given.count(10)) == (4, True, 4)  # before, after 4, 8 and 10
-    assert watch_plan(cost, steps=10**6, tokens_per_step=10**4).count(10**6) == 50
+    assert given is not None and (given.every, given.first, given.count(10)) == (4, True, 4)  # before, after 4, 8 and 10
+    long = watch_plan(cost, steps=10**6, tokens_per_step=10**4)
+    assert long is not None and long.count(10**6) == 50
 
 
 def test_written_tokens_are_dear_and_shared_prompts_count_once() -> None:
@@ -253,7 +328,9 @@ def test_a_folder_is_watched_on_its_valid_side_and_a_file_on_the_named_one(
         unseen_examples(Data(path=str(tmp_path / "set")), Watch(), trained={found[0].reviewer_id})
     file = tmp_path / "some.jsonl"
     file.write_text("".join(example_lines(pointwise_examples(2, 2))), encoding="utf-8")
-    assert len(unseen_examples(Data(path="elsewhere.jsonl"), Watch(data=str(file)), trained={"x"})) == 4
+    assert len(unseen_examples(Data(path="elsewhere.jsonl", k=1), Watch(data=str(file)), trained={"x"})) == 4
+    named = unseen_examples(Data(path="elsewhere.jsonl", k=1), Watch(data=str(tmp_path / "set")), trained=())
+    assert {one.id for one in named} == {one.id for one in found} and max(len(one.profile) for one in named) == 1
     with caplog.at_level("INFO"):
         assert unseen_examples(Data(path=str(file)), Watch(), trained=()) == []
         assert unseen_examples(Data(path=str(tmp_path / "set"), split="valid"), Watch(), trained=()) == []
@@ -268,14 +345,15 @@ def test_a_run_is_told_when_to_judge_and_what_is_best(renderer: Renderer, tmp_pa
     given: dict[str, Any] = {"train": TRAIN, "renderer": wide, "question": question, "schedule": rows, "trained": ()}
     found = watching_for(data, Watch(examples=3, every=3, best="loss"), **given)
     assert found is not None and len(found.what.judged) == 3 and found.plan.count(rows.steps) == 4  # before, after 3, 6 and 8
-    told = found.arguments(begun=False, kept=2)
-    assert told == {
+    assert found.arguments(begun=False, kept=2) == {
         "eval_strategy": "steps",
         "eval_steps": 3,
         "eval_on_start": True,
         "metric_for_best_model": "loss",
         "save_total_limit": 3,
     }
+    by_default = watching_for(data, Watch(examples=3, every=3), **given)
+    assert by_default is not None and by_default.arguments(begun=False, kept=2)["metric_for_best_model"] == "kendall_imputed"
     assert not found.arguments(begun=True, kept=2)["eval_on_start"]
     assert watching_for(data, None, **given) is None
 
@@ -286,7 +364,9 @@ def test_a_run_is_told_when_to_judge_and_what_is_best(renderer: Renderer, tmp_pa
 def rows_to_train(renderer: Renderer, rows: int = 2) -> Schedule:
     examples = pointwise_examples(4, 4, k=1)
     branches = training_branches(renderer, QUESTIONS["pointwise_score"], examples, answer_tokens=64).fitting
-    return schedule([branches], epochs=1, steps=8, rows_per_step=rows, row_tokens=1024, batch_size=2, branches=2, seed=0)
+    return schedule(
+        lambda _: branches, epochs=1, steps=8, rows_per_step=rows, row_tokens=1024, batch_size=2, branches=2, seed=0
+    )
 
 
 class Lines(TrainerCallback):
@@ -321,7 +401,6 @@ def trained(
         gradient_accumulation_steps=rows,
         num_train_epochs=1,
         learning_rate=0.02,
-        logging_steps=1,
         logging_nan_inf_filter=False,
         report_to="none",
         disable_tqdm=True,
@@ -329,7 +408,7 @@ def trained(
         dataloader_pin_memory=False,
         use_cpu=True,
         train_sampling_strategy="sequential",
-        **{"save_steps": 3, "save_total_limit": 2, **watching, **more},
+        **{"logging_steps": 1, "save_steps": 3, "save_total_limit": 2, **watching, **more},
     )
     trainer = WatchedTrainer(
         model=model_in_training(renderer.tokenizer),
@@ -366,6 +445,11 @@ def scripted(*values: float | None) -> Any:
     return lambda model: {"loss": 1.0, "kendall": next(left)}
 
 
+def told(*lines: dict[str, float | None]) -> Any:
+    left = iter(lines)
+    return lambda model: next(left)
+
+
 def losses(lines: list[dict[str, Any]]) -> list[tuple[int, float]]:
     return [(line["step"], line["loss"]) for line in lines if "loss" in line]
 
@@ -378,6 +462,8 @@ def test_a_watched_run_learns_exactly_what_an_unwatched_one_does(renderer: Rende
     plain, unwatched = trained(renderer, tmp_path / "plain", rows=2)
     one, lines = trained(renderer, tmp_path / "watched", judging=real(renderer), rows=2, eval_on_start=True)
     assert len(losses(unwatched)) == 8 and losses(lines) == losses(unwatched)
+    passes = rows_to_train(renderer, 2).epochs
+    assert passes > 1 and [line["epoch"] for line in lines if "loss" in line] == [step / 8 * passes for step in range(1, 9)]
     assert [step for step, _ in judged_lines(lines)] == [0, 2, 4, 6, 8]
     for (name, weight), (_, other) in zip(plain.model.named_parameters(), one.model.named_parameters(), strict=True):
         assert torch.equal(weight, other), name
@@ -410,6 +496,35 @@ def test_nothing_judged_or_never_with_a_number_keeps_the_last_weights(renderer: 
     trainer, lines = trained(renderer, tmp_path, judging=scripted(None, None, None, None))
     assert judged_lines(lines) == [(2, None), (4, None), (6, None), (8, None)]
     assert best_checkpoint(trainer.state, tmp_path) is None and best_checkpoint(TrainerState(), tmp_path) is None
+
+
+def test_of_equal_judgings_the_one_with_the_lower_loss_is_best_else_the_first(renderer: Renderer, tmp_path: Path) -> None:
+    numbers = [{"loss": loss, "accuracy": 0.5} for loss in (1.0, 0.9, 0.9, 0.95)]
+    trainer, _ = trained(renderer, tmp_path, judging=told(*numbers), best="accuracy", save_steps=100, callbacks=[Patience(2)])
+    assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-4" and trainer.state.best_metric == 0.5
+    assert trainer.state.global_step == 8 and trainer.control.should_training_stop
+
+
+def test_nothing_is_best_and_patience_runs_while_nothing_is_answered(renderer: Renderer, tmp_path: Path) -> None:
+    numbers = [
+        {"loss": 1.0, "accuracy": accuracy, "parse_rate": rate} for accuracy, rate in ((0.0, 0), (0.1, 0.5), (0.0, 0), (0.9, 0))
+    ]
+    trainer, _ = trained(
+        renderer, tmp_path, judging=told(*numbers), every=1, best="accuracy", callbacks=[Patience(2)], save_steps=100
+    )
+    assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-2" and trainer.state.global_step == 4
+
+
+def test_a_run_that_goes_on_between_two_logged_steps_has_the_same_losses(renderer: Renderer, tmp_path: Path) -> None:
+    """Logged every 3 steps, saved after 4 and 8, judged, and saved as the best, after 5."""
+    settings: dict[str, Any] = {"logging_steps": 3, "save_steps": 4, "every": 5, "save_total_limit": 5}
+    judging = lambda model: {"loss": 1.0, "kendall": 0.5}  # noqa: E731
+    whole = losses(trained(renderer, tmp_path / "whole", judging=judging, **settings)[1])
+    assert [step for step, _ in whole] == [3, 4, 5, 6, 8]
+    for step in (4, 5):
+        checkpoint = tmp_path / "whole" / f"checkpoint-{step}"
+        _, rest = trained(renderer, tmp_path / f"from-{step}", judging=judging, resume=checkpoint, **settings)
+        assert losses(rest) == [line for line in whole if line[0] > step]
 
 
 def test_training_ends_when_patience_does(renderer: Renderer, tmp_path: Path) -> None:
@@ -491,7 +606,10 @@ def test_a_loss_that_is_no_number_stops_before_the_optimizer_and_names_step_and_
 
     seen = Weights()
     named = ", ".join(rows_to_train(renderer).step_rows(3)[1].example_ids)
-    with pytest.raises(BadInput, match=rf"the loss of examples? {named} is nan in step 3, expected a finite number; look at"):
+    with pytest.raises(
+        BadInput,
+        match=rf"the loss of examples? {named} is nan in step 3, expected a finite number; look at.* in a new output folder; the",
+    ):
         trained(renderer, tmp_path, callbacks=[seen], loss=loss, rows=2, save_steps=100)
     assert seen.step == 3
     assert all(torch.equal(*pair) for pair in zip(seen.before, seen.model.parameters(), strict=True))
@@ -574,3 +692,19 @@ def test_tensorboard_gets_what_the_run_log_gets(renderer: Renderer, tmp_path: Pa
     assert [(one.step, round(one.value, 3)) for one in events.Scalars("eval/kendall")] == [(2, 0.1), (4, 0.4), (8, 0.2)]
     assert [one.step for one in events.Scalars("train/loss")] == list(range(1, 9))
     assert json.dumps(sorted(path.name for path in tmp_path.iterdir())) == '["checkpoints", "tensorboard"]'
+
+
+def test_tensorboard_forgets_a_run_that_begins_again(renderer: Renderer, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="not installed")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def steps(name: str) -> list[int]:
+        events = EventAccumulator(str(tmp_path / "tensorboard"))
+        events.Reload()
+        return [one.step for one in events.Scalars(name)]
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(renderer, tmp_path / "killed", stop_at=3, callbacks=trackers(("tensorboard",), tmp_path), save_steps=100)
+    assert steps("train/loss") == [1, 2, 3]
+    trained(renderer, tmp_path / "again", callbacks=trackers(("tensorboard",), tmp_path), logging_steps=4, save_steps=4)
+    assert steps("train/loss") == [4, 8]

@@ -29,7 +29,7 @@ from perse.data.epochs import redrawn
 from perse.data.leaks import check_leaks
 from perse.data.parquet import read_parquet, write_parquet
 from perse.data.profiles import ExampleRow
-from perse.data.splits import sides
+from perse.data.splits import sides, uncrossed
 from perse.data.swap import check_place, kind_of, swap_in
 from perse.data.views import View
 from perse.errors import BadInput
@@ -121,10 +121,13 @@ class DataSet:
             raise BadInput(f"{self.path} has no fold {fold}; its folds go from 0 to {self.folds - 1}")
         if view.k is not None and view.k > self.max_k:
             raise BadInput(f"{self.path} keeps profiles of {self.max_k}, found k = {view.k}; build it with --max-k {view.k}")
-        train, valid = sides(self.rows, fold, apart=self.comparisons if _disjoint_items(self.manifest) else None)
+        apart = self.comparisons if _disjoint_items(self.manifest) else None
+        train, valid = sides(self.rows, fold, apart=apart)
         rows = train if split == "train" else valid
         if epoch:
             rows = redrawn(rows, self.reviews, self.comparisons, self.manifest["options"], epoch)
+            if split == "train" and fold is not None and apart is not None:
+                rows = uncrossed(rows, valid, apart)
         return [self._pointwise(row, view) if row.aspect is None else self._pairwise(row, view) for row in rows]  # type: ignore[return-value]
 
     def _pointwise(self, row: ExampleRow, view: View) -> PointwiseExample:

@@ -20,30 +20,28 @@ class LoadedExamples:
     digest: str
     folder: Path | None
     fold: int | None
-    epochs: int = 1
-    """How many epochs of training the examples are: more than one where each has profiles of its own."""
+    redrawn: bool = False
+    """Whether every epoch of training has examples of its own."""
     profile: str = "own"
     """Whose profiles are shown (`data.stand_ins.ProfileShown`): a table's baselines must read the readers' own."""
 
 
 def load_examples(
-    path: str | Path, *, split: Split, fold: int | None = None, view: View = DEFAULT_VIEW, epochs: int = 1
+    path: str | Path, *, split: Split, fold: int | None = None, view: View = DEFAULT_VIEW, epoch: int = 0
 ) -> LoadedExamples:
     """The `split` side of a data set folder, or all examples of a JSON lines file.
 
     Args:
         view: how the profiles of a folder are shown.
-        epochs: of a folder drawn per reviewer and epoch: so many draws, one after the other; other data is the same in all
-            epochs, and comes once.
+        epoch: of a folder drawn per reviewer and epoch: which draw; other data is the same in all epochs.
     Raises:
         BadInput: neither a folder nor a file, no example in it, or a fold or a view asked of what has none.
     """
     place = Path(path)
     if is_data_folder(place):
         data = load_folder(place)
-        draws = epochs if data.redrawn else 1
-        examples: list[Example] = [one for epoch in range(draws) for one in data.examples(split, fold, view=view, epoch=epoch)]
-        loaded = LoadedExamples(examples, data.digest, place, fold, draws)
+        examples: list[Example] = list(data.examples(split, fold, view=view, epoch=epoch if data.redrawn else 0))
+        loaded = LoadedExamples(examples, data.digest, place, fold, data.redrawn)
     elif place.is_dir():
         raise BadInput(
             f"{place} is no data set folder (it has no manifest.json of `perse data`); build one, or give a .jsonl file"

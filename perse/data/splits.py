@@ -87,7 +87,10 @@ def sides(
     if fold is None:
         return [row for row in rows if row.split == "train"], [row for row in rows if row.split == "valid"]
     train, valid = [row for row in rows if row.fold != fold], [row for row in rows if row.fold == fold]
-    if apart is not None:
-        theirs = touched(valid, apart)
-        train = [row for row in train if theirs.isdisjoint(touched([row], apart))]
-    return train, valid
+    return train if apart is None else uncrossed(train, valid, apart), valid
+
+
+def uncrossed(train: Sequence[ExampleRow], valid: Sequence[ExampleRow], apart: Mapping[str, Comparison]) -> list[ExampleRow]:
+    """The rows of `train` that hold no pair that a row of `valid` holds."""
+    theirs = touched(valid, apart)
+    return [row for row in train if theirs.isdisjoint(touched([row], apart))]

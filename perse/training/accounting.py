@@ -13,7 +13,7 @@ import torch
 from transformers import TrainerCallback
 
 from perse.training.flops import Passed, training_flops
-from perse.training.hardware import GPUS
+from perse.training.hardware import reported
 from perse.training.schedule import Schedule
 
 
@@ -21,10 +21,11 @@ class Throughput(TrainerCallback):
     """Adds up steps and their seconds until they are asked for.
 
     Args:
+        weights: None where it is not known which of them a token passes.
         peak: operations a second that all devices together could do; None where nobody knows.
     """
 
-    def __init__(self, schedule: Schedule, weights: Passed, *, peak: float | None) -> None:
+    def __init__(self, schedule: Schedule, weights: Passed | None, *, peak: float | None) -> None:
         self.schedule = schedule
         self.weights = weights
         self.peak = peak
@@ -61,7 +62,7 @@ class Throughput(TrainerCallback):
             "share_ratio": unshared / tokens if tokens else 1.0,
             "padding_share": padding / (tokens + padding),
         }
-        if self.peak is not None:
+        if self.peak is not None and self.weights is not None:
             pairs, learned = sum(row.tree.pairs for row in known), sum(len(row.targets) for row in known)
             flops = training_flops(self.weights, tokens=tokens, pairs=pairs, learned=learned)
             found["mfu"] = flops / seconds / self.peak
@@ -69,11 +70,10 @@ class Throughput(TrainerCallback):
 
 
 def device_peak(dtype: torch.dtype) -> float | None:
-    """Operations a second of one device in `dtype`: by the data sheet of a known GPU; of a CPU, what a large matrix product
-    reaches now, which no data sheet says."""
+    """Operations a second of one device in `dtype`: by the data sheet of a GPU we have it of, None of another; of a CPU, what a
+    large matrix product reaches now, which no data sheet says."""
     if torch.cuda.is_available():
-        name = torch.cuda.get_device_name()
-        sheet = next((gpu for gpu in GPUS.values() if gpu.model in name), None)
+        sheet = reported(torch.cuda.get_device_name())
         return None if sheet is None else (sheet.float32 if dtype == torch.float32 else sheet.bfloat16)
     side, seconds = 1024, []
     left, right = (torch.randn(side, side).to(dtype) for _ in range(2))

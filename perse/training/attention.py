@@ -11,6 +11,7 @@ Letters: L tokens, H query heads, G key-value heads, D width of a head. The row 
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,24 +26,84 @@ NAME = "perse_tree"
 """Under this name transformers finds `tree_attention_forward`."""
 
 
-def use_tree_attention(model: Any) -> None:
+def use_tree_attention(model: Any, *, computed: torch.dtype | None = None) -> None:
     """Let `model` attend by the `tree` that a batch carries.
 
     Raises:
         BadInput: the model's attention cannot be exchanged; the message names the setting that works.
     """
-    if not takes_tree(model):
+    if not takes_tree(model, computed=computed or model.dtype):
         raise BadInput(
-            f"the attention of {type(model).__name__} cannot be exchanged in transformers; set train.attention=mask, which is "
-            "exact, too, and slower"
+            f"the attention of {type(model).__name__} cannot be exchanged for tree attention (transformers does not allow it, or "
+            "scores are capped or dropped, or the GPU has no flash kernel for its type and width); set train.attention=mask, which is exact, too, and slower"
         )
     AttentionInterface.register(NAME, tree_attention_forward)
     model.set_attn_implementation(NAME)
 
 
-def takes_tree(model: Any) -> bool:
-    """Whether transformers lets this model's attention be exchanged, without dropout on its weights."""
-    return bool(model._supports_attention_backend) and not getattr(model.config, "attention_dropout", 0.0)
+def use_mask(model: Any) -> None:
+    """Let `model` attend by the `dense_mask` that a batch carries, with capped scores (Gemma 2) where it has them."""
+    if _caps_scores(model):
+        model.set_attn_implementation("eager")
+    if model.config._attn_implementation == "eager":
+        model.base_model.register_forward_pre_hook(_added_mask, with_kwargs=True)
+
+
+def _added_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Eager attention adds its mask to the scores, to which true and false are 1 and 0."""
+    mask = kwargs.get("attention_mask")
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.dim() != 4:  # when judging there is none of ours
+        return args, kwargs
+    added = torch.zeros(mask.shape, dtype=module.dtype, device=mask.device).masked_fill(~mask, torch.finfo(module.dtype).min)
+    return args, {**kwargs, "attention_mask": added}
+
+
+def takes_tree(model: Any, *, computed: torch.dtype) -> bool:
+    """Whether transformers lets this model's attention be exchanged, without dropout on its weights or capped scores, and
+    torch has a flash kernel for what is `computed`: on a GPU that is for 16 bits and some widths only."""
+    config = model.config.get_text_config()
+    if model.device.type == "cuda" or (model.device.type == "cpu" and torch.cuda.is_available()):  # where the Trainer puts it
+        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        if computed == torch.float32 or width % 8 or width > 256 or torch.cuda.get_device_capability() < (8, 0):
+            return False
+    dropped = any(getattr(model.config, name, 0.0) for name in ("attention_dropout", "attn_pdrop"))
+    return bool(model._supports_attention_backend) and not dropped and not _caps_scores(model)
+
+
+def _caps_scores(model: Any) -> bool:
+    """Transformers does so in eager attention alone; its sdpa leaves it out without a word."""
+    return bool(getattr(model.config.get_text_config(), "attn_logit_softcapping", None))
+
+
+def check_packable(model: Any, *, longest: int) -> None:
+    """Refuse a model whose examples would differ in a packed row from what they are alone, whichever way it attends.
+
+    Args:
+        longest: tokens of the longest example.
+    Raises:
+        BadInput: says what the model does, and what to change.
+    """
+    config, name = model.config.get_text_config(), type(model).__name__
+    if model._is_stateful:
+        raise BadInput(
+            f"{name} carries a state from token to token, through which examples of a row would see each other; expected a "
+            "model with attention alone, so set model.path to another"
+        )
+    counts = "position_ids" not in inspect.signature(model.forward).parameters or getattr(config, "alibi", False)
+    if counts or "local" in getattr(config, "attention_layers", ()):  # ALiBi, and GPT-Neo's windows
+        raise BadInput(
+            f"{name} counts distances along the row, which holds several examples; expected a model that takes position_ids for "
+            "them, so set model.path to another"
+        )
+    kinds = getattr(config, "layer_types", None) or ("any",)
+    windows = [getattr(config, key, None) for key in ("sliding_window", "attention_chunk_size")]
+    window = min((each for each in windows if each), default=longest)
+    if window < longest and set(kinds) != {"full_attention"}:
+        raise BadInput(_looks_back(window, longest))
+
+
+def _looks_back(window: int, longest: int) -> str:
+    return f"a layer of this model looks back {window} tokens and an example has {longest}; set model.context={window}"
 
 
 def tree_attention_forward(
@@ -70,11 +131,10 @@ def tree_attention_forward(
     """
     if softcap is not None or s_aux is not None:
         raise BadInput("this model caps its attention scores or has attention sinks; set train.attention=mask")
+    if value.shape[-1] != query.shape[-1]:
+        raise BadInput("this model's values are not as wide as its queries; set train.attention=mask")
     if sliding_window is not None and sliding_window < tree.depth:
-        raise BadInput(
-            f"a layer of this model looks back {sliding_window} tokens and an example has {tree.depth}; set "
-            f"model.context={sliding_window}"
-        )
+        raise BadInput(_looks_back(sliding_window, tree.depth))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
     out: Tensor = _TreeAttention.apply(query.to(value.dtype), key.to(value.dtype), value, tree, scale)  # type: ignore[no-untyped-call]

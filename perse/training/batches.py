@@ -25,8 +25,8 @@ def collate(rows: Sequence[PackedRow], *, attention: Attention = "tree") -> dict
 
     Returns:
         `input_ids`, `position_ids`: (1, L); `logits_to_keep`: (T,) places whose next token is learned; `labels`: (1, T + 1),
-        the learned tokens behind one that is ignored (the Trainer counts labels from the second on); and `tree`, or
-        `attention_mask` (1, 1, L, L).
+        the learned tokens behind one that is ignored (the Trainer counts labels from the second on); `use_cache`, false: set in
+        the model's configuration it would be saved with the model; and `tree`, or `attention_mask` (1, 1, L, L).
     """
     (row,) = rows
     structure = {"tree": row.tree} if attention == "tree" else {"attention_mask": dense_mask(row.tree)}
@@ -35,6 +35,7 @@ def collate(rows: Sequence[PackedRow], *, attention: Attention = "tree") -> dict
         "position_ids": torch.tensor([row.positions]),
         "logits_to_keep": torch.tensor(row.sources, dtype=torch.long),
         "labels": torch.tensor([(IGNORED, *row.targets)]),
+        "use_cache": False,
         **structure,
     }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from perse.errors import BadInput, TooLong
 from perse.questions import Question
 from perse.records import Example
-from perse.rendering import ANSWER_TOKENS, Ids, Rendered, Renderer
+from perse.rendering import ANSWER_TOKENS, Ids, Rendered, Renderer, label_room
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,7 @@ def training_branches(
     Raises:
         BadInput: an example without a reference, or none that fits.
     """
+    kept = label_room(question) + (answer_tokens if question.layout.free_stem is not None else 0)
     fitting: list[Branch] = []
     too_long: list[str] = []
     longest = 0
@@ -76,7 +77,7 @@ def training_branches(
             )
     if not fitting:
         raise BadInput(
-            f"none of the {len(too_long)} examples fits {renderer.context} tokens with {answer_tokens} kept for the answer "
+            f"none of the {len(too_long)} examples fits {renderer.context} tokens with {kept} or more kept for the answer "
             f"(the longest true answer has {longest}); raise model.context or shorten the texts"
         )
     return Branches(tuple(fitting), tuple(too_long))

@@ -24,7 +24,9 @@ Examples:
 
   accelerate launch train.py --config configs/train/embedded_lora.yaml data.path=work/data output=runs/first
 
-  perse train --config embedded_lora data.path=work/data output=runs/first train.epochs=2
+  perse plan --config embedded_lora data.path=work/data            (first: will it fit, and how long?)
+
+  perse train --config embedded_lora data.path=work/data output=runs/first train.epochs=2 watch.every=50
 
 The same command continues a run that was stopped.
 """

@@ -21,7 +21,7 @@ class Model(Section):
     path: str
     """Folder, embedded name or hub name of the model to start from."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
-    """Type the weights are held in. Full fine-tuning wants float32 here and `train.precision: bf16`."""
+    """Type the weights are held in. Full fine-tuning wants float32 here and `train.precision: bf16`; float16 is refused."""
     context: int | None = Field(default=None, ge=64)
     """Longest prompt and answer in tokens; by default what the model was made for."""
 
@@ -35,7 +35,7 @@ class Data(Section):
     question: str | None = None
     """What to learn to answer; by default `pointwise` or `pairwise` after the data."""
     max_examples: int | None = Field(default=None, ge=1)
-    """Train on a seeded sample of this many examples."""
+    """Train on a seeded sample of this many examples; of a data set drawn by epoch, on another sample in every epoch."""
     k: int | None = Field(default=None, ge=0)
     """Profile entries to show, at most what the folder keeps; by default its own k. PerSE retrains for each (figure 3)."""
     order_seed: int | None = None
@@ -75,7 +75,8 @@ class Train(Section):
     row_tokens: int | None = Field(default=None, ge=64)
     """Tokens of a row at most; by default as many as `batch_size` examples of the longest kind could take."""
     branches: int = Field(default=8, ge=1)
-    """Examples of one group (the same profile) that share its tokens in a row, at most; 1 shares nothing."""
+    """Examples of one group (the same profile) that share its tokens in a row, at most; 1 shares nothing. Where `batch_size` is
+    more, the rest of a row is for other profiles."""
     attention: Attention | None = None
     """`tree` or `mask`; by default `tree` where transformers lets the model's attention be exchanged. Both are exact."""
     accumulation: int = Field(default=1, ge=1)
@@ -110,7 +111,12 @@ class TrainConfig(Section):
     """The run folder. The same command continues what it finds there."""
 
     @model_validator(mode="after")
-    def _full_training_needs_float32(self) -> Self:
+    def _weights_can_be_trained(self) -> Self:
+        if self.model.dtype == "float16":
+            raise ValueError(
+                "model.dtype is float16, whose small gradients vanish without a loss scaler, and there is none here; set "
+                "model.dtype=bfloat16, or float32"
+            )
         if self.lora is None and self.model.dtype != "float32":
             raise ValueError(
                 f"full fine-tuning of {self.model.dtype} weights loses small updates; set model.dtype=float32 and "

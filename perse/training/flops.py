@@ -28,8 +28,13 @@ class Passed:
     attention: int
 
 
-def passed(model: Any) -> Passed:
-    """What a token of `model` passes; the embedding is looked up and costs nothing. Weights on the meta device will do."""
+def passed(model: Any) -> Passed | None:
+    """What a token of `model` passes; the embedding is looked up and costs nothing. Weights on the meta device will do.
+
+    None for a mixture of experts: a token passes some of them, and how many each model's configuration says in its own way.
+    """
+    if any("Experts" in type(module).__name__ for module in model.modules()):  # what transformers calls them in every model
+        return None
     inputs, outputs = model.get_input_embeddings().weight, model.get_output_embeddings().weight
     layers = [each for each in model.parameters() if each is not inputs and each is not outputs]
     config = model.config.get_text_config()

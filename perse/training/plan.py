@@ -83,18 +83,23 @@ def plan(
         peak: operations a second of one device, instead of its data sheet's.
         quiet: draw no progress bar.
     Raises:
-        BadInput, ModelNotFound: as training would.
+        BadInput, ModelNotFound: as training would, and for a mixture of experts.
     """
     if devices < 1 or not 0 < mfu <= 1 or (peak is not None and peak <= 0):
         raise BadInput(f"found {devices} devices, utilisation {mfu} and peak {peak}; expected 1 or more, 0 to 1, and above 0")
     described = architecture(config.model.path)
     models = {again: meta_model(config, described, checkpointing=again) for again in (False, True)}
+    model = models[False]
+    weights, held = passed(model), standing(model)
+    if weights is None:
+        raise BadInput(
+            f"model.path={config.model.path} is a mixture of experts, and what a row takes depends on the experts its tokens are "
+            "sent to, which nobody knows beforehand; train with train.steps=1 to see"
+        )
     prepared = prepare(config, _renderer(config, described), ranks=devices, quiet=quiet)
     sizes, work = _rows(prepared)
     low_precision = config.train.precision == "bf16"
     computed_in_16 = low_precision or config.model.dtype != "float32"
-    model = models[False]
-    weights, held = passed(model), standing(model)
     whole = gathered(model, itemsize=2 if computed_in_16 else 4)
     parameters = list(model.parameters())
     counts = sum(each.numel() for each in parameters), sum(each.numel() for each in parameters if each.requires_grad)

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from perse.training.plan import Plan
 
 GB = 1e9
+FSDP = "--use_fsdp --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP"
+"""What makes `accelerate launch` shard layer by layer, as planned; by default it would gather the whole model at once."""
 
 
 def plan(
@@ -69,6 +71,8 @@ def plan_tables(found: Plan) -> tuple[Table, Table]:
     """What is trained, and what it takes of a device in each way of training."""
     from rich.table import Table
 
+    from perse.training.hardware import RESERVED
+
     work = found.work
     run = Table(title="What is trained", show_header=False, title_justify="left")
     share = f"{found.trainable / found.parameters:.2%}"
@@ -82,15 +86,15 @@ def plan_tables(found: Plan) -> tuple[Table, Table]:
     run.add_row("operations", f"{found.flops:.2e}")
     run.add_row("time", _time(found))
 
-    usable, whole = f"{found.device.usable / GB:.1f}", f"{found.device.memory / GB:.0f}"
-    title = f"GB on each of {found.devices} x {found.device.name}: {usable} of {whole} to fill"
-    memory = Table("", title=title, title_justify="left")
+    where = found.device.name if found.devices == 1 else f"each of {found.devices} x {found.device.name}"
+    memory = Table("", title=f"GB on {where}", title_justify="left")
     for way in found.ways:
         memory.add_column("sharded" if way.sharded else "whole", justify="right")
     memory.add_row("gradient checkpointing", *("on" if way.checkpointing else "off" for way in found.ways))
-    parts = ("weights", "gradients", "optimizer", "communication", "activations", "total")
-    for part in parts:
+    for part in ("weights", "gradients", "optimizer", "communication", "activations", "total"):
         memory.add_row(part, *(f"{getattr(way, part) / GB:.2f}" for way in found.ways), end_section=part == "activations")
+    room = f"room: {1 - RESERVED:.0%} of {found.device.memory / GB:.0f}"
+    memory.add_row(room, *(f"{found.device.usable / GB:.2f}" for _ in found.ways))
     memory.add_row("", *("fits" if way.total <= found.device.usable else "does not fit" for way in found.ways))
     return run, memory
 
@@ -114,7 +118,7 @@ def plan_words(found: Plan, *, checkpointing: bool) -> list[str]:
         now = "as it is set" if found.way.checkpointing == checkpointing else f"now {str(checkpointing).lower()}"
         launch = f"accelerate launch --num_processes {found.devices}"
         if found.way.sharded:
-            launch += " --use_fsdp"
+            launch += f" {FSDP}"
         lines.append(f"fits: set {setting} ({now})" + (f", and start with {launch}" if found.devices > 1 else ""))
     lines += [f"note: {note}" for note in found.notes]
     return lines

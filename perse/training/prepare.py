@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import random
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,12 @@ from rich.console import Console
 from rich.progress import track
 
 from perse import models
-from perse.data.load import load_examples
+from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.questions import Question, question_for
 from perse.records import Example, PairwiseExample
 from perse.rendering import Renderer
-from perse.training.branches import Branches, training_branches
+from perse.training.branches import Branch, Branches, training_branches
 from perse.training.config import TrainConfig
 from perse.training.schedule import Schedule, schedule
 
@@ -52,59 +53,53 @@ def prepare(config: TrainConfig, renderer: Renderer, *, ranks: int = 1, quiet: b
     Raises:
         BadInput: no data, an aspect that no example has, none that fits, or one longer than a row.
     """
-    loaded = load_examples(
-        config.data.path,
-        split=config.data.split,
-        fold=config.data.fold,
-        view=config.data.view,
-        epochs=_draws(config, ranks),
+    first = _load(config, 0)
+    question = question_for(first.examples, config.data.question)
+    settings, answer_tokens = config.train, config.data.answer_tokens
+    fitting: list[Branch] = []
+    too_long: list[str] = []
+    reviewers: set[str | None] = set()
+
+    @cache
+    def drawn(epoch: int) -> Sequence[Branch]:
+        examples = first.examples if epoch == 0 else _load(config, epoch).examples
+        words = f"rendering epoch {epoch + 1}" if first.redrawn else "rendering"
+        seen = track(examples, words, console=Console(stderr=True), disable=quiet)
+        found = training_branches(renderer, question, seen, answer_tokens=answer_tokens)
+        fitting.extend(found.fitting)
+        too_long.extend(found.too_long)
+        reviewers.update(example.reviewer_id for example in examples)
+        return found.fitting
+
+    planned = schedule(
+        drawn if first.redrawn else lambda _: drawn(0),
+        epochs=settings.epochs,
+        steps=settings.steps,
+        rows_per_step=settings.accumulation * ranks,
+        row_tokens=settings.row_tokens,
+        batch_size=settings.batch_size,
+        branches=settings.branches,
+        seed=settings.seed,
     )
-    examples = _of_aspect(loaded.examples, config.data.aspect)
-    question = question_for(examples, config.data.question)
-    each = len(examples) // loaded.epochs
-    draws = [examples[start : start + each] for start in range(0, len(examples), each)]
-    if config.data.max_examples is not None and config.data.max_examples < each:
-        chosen = random.Random(config.train.seed).sample(range(each), config.data.max_examples)
-        draws = [[draw[at] for at in chosen] for draw in draws]  # the same readers and texts in every epoch
-    asked = [example for draw in draws for example in draw]
-    seen = track(asked, "rendering", console=Console(stderr=True), disable=quiet)
-    branches = training_branches(renderer, question, seen, answer_tokens=config.data.answer_tokens)
-    fitting = {branch.example_id: branch for branch in branches.fitting}  # every draw's examples have ids of their own
-    settings = config.train
-    longest = max(branch.tokens for branch in branches.fitting)
-    return Prepared(
-        question,
-        renderer,
-        loaded.digest,
-        branches,
-        schedule(
-            [[fitting[example.id] for example in draw if example.id in fitting] for draw in draws],
-            epochs=settings.epochs,
-            steps=settings.steps,
-            rows_per_step=settings.accumulation * ranks,
-            row_tokens=settings.row_tokens or settings.batch_size * longest,
-            batch_size=settings.batch_size,
-            branches=settings.branches,
-            seed=settings.seed,
-        ),
-        frozenset(example.reviewer_id for example in asked),
-    )
+    branches = Branches(tuple(fitting), tuple(too_long))
+    return Prepared(question, renderer, first.digest, branches, planned, frozenset(reviewers))
+
+
+def _load(config: TrainConfig, epoch: int) -> LoadedExamples:
+    """The training examples of an epoch: of one aspect, and a sample, where that is asked."""
+    data = config.data
+    loaded = load_examples(data.path, split=data.split, fold=data.fold, view=data.view, epoch=epoch)
+    examples = _of_aspect(loaded.examples, data.aspect)
+    if data.max_examples is not None and data.max_examples < len(examples):
+        seed: int | str = f"{config.train.seed} {epoch}" if epoch else config.train.seed
+        examples = random.Random(seed).sample(examples, data.max_examples)
+    return replace(loaded, examples=examples)
 
 
 def renderer_for(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:
     """The renderer of the model at `base`, with the budgets of `config`."""
     longest = models.context_length(base)
     return Renderer(tokenizer, min(config.model.context or longest, longest), max_words=config.data.max_words)
-
-
-def _draws(config: TrainConfig, ranks: int) -> int:
-    """For how many epochs data drawn by epoch must be drawn: one too many where rows hold fewer examples than they may."""
-    if config.train.steps is None:
-        return math.ceil(config.train.epochs)
-    loaded = load_examples(config.data.path, split=config.data.split, fold=config.data.fold, view=config.data.view)
-    once = len(_of_aspect(loaded.examples, config.data.aspect))
-    asked = config.train.steps * config.train.batch_size * config.train.accumulation * ranks
-    return math.ceil(asked / min(once, config.data.max_examples or once))
 
 
 def _of_aspect(examples: list[Example], aspect: str | None) -> list[Example]:

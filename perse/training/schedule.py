@@ -8,8 +8,9 @@ and every device computes equally many.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from torch.utils.data import Dataset
 
@@ -40,12 +41,12 @@ class Schedule:
 
 
 def schedule(
-    draws: Sequence[Sequence[Branch]],
+    draw: Callable[[int], Sequence[Branch]],
     *,
     epochs: float,
     steps: int | None,
     rows_per_step: int,
-    row_tokens: int,
+    row_tokens: int | None,
     batch_size: int,
     branches: int,
     seed: int,
@@ -53,28 +54,29 @@ def schedule(
     """The rows of `epochs` passes, or of `steps` optimizer steps where they are given.
 
     Args:
-        draws: the data of epoch 0, 1, ...; begun again where there are fewer draws than epochs.
+        draw: the data of epoch 0, 1, ...; asked only for the epochs that are needed.
+        row_tokens: of a row at most; None: as many as `batch_size` of the longest.
     Raises:
         BadInput: a branch alone is longer than a row.
     """
+    wanted = math.inf if steps is None else steps * rows_per_step
     rows: list[tuple[Branch, ...]] = []
     passes = 0.0
-    while passes < epochs if steps is None else len(rows) < steps * rows_per_step:
-        epoch = int(passes)
-        some = pack(
-            draws[epoch % len(draws)],
-            row_tokens=row_tokens,
+    for epoch in count() if steps is not None else range(math.ceil(epochs)):
+        some = draw(epoch)
+        packed_rows = pack(
+            some,
+            row_tokens=row_tokens or batch_size * max(branch.tokens for branch in some),
             batch_size=batch_size,
             branches_per_group=branches,
             seed=f"{seed} {epoch}",
         )
-        taken = len(some)
-        if steps is None and epochs - epoch < 1:
-            taken = math.ceil((epochs - epoch) * len(some))
-        elif steps is not None:
-            taken = min(len(some), steps * rows_per_step - len(rows))
-        rows += some[:taken]
-        passes += taken / len(some)
+        part = 1.0 if steps is not None else min(1.0, epochs - epoch)
+        taken = int(min(math.ceil(part * len(packed_rows)), wanted - len(rows)))
+        rows += packed_rows[:taken]
+        passes += taken / len(packed_rows)
+        if len(rows) >= wanted:
+            break
     rows += [()] * (-len(rows) % rows_per_step)
     return Schedule(tuple(rows), rows_per_step, passes, share=branches > 1)
 

@@ -1,8 +1,8 @@
 """Where the numbers of a training run go besides its log: TensorBoard by default, others by name.
 
 Whichever of the Trainer's integrations is asked for is used as it is, with its own environment variables (WANDB_PROJECT,
-MLFLOW_TRACKING_URI, ...). TensorBoard's files lie in the run folder; what a killed run had written beyond its last checkpoint is
-dropped from them when it goes on.
+MLFLOW_TRACKING_URI, ...). TensorBoard's files lie in the run folder; what a killed run had written beyond its last checkpoint, or
+without one, is no longer shown when it goes on or begins again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def trackers(names: tuple[str, ...], run: Path, *, step: int = 0) -> list[Any]:
 
     Args:
         run: the run folder.
-        step: the optimizer step that the run goes on from.
+        step: the optimizer step that the run goes on from; 0: it begins.
     """
     return [_callback(name, run, step) for name in names]
 
@@ -63,5 +63,5 @@ def _callback(name: str, run: Path, step: int) -> Any:
         return INTEGRATION_TO_CALLBACK[name]()
     from torch.utils.tensorboard import SummaryWriter
 
-    writer: Any = SummaryWriter(log_dir=str(run / FOLDER), purge_step=step + 1 if step else None)
+    writer: Any = SummaryWriter(log_dir=str(run / FOLDER), purge_step=step + 1 if step else 0)
     return TensorBoardCallback(writer)  # type: ignore[no-untyped-call]

@@ -12,6 +12,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ from transformers import (
 )
 
 from perse import models
+from perse.errors import BadInput
 from perse.runlog import RunLog
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted
-from perse.training.attention import takes_tree, use_tree_attention
+from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
 from perse.training.batches import answer_loss, collate
 from perse.training.callbacks import ProgressCallback, RunLogCallback
 from perse.training.config import Attention, TrainConfig
@@ -58,16 +60,16 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     Returns:
         the run folder.
     Raises:
-        BadInput, ModelNotFound: before anything is trained, such as an aspect that no example has.
+        BadInput, ModelNotFound: before anything is trained or written, such as an aspect that no example has.
         RunMismatch: the output folder holds a run with other settings.
     """
     base = models.find(config.model.path)
     tokenizer = AutoTokenizer.from_pretrained(base)
+    names = tracker_names(config.train.report_to)
     out = Path(config.output)
     ranks = int(os.environ.get("WORLD_SIZE", "1"))
     leads = int(os.environ.get("RANK", "0")) == 0
     prepared = prepare(config, renderer_for(config, base, tokenizer), ranks=ranks, quiet=not leads)
-    names = tracker_names(config.train.report_to)
     watching = watching_for(
         config.data,
         config.watch,
@@ -80,7 +82,9 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     # Every rank looks before any writes, so that all of them go on from the same place.
     finished = (out / MERGED / "config.json").exists()
     checkpoint = last_checkpoint(out / "checkpoints")
-    arguments = _arguments(config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None)
+    arguments = training_arguments(config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None)
+    # What the model refuses is refused before the folder is begun, which takes no other settings afterwards.
+    ready = None if finished else ready_model(config, base, prepared, watching, arguments)
     with ExitStack() as open_files:
         callbacks: list[TrainerCallback] = []
         if arguments.should_save:
@@ -95,20 +99,17 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             }
             runlog = open_files.enter_context(RunLog(out, identity, lines=LOG))
             show(prepared)
-            if not finished:
+            if ready is not None:
                 step = _step(checkpoint) if checkpoint else -1  # step 0 has the judging before training
-                runlog.cut(lambda line: line["step"] <= step)
-                callbacks += [
-                    RunLogCallback(runlog),
-                    ProgressCallback(),
-                    *trackers(names, out, step=max(step, 0)),
-                ]
-        if finished:
+                whole = step == prepared.schedule.steps
+                runlog.cut(lambda line: line["step"] <= step and "best" not in line and (whole or "train_runtime" not in line))
+                callbacks += [RunLogCallback(runlog), ProgressCallback(), *trackers(names, out, step=max(step, 0))]
+        if ready is None:
             log.info("%s is already trained", out)
             return out
         if checkpoint:
             log.info("going on from %s", checkpoint)
-        trained, state = _fit(config, base, prepared, watching, arguments, callbacks, checkpoint)
+        trained, state = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint)
         if arguments.should_save:
             if state.best_global_step:
                 best = {"step": state.best_global_step, "best": arguments.metric_for_best_model, "value": state.best_metric}
@@ -135,7 +136,7 @@ def _step(checkpoint: Path) -> int:
 
 def _fit(
     config: TrainConfig,
-    base: Path,
+    ready: ReadyModel,
     prepared: Prepared,
     watching: Watching | None,
     arguments: TrainingArguments,
@@ -143,16 +144,19 @@ def _fit(
     checkpoint: Path | None,
 ) -> tuple[Path, TrainerState]:
     """Train and write the trained weights (the adapter's, or all), which takes every rank where they are sharded."""
-    model = load_model(config, base, shared=prepared.schedule.share)
-    attention = set_attention(model, config.train.attention)
-    computed = torch.bfloat16 if arguments.bf16 else model.dtype
-    peak = device_peak(computed)
-    throughput = Throughput(prepared.schedule, passed(model), peak=peak and peak * arguments.world_size)
+    trained = Path(config.output) / "checkpoints" / "trained"
+    if checkpoint is not None and _step(checkpoint) == prepared.schedule.steps:  # killed after the last step
+        state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+        if arguments.should_save:
+            take_weights(best_checkpoint(state, trained.parent) or checkpoint, trained)
+        return trained, state
+    peak = device_peak(torch.bfloat16 if arguments.bf16 else ready.model.dtype)
+    throughput = Throughput(prepared.schedule, passed(ready.model), peak=peak and peak * arguments.world_size)
     trainer = WatchedTrainer(
-        model=model,
+        model=ready.model,
         args=arguments,
         train_dataset=RowDataset(prepared.schedule),
-        data_collator=partial(collate, attention=attention),
+        data_collator=partial(collate, attention=ready.attention),
         compute_loss_func=answer_loss,
         callbacks=[
             *callbacks,
@@ -163,11 +167,10 @@ def _fit(
         throughput=throughput,
         judging=None
         if watching is None
-        else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=attention),
+        else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=ready.attention),
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    trained = Path(config.output) / "checkpoints" / "trained"
     best = best_checkpoint(trainer.state, trained.parent)
     if best is None:
         trainer.save_model(str(trained))
@@ -189,6 +192,35 @@ def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype)
 
 
+@dataclass(frozen=True)
+class ReadyModel:
+    """A model that can be trained, and how its rows are kept to their paths."""
+
+    model: Any
+    attention: Attention
+
+
+def ready_model(
+    config: TrainConfig, base: Path, prepared: Prepared, watching: Watching | None, arguments: TrainingArguments
+) -> ReadyModel:
+    """The model to train, adapter and attention in place.
+
+    Raises:
+        BadInput: it cannot be trained on these rows, or not as it was started.
+    """
+    if arguments.n_gpu > 1:
+        raise BadInput(
+            f"found {arguments.n_gpu} GPUs and one process; start with accelerate launch --num_processes {arguments.n_gpu}, or "
+            "set CUDA_VISIBLE_DEVICES=0"
+        )
+    model = load_model(config, base, shared=prepared.schedule.share)
+    rows = watching.what.rows if watching else ()
+    longest = max([branch.tokens for row in prepared.schedule.rows for branch in row] + [row.tree.depth for row in rows])
+    check_packable(_inner(model), longest=longest)
+    computed = torch.bfloat16 if arguments.bf16 else model.dtype
+    return ReadyModel(model, set_attention(model, config.train.attention, computed=computed))
+
+
 def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
     """The model to train, with a fresh adapter where LoRA is asked for.
 
@@ -197,32 +229,43 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
     """
     torch.manual_seed(config.train.seed)  # the adapter's first weights
     model = models.load(base, dtype=config.model.dtype)
-    model.config.use_cache = False
     lora = config.lora
-    if lora is not None and lora.dropout and shared:
-        log.warning(
-            "lora.dropout=%g is not applied: branches share their profile's tokens, and with them one dropout mask; "
-            "train.branches=1 shares nothing and applies it",
-            lora.dropout,
-        )
-        lora = lora.model_copy(update={"dropout": 0.0})
+    if shared:
+        dropouts = [each for each in model.modules() if isinstance(each, torch.nn.Dropout) and each.p]
+        for each in dropouts:
+            each.p = 0.0
+        if dropouts or (lora is not None and lora.dropout):
+            log.warning(
+                "dropout (%s) is not applied: branches share their profile's tokens, and with them one dropout mask; "
+                "train.branches=1 shares nothing and applies it",
+                f"lora.dropout={lora.dropout:g}" if lora is not None and lora.dropout else "the model's own",
+            )
+        if lora is not None:
+            lora = lora.model_copy(update={"dropout": 0.0})
     return adapted(model, lora, checkpointing=config.train.gradient_checkpointing)
 
 
-def set_attention(model: Any, asked: Attention | None) -> Attention:
+def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype | None = None) -> Attention:
     """Make `model` attend as `asked`, or in the way it can; returns which.
 
+    Args:
+        computed: the type that attention is computed in; the model's own by default.
     Raises:
         BadInput: tree attention was asked of a model that cannot.
     """
-    inner = model.get_base_model() if hasattr(model, "get_base_model") else model
-    if asked == "mask" or (asked is None and not takes_tree(inner)):
+    inner = _inner(model)
+    if asked == "mask" or (asked is None and not takes_tree(inner, computed=computed or model.dtype)):
+        use_mask(inner)
         return "mask"
-    use_tree_attention(inner)
+    use_tree_attention(inner, computed=computed or model.dtype)
     return "tree"
 
 
-def _arguments(config: TrainConfig, out: Path, *, steps: int, watching: Watching | None, begun: bool) -> TrainingArguments:
+def _inner(model: Any) -> Any:
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
+def training_arguments(config: TrainConfig, out: Path, *, steps: int, watching: Watching | None, begun: bool) -> TrainingArguments:
     settings = config.train
     judging: dict[str, Any] = {"save_total_limit": settings.keep_checkpoints}
     if watching is not None:

@@ -4,7 +4,7 @@ Branches that begin with equal segments of token ids are laid out depth first: a
 the other, to any depth (instruction -> profile -> query -> aspect). Positions go on from the branch point, and a token sees
 its own path only, so losses and gradients are those of separate rows while the shared tokens are computed once. Branches
 with nothing in common stand in one row as trees of their own, without padding. The trade-off: examples of one reader come
-in one optimizer step together, at most `branches_per_group` of them.
+in one optimizer step together, at most `branches_per_group` of them in a row.
 
 Letters: L tokens of a row, T learned tokens.
 """
@@ -12,6 +12,7 @@ Letters: L tokens of a row, T learned tokens.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -132,8 +133,9 @@ def pack(
 ) -> list[tuple[Branch, ...]]:
     """The branches, shuffled by `seed`, as rows of at most `row_tokens` tokens and `batch_size` examples.
 
-    Branches with equal segments before the query are a group; at most `branches_per_group` of a group come into one piece
-    of a row. With 1, nothing is shared.
+    Branches with equal segments before the query are a group. At most `branches_per_group` that share a profile come into one
+    row; the rest of it is for other profiles, so a row of few readers stays short of `batch_size`. Without a profile there is
+    no such limit: they share an instruction, as everybody does. Nor is there with 1: nothing is shared then.
 
     Raises:
         BadInput: a branch alone is longer than a row.
@@ -147,16 +149,21 @@ def pack(
     rng = random.Random(f"{seed} pack")
     share = branches_per_group > 1
     most = min(branches_per_group, batch_size)
-    pieces = [piece for group in _groups(branches, rng) for piece in _pieces(group, most, row_tokens)]
+    pieces = [(at, piece) for at, group in enumerate(_groups(branches, rng)) for piece in _pieces(group, most, row_tokens)]
     rng.shuffle(pieces)
     rows: list[tuple[Branch, ...]] = []
     still_open: list[_Filling] = []
-    for piece in pieces:
-        row = next((row for row in still_open if row.takes(piece, row_tokens, batch_size)), None)
+    for group, piece in pieces:
+        limit = branches_per_group if share and piece[0].k_effective else batch_size
+        row = next(
+            (row for row in still_open if row.groups[group] + len(piece) <= limit and row.takes(piece, row_tokens, batch_size)),
+            None,
+        )
         if row is None:
             row = _Filling(share)
             still_open.append(row)
         row.add(piece)
+        row.groups[group] += len(piece)
         if len(still_open) > OPEN_ROWS:
             rows.append(tuple(still_open.pop(0).branches))
     rows += [tuple(row.branches) for row in still_open]
@@ -194,6 +201,7 @@ class _Filling:
     def __init__(self, share: bool) -> None:
         self.share = share
         self.branches: list[Branch] = []
+        self.groups: Counter[int] = Counter()
         self.tokens = 0
         self._known: set[tuple[Ids, ...]] = set()
 

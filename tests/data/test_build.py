@@ -97,6 +97,22 @@ def test_the_stricter_split_shares_no_item_and_counts_what_it_lost(raw: Path, tm
 
 
 @pytest.mark.parametrize("folds", [None, 3])
+def test_no_epoch_shows_training_a_pair_of_the_validation_side(tmp_path: Path, folds: int | None) -> None:
+    samples = Path(perse.__file__).parent / "samples"
+    pairwise(samples, tmp_path / "set", items=samples / "items.jsonl", folds=folds, profiles="per_reviewer_epoch")
+    data = load_folder(tmp_path / "set")
+
+    def pairs(split: Split, fold: int | None, epoch: int = 0) -> set[str]:
+        examples = [one for one in data.examples(split, fold, epoch=epoch) if isinstance(one, PairwiseExample)]
+        assert examples
+        return {pair_key(each.text_a, each.text_b) for one in examples for each in (one.query, *one.profile)}
+
+    for fold in [None] if folds is None else range(folds):
+        for epoch in range(4):
+            assert pairs("train", fold, epoch).isdisjoint(pairs("valid", fold))
+
+
+@pytest.mark.parametrize("folds", [None, 3])
 def test_pairs_share_neither_annotators_nor_pairs(chained: Path, tmp_path: Path, folds: int | None) -> None:
     pairwise(chained.parent, tmp_path / "set", folds=folds)
     data = load_folder(tmp_path / "set")

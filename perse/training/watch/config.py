@@ -11,7 +11,8 @@ from perse.config import Section
 
 class Watch(Section):
     data: str | None = None
-    """A .jsonl of examples of reviewers who are not trained on; by default the data set folder's own valid split."""
+    """A .jsonl of examples of reviewers who are not trained on, or a data set folder, whose valid split is shown as `data` says;
+    by default the own one's."""
     examples: int = Field(default=64, ge=2)
     """Examples of the fixed, seeded sample. Kendall of 64 is uncertain by about 0.08; of 256 by 0.04."""
     generated: int = Field(default=32, ge=2)
@@ -21,6 +22,7 @@ class Watch(Section):
     every: int | None = Field(default=None, ge=1)
     """Optimizer steps between two judgings; by default as many as keep judging under 5% of the time."""
     best: Literal["kendall", "accuracy", "within_one", "loss"] | None = None
-    """What decides which weights are kept at the end; by default kendall of scores and accuracy of pairs."""
+    """What decides which weights are kept at the end; by default kendall of scores and accuracy of pairs. What is not answered
+    counts: as wrong, and for kendall as the mean of the true scores."""
     patience: int | None = Field(default=None, ge=1)
-    """Stop after so many judgings without a better one; by default never."""
+    """Stop after so many judgings without a better one by what decides; by default never."""

@@ -1,8 +1,8 @@
 """Judging a model while it is trained: validation loss, parse rate, Kendall or accuracy, of readers it is not trained on.
 
 The validation loss is computed over the same packed rows as training's. The judgements come from the ordinary judge around
-the live weights: same renderer, same reading of labels, greedy. What is judged is `sample`'s matter. The trade-off is
-noise: Kendall of n unrelated pairs of numbers strays by about 0.67 / sqrt(n) from 0, which is 0.08 for 64 examples.
+the live weights: same renderer, same reading of labels, the LM head in float32, greedy. What is judged is `sample`'s matter.
+The trade-off is noise: Kendall of n unrelated pairs of numbers strays by about 0.67 / sqrt(n) from 0, which is 0.08 for 64.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def judged_now(model: Any, what: Watched, renderer: Renderer, *, attention: Atte
     """
     with _only_looking(model):
         loss = _loss(model, what.rows, attention)
-        with _plain_attention(model):
+        with _plain_attention(model), _exact_head(model):
             engine = _Brief(TransformersEngine(model, cache_bytes=CACHE), what.new_tokens)
             judge = Judge(engine, renderer, name="in training")
             # The room kept for the answer decides which profile is shown, so it is what it is in training.
@@ -57,7 +57,8 @@ def judged_now(model: Any, what: Watched, renderer: Renderer, *, attention: Atte
 
 def metrics(question: Question, examples: Sequence[Example], judgements: Sequence[Judgement]) -> dict[str, float | None]:
     """`asked`; `parse_rate`: ok / asked; `accuracy` of the label, and of scores `within_one` label, what is not ok being
-    wrong; of scores `kendall` (tau-b) between expected and true score of those that are ok, None where undefined."""
+    wrong; of scores `kendall` (tau-b) between expected and true score of those that are ok, and `kendall_imputed` of all, the
+    mean of the true scores standing for what is not ok; None where undefined."""
     scale, asked = question.scale, len(examples)
     true = [scale.labels.index(question.answer(one)[0]) for one in examples]
     off = [
@@ -71,13 +72,12 @@ def metrics(question: Question, examples: Sequence[Example], judgements: Sequenc
     }
     if scale.values is not None:
         found["within_one"] = sum(distance is not None and distance <= 1 for distance in off) / asked
-        ok = [
-            (scale.values[label], one.expected)
-            for one, label in zip(judgements, true, strict=True)
-            if one.status is Status.OK and one.expected is not None
-        ]
-        gold, expected = (np.array(side, dtype=np.float64) for side in (zip(*ok, strict=True) if ok else ((), ())))
-        found["kendall"] = kendall(gold, expected)
+        gold = np.array([scale.values[label] for label in true], dtype=np.float64)
+        told = [one.expected if one.status is Status.OK else None for one in judgements]
+        expected = np.array(told, dtype=np.float64)  # None becomes NaN
+        ok = ~np.isnan(expected)
+        found["kendall"] = kendall(gold[ok], expected[ok])
+        found["kendall_imputed"] = kendall(gold, np.where(ok, expected, gold.mean()))
     return found
 
 
@@ -88,7 +88,7 @@ def _loss(model: Any, rows: Sequence[PackedRow], attention: Attention) -> float:
     for row in rows:
         batch = {key: _on(model, value) for key, value in collate([row], attention=attention).items()}
         labels = batch.pop("labels")
-        total += float(answer_loss(model(**batch, use_cache=False), labels, 1))
+        total += float(answer_loss(model(**batch), labels, 1))
     return total / sum(len(row.targets) for row in rows)
 
 
@@ -121,6 +121,32 @@ def _plain_attention(model: Any) -> Iterator[None]:
         yield
     finally:
         model.set_attn_implementation(TREE)
+
+
+@contextmanager
+def _exact_head(model: Any) -> Iterator[None]:
+    """Logits in float32, as the engine has them that judges afterwards; for V x width x 4 bytes meanwhile.
+
+    A hook computes them once more from the hidden states: nothing of the model is replaced, so tied weights stay tied. A head
+    with an adapter stays as it is, as it does in the engine, and so does one that is sharded, which is not whole here.
+    """
+    head = model.get_output_embeddings()
+    whole = type(head) is torch.nn.Linear and type(head.weight) is torch.nn.Parameter and head.weight.numel() > 0
+    if not whole:
+        yield
+        return
+    weight = head.weight.detach().float()
+    bias = None if head.bias is None else head.bias.detach().float()
+
+    def again(_: Any, given: tuple[torch.Tensor, ...], logits: torch.Tensor) -> torch.Tensor:
+        with torch.autocast(logits.device.type, enabled=False):  # train.precision=bf16 would round them again
+            return torch.nn.functional.linear(given[0].float(), weight, bias)
+
+    hook = head.register_forward_hook(again)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 class _Brief:

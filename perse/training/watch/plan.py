@@ -49,10 +49,10 @@ class WatchPlan:
         return int(self.first) + -(-steps // self.every)
 
 
-def watch_plan(cost: WatchCost, *, steps: int, tokens_per_step: float, every: int | None = None) -> WatchPlan:
+def watch_plan(cost: WatchCost, *, steps: int, tokens_per_step: float, every: int | None = None) -> WatchPlan | None:
     """When to judge in a run of `steps` optimizer steps of `tokens_per_step` tokens on each device.
 
-    A run too short for two judgings within `SHARE` is judged once, at its end.
+    A run too short for two judgings within `SHARE` is judged once, at its end; one too short for that, not at all.
 
     Args:
         every: steps between two judgings where they were given; then the share is what it is.
@@ -60,6 +60,8 @@ def watch_plan(cost: WatchCost, *, steps: int, tokens_per_step: float, every: in
     trained = steps * tokens_per_step
     if every is None:
         affordable = min(int(SHARE / (1 - SHARE) * trained / cost.training_tokens), MOST)
+        if affordable < 1:
+            return None
         plan = WatchPlan(-(-steps // max(1, affordable - 1)), affordable >= 2, 0.0)
     else:
         plan = WatchPlan(min(every, steps), True, 0.0)

@@ -12,7 +12,7 @@ from perse.rendering import Renderer
 from perse.training.config import Data, Train
 from perse.training.schedule import Schedule
 from perse.training.watch.config import Watch
-from perse.training.watch.plan import WatchPlan, watch_plan
+from perse.training.watch.plan import SHARE, WatchPlan, watch_plan
 from perse.training.watch.sample import Watched, unseen_examples, watched
 
 log = logging.getLogger(__name__)
@@ -70,6 +70,14 @@ def watching_for(
     # A device trains on its own rows and judges all of the sample.
     per_step = train.accumulation * sum(some) / len(some)
     plan = watch_plan(what.cost, steps=schedule.steps, tokens_per_step=per_step, every=watch.every)
+    if plan is None:
+        log.info(
+            "this run is too short to be judged on %d examples of other readers within %.0f%% of its time, so it is not; "
+            "watch.every=N judges it every N steps all the same",
+            len(what.judged),
+            100 * SHARE,
+        )
+        return None
     log.info(
         "%d examples of other readers are judged every %d steps, %d times in all: about %.1f%% of the time",
         *(len(what.judged), plan.every, plan.count(schedule.steps), 100 * plan.share),

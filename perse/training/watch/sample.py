@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.data.folder import is_data_folder, load_folder
+from perse.data.folder import DEFAULT_VIEW, is_data_folder, load_folder
 from perse.data.identity import shuffled
 from perse.data.load import load_examples
 from perse.errors import BadInput
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Watched:
     """What is judged again and again: `judged` are asked, `rows` (of the whole sample) give the loss; `asks` are the prompts
-    of `judged` as segments."""
+    of `judged` as segments; `best` is the name of the number that decides."""
 
     question: Question
     judged: tuple[Example, ...]
@@ -58,7 +58,8 @@ def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None]
         BadInput: a reviewer is on both sides.
     """
     if watch.data is not None:
-        place, found = watch.data, load_examples(watch.data, split="valid").examples
+        view = data.view if is_data_folder(Path(watch.data)) else DEFAULT_VIEW  # a file shows them as they were exported
+        place, found = watch.data, load_examples(watch.data, split="valid", view=view).examples
     elif not is_data_folder(Path(data.path)):
         log.info(
             "%s has no validation side, so training is not watched; name a .jsonl of other reviewers as watch.data", data.path
@@ -101,7 +102,11 @@ def watched(
     question_for(examples, question.name)  # refuses pairs where single texts are learned
     by_id = {one.id: one for one in examples}
     drawn = [by_id[one] for one in shuffled(by_id, seed=train.seed, purpose="watch")[: watch.examples]]
-    sample = training_branches(renderer, question, drawn, answer_tokens=answer_tokens)
+    try:
+        sample = training_branches(renderer, question, drawn, answer_tokens=answer_tokens)
+    except BadInput as error:
+        place = watch.data or "the data's valid side"
+        raise BadInput(f"examples of {place} were to be judged while training: {error}, or set watch=null") from None
     if sample.too_long:
         log.info("%d of the %d watched examples do not fit and are left out", len(sample.too_long), len(drawn))
     fitting = {branch.example_id for branch in sample.fitting}
@@ -113,12 +118,14 @@ def watched(
         for one in judged
         for prompt in renderer.render(question, one, answer_tokens=answer_tokens)
     )
+    longest = max(branch.tokens for branch in sample.fitting)
     rows = pack(
         sample.fitting,
-        row_tokens=train.batch_size * max(branch.tokens for branch in sample.fitting),
+        row_tokens=max(longest, train.row_tokens or train.batch_size * longest),
         batch_size=train.batch_size,
         branches_per_group=train.branches,
         seed=f"{train.seed} watch",
     )
     packed_rows = tuple(packed(row, share=train.branches > 1) for row in rows)
-    return Watched(question, tuple(judged), packed_rows, asks, answer_tokens, watch.new_tokens, best)
+    decides = "kendall_imputed" if best == "kendall" else best  # who answers only what is easy is no better judge
+    return Watched(question, tuple(judged), packed_rows, asks, answer_tokens, watch.new_tokens, decides)

@@ -12,6 +12,7 @@ import logging
 import math
 import shutil
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,8 +59,9 @@ class WatchedTrainer(Trainer):
         self._began = time.monotonic()
         self._watching = 0.0
         self._watches = 0
-        self._begun_at: int | None = None
+        self._first: tuple[int, float] | None = None
         self._warned = False
+        self.add_callback(LogWhereItStops())
 
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         ids = inputs["input_ids"]
@@ -68,12 +70,21 @@ class WatchedTrainer(Trainer):
         return loss
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """The Trainer's, with how fast the steps since the last logged loss were."""
+        """The Trainer's, with how fast the steps since the last logged loss were, and `epoch` as passes over the data."""
         fast = self.throughput.numbers() if self.throughput is not None and "loss" in logs else {}
-        super().log({**logs, **fast}, start_time)
+        share = self.state.epoch  # of the run, which is one long epoch to the Trainer
+        if share is not None:
+            self.state.epoch = share * self.train_dataset.schedule.epochs  # type: ignore[union-attr]
+        try:
+            super().log({**logs, **fast}, start_time)
+        finally:
+            self.state.epoch = share
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Judge, log, and have a new best saved. What is undefined is left out of the log and is never the best."""
+        """Judge, log, and have a new best saved. What is undefined is left out of the log and is never the best.
+
+        The best is found here and not by the Trainer, which knows no ties; asked next, it finds nothing better.
+        """
         assert self.judging is not None
         started = time.monotonic()
         (found,) = broadcast_object_list([self.judging(self.model)])
@@ -83,32 +94,31 @@ class WatchedTrainer(Trainer):
         if self.is_world_process_zero():
             said = ", ".join(f"{name.replace('_', ' ')} {value:.3g}" for name, value in found.items() if value is not None)
             log.info("judged after step %d: %s", self.state.global_step, said)
-        best = f"eval_{self.args.metric_for_best_model}"
-        metrics.setdefault(best, math.nan)
+        number = deciding(metrics, self.args)
+        metrics[f"eval_{self.args.metric_for_best_model}"] = math.nan if number is None else number
         self.control = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
-        if self.state.global_step and self._improves(metrics[best]):
+        if number is not None and self.state.global_step and since_best(self.state, self.args) == 0:
+            self.state.best_metric, self.state.best_global_step = number, self.state.global_step
             self.control.should_save = True
         return metrics
-
-    def _improves(self, value: float) -> bool:
-        """What the Trainer finds right after, when it writes the best into its state."""
-        known = self.state.best_metric
-        return not math.isnan(value) and (known is None or (value > known if self.args.greater_is_better else value < known))
 
     def _times(self, seconds: float) -> dict[str, float]:
         """Seconds of this judging, and the share of all seconds so far; warns once if the whole run will be above `SHARE`."""
         step = self.state.global_step
         self._watching += seconds
         self._watches += 1
-        self._begun_at = step if self._begun_at is None else self._begun_at
         passed = time.monotonic() - self._began
-        if step > self._begun_at and not self._warned and self.is_world_process_zero():
-            every = (step - self._begun_at) / (self._watches - 1)
-            training = (passed - self._watching) / (step - self._begun_at) * every
-            share = self._watching / self._watches / (self._watching / self._watches + training)
+        training = passed - self._watching
+        if self._first is None:  # what came before it may be loading, or steps of which none was judged
+            self._first = step, training
+        steps = step - self._first[0]
+        if steps and not self._warned and self.is_world_process_zero():
+            every, between = steps / (self._watches - 1), (training - self._first[1]) / (self._watches - 1)
+            judging = self._watching / self._watches
+            share = judging / (judging + between)
             if share > SHARE:
                 self._warned = True
-                enough = math.ceil(every * share * (1 - SHARE) / (SHARE * (1 - share)))
+                enough = math.ceil(every * judging / between * (1 - SHARE) / SHARE)
                 remedy = f"set watch.every={enough}" if enough < self.state.max_steps else "set watch=null"
                 log.warning(
                     "judging takes %.0f%% of the time; %s to have it under %.0f%%, or lower watch.examples or watch.generated",
@@ -117,24 +127,49 @@ class WatchedTrainer(Trainer):
         return {"eval_seconds": round(seconds, 3), "eval_share": round(self._watching / passed, 4)}
 
 
+def deciding(line: Mapping[str, float], args: TrainingArguments) -> float | None:
+    """The number of a judging that decides; None where it is undefined, or nothing was answered."""
+    return None if line.get("eval_parse_rate") == 0 else line.get(f"eval_{args.metric_for_best_model}")
+
+
+def since_best(state: TrainerState, args: TrainingArguments) -> int:
+    """Judgings since the best; of equal ones that with the lower loss counts, else the first. All, where none decides.
+
+    It counts in the Trainer's own history, which is in every checkpoint, so a kill loses nothing. What came before training
+    does not count.
+    """
+    sign = 1.0 if args.greater_is_better else -1.0
+    lines = [line for line in state.log_history if "eval_seconds" in line and line["step"] > 0]
+    ranks = [
+        None if number is None else (sign * number, -line.get("eval_loss", math.inf))
+        for line, number in ((line, deciding(line, args)) for line in lines)
+    ]
+    best = max((rank for rank in ranks if rank is not None), default=None)
+    return len(ranks) if best is None else len(ranks) - 1 - ranks.index(best)
+
+
+class LogWhereItStops(TrainerCallback):
+    """Logs the loss wherever a run may go on from: a mean over steps on both sides of a checkpoint would be lost with a kill.
+
+    A new best is saved after a judging, so that is such a place, too.
+    """
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if control.should_save or control.should_evaluate:
+            control.should_log = True
+
+
 class Patience(TrainerCallback):
     """Ends training after `patience` judgings without a better one.
 
-    It counts in the Trainer's own history, which is in every checkpoint, so a kill loses nothing. A stop leaves no checkpoint
-    behind: killed right after it, the run goes on from an earlier one and comes to the same stop.
+    A stop leaves no checkpoint behind: killed right after it, the run goes on from an earlier one and comes to the same stop.
     """
 
     def __init__(self, patience: int) -> None:
         self.patience = patience
 
     def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        key, sign = f"eval_{args.metric_for_best_model}", 1.0 if args.greater_is_better else -1.0
-        lines = [line for line in state.log_history if "eval_seconds" in line and line["step"] > 0]
-        values = [sign * line[key] if key in line else -math.inf for line in lines]
-        if not lines:
-            return
-        since = values.index(max(values)) if max(values) > -math.inf else -1
-        if len(values) - 1 - since >= self.patience:
+        if since_best(state, args) >= self.patience:
             control.should_training_stop, control.should_save = True, False
             if state.is_world_process_zero:
                 name = str(args.metric_for_best_model).replace("_", " ")

@@ -1,0 +1,475 @@
+"""Packing changes nothing but the time: losses and gradients of a packed row are those of separate, unpadded rows."""
+
+from __future__ import annotations
+
+import copy
+import json
+import logging
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from builders import pointwise_examples, whole_number_tokenizer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
+from separate_rows import alone, furthest, least_cosine, loss_alone, together
+from transformers import AutoModelForCausalLM
+
+from perse.errors import BadInput
+from perse.records import example_lines
+from perse.training.adapting import adapted
+from perse.training.attention import check_packable, dense_mask
+from perse.training.batches import collate
+from perse.training.branches import Branch
+from perse.training.config import Attention, Lora, load_config
+from perse.training.trainer import last_checkpoint, load_model, set_attention, train
+from perse.training.trie import packed
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def segment(length: int, seed: int) -> tuple[int, ...]:
+    return tuple(torch.randint(3, 64, (length,), generator=torch.Generator().manual_seed(seed)).tolist())
+
+
+OPENING, PROFILE, OTHER = segment(5, 0), segment(11, 1), segment(7, 2)
+QUERY, SECOND = segment(6, 3), segment(9, 4)
+ASPECT = segment(3, 5)
+BRANCHES = [
+    Branch("asked", (OPENING, PROFILE, QUERY, ASPECT), segment(4, 6), 2, 1, 1),
+    Branch("another aspect", (OPENING, PROFILE, QUERY, segment(2, 7)), segment(2, 8), 2, 1, 1),
+    Branch("another query", (OPENING, PROFILE, SECOND, ASPECT), segment(3, 9), 2, 1, 1),
+    Branch("the same with another answer", (OPENING, PROFILE, QUERY, ASPECT), segment(5, 10), 2, 1, 1),
+    Branch("another profile", (OPENING, OTHER, QUERY), segment(1, 11), 2, 1, 1),
+    Branch("the same again", (OPENING, PROFILE, QUERY, ASPECT), segment(4, 6), 2, 1, 1),
+    Branch("nothing in common", (segment(8, 12),), segment(3, 13), 0, 1, 1),
+]
+LONGEST = max(branch.tokens for branch in BRANCHES)
+
+SIZE: dict[str, Any] = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "max_position_embeddings": 128,
+    "initializer_range": 0.3,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+    "pad_token_id": 0,
+}
+GQA = {**SIZE, "num_key_value_heads": 2}
+GPT = {
+    "vocab_size": 64,
+    "n_embd": 32,
+    "n_layer": 2,
+    "n_head": 4,
+    "n_positions": 128,
+    "initializer_range": 0.3,
+    "bos_token_id": 1,
+}
+NO_DROPOUT = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0, "eos_token_id": 2}
+
+FAMILIES: dict[str, Callable[[], Any]] = {
+    "llama": lambda: transformers.LlamaConfig(**GQA),
+    "llama without groups": lambda: transformers.LlamaConfig(**SIZE, num_key_value_heads=4),
+    "qwen2": lambda: transformers.Qwen2Config(**GQA),
+    "qwen3": lambda: transformers.Qwen3Config(**GQA, head_dim=8),
+    "mistral": lambda: transformers.MistralConfig(**GQA, sliding_window=LONGEST),
+    "gemma3": lambda: transformers.Gemma3TextConfig(**GQA, head_dim=8),
+    "gpt_neox": lambda: transformers.GPTNeoXConfig(**SIZE),
+    "gpt2": lambda: transformers.GPT2Config(**GPT, **NO_DROPOUT),  # learned positions
+    "gemma2": lambda: transformers.Gemma2Config(**GQA, head_dim=8, attn_logit_softcapping=2.0),
+    "gptj": lambda: transformers.GPTJConfig(**GPT, **NO_DROPOUT, rotary_dim=4),
+    "falcon": lambda: transformers.FalconConfig(
+        vocab_size=64, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, initializer_range=0.3
+    ),
+}
+ONLY_MASK = {"gemma2", "gptj", "falcon"}
+
+
+def model_of(family: str | Any, *, seed: int = 0) -> Any:
+    torch.manual_seed(seed)
+    return AutoModelForCausalLM.from_config(FAMILIES[family]() if isinstance(family, str) else family).train()
+
+
+def eager(model: Any) -> Any:
+    """The plainest attention there is; of the models that cannot change theirs, their own."""
+    model = copy.deepcopy(model)
+    if model._supports_attention_backend:
+        model.set_attn_implementation("eager")
+    return model
+
+
+CASES = [(name, how) for name in FAMILIES for how in ("tree", "mask") if how == "mask" or name not in ONLY_MASK]
+
+
+@pytest.mark.parametrize(("family", "how"), CASES, ids=["-".join(case) for case in CASES])
+def test_a_packed_row_has_the_loss_and_gradients_of_separate_rows(family: str, how: Attention) -> None:
+    model = model_of(family)
+    loss, grads = alone(eager(model), BRANCHES)
+    assert set_attention(model, how) == how
+    for share in (True, False):
+        found, other = together(model, BRANCHES, how, share=share)
+        assert found == pytest.approx(loss, abs=1e-6 * max(1.0, loss))
+        assert furthest(other, grads) <= 1e-5
+
+
+def test_an_eager_model_is_masked_as_well() -> None:
+    """Eager attention adds its mask to the scores, and true or false would be added as 1 or 0."""
+    model = eager(model_of("llama"))
+    loss, grads = alone(model, BRANCHES)
+    found, other = together(model, BRANCHES, "mask")
+    assert abs(found - loss) > 0.01, "the mask is taken as it is, so nothing has to be done about it"
+    set_attention(model, "mask")
+    found, other = together(model, BRANCHES, "mask")
+    assert found == pytest.approx(loss, abs=1e-6 * loss) and furthest(other, grads) <= 1e-5
+    assert alone(model, BRANCHES)[0] == loss
+
+
+def lora_model(family: str | Any = "llama", *, checkpointing: bool = False) -> Any:
+    model = adapted(model_of(family), Lora(rank=4), checkpointing=checkpointing)
+    generator = torch.Generator().manual_seed(1)
+    for name, each in model.named_parameters():
+        if "lora_B" in name:  # a fresh adapter's B is 0, and so would be the gradient of A
+            torch.nn.init.normal_(each, std=0.1, generator=generator)
+    return model.train()
+
+
+@pytest.mark.parametrize("how", ["tree", "mask"])
+def test_an_adapter_has_the_gradients_of_separate_rows(how: Attention) -> None:
+    model = lora_model()
+    loss, grads = alone(eager(model), BRANCHES)
+    assert len(grads) == 2 * 2 * 7  # A and B, two layers, seven matrices each
+    set_attention(model, how)
+    found, other = together(model, BRANCHES, how)
+    assert found == pytest.approx(loss, abs=1e-6 * loss) and furthest(other, grads) <= 1e-5
+
+
+SEGMENTS = st.sampled_from([segment(3, 20), segment(5, 21), segment(4, 22), segment(1, 23)])
+TRIES = st.lists(st.tuples(st.lists(SEGMENTS, min_size=1, max_size=4), SEGMENTS), min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("how", ["tree", "mask"])
+@settings(max_examples=15)
+@given(drawn=TRIES, share=st.booleans())
+def test_random_tries_have_the_loss_and_gradients_of_separate_rows(how: Attention, drawn: Any, share: bool) -> None:
+    """Examples that repeat, begin alike, end where others go on. What is 0 by itself, as the queries' gradient of a prompt of
+    one token, is compared on the scale of the whole gradient."""
+    branches = [Branch(str(at), tuple(path), answer, len(path) - 1, 1, 1) for at, (path, answer) in enumerate(drawn)]
+    model = model_of("llama")
+    loss, grads = alone(eager(model), branches)
+    set_attention(model, how)
+    found, other = together(model, branches, how, share=share)
+    assert found == pytest.approx(loss, abs=1e-6 * max(1.0, loss))
+    assert furthest(other, grads, floor=1e-2) <= 1e-5
+
+
+@pytest.mark.parametrize("how", ["tree", "mask"])
+@pytest.mark.parametrize("weights", ["bf16 under LoRA", "fp32 under autocast"])
+def test_in_bfloat16_gradients_point_where_those_of_separate_rows_do(weights: str, how: Attention) -> None:
+    """Weights of a usual size: with those of the other tests attention is so sharp that eager and sdpa on separate rows
+    are 0.998 from each other in bfloat16."""
+    usual = transformers.LlamaConfig(**{**GQA, "initializer_range": 0.1})
+    model = lora_model(usual) if "LoRA" in weights else model_of(usual)
+    if "LoRA" in weights:
+        for name, each in model.named_parameters():
+            each.data = each.data if "lora" in name else each.data.bfloat16()
+    with torch.autocast("cpu", torch.bfloat16, enabled="autocast" in weights):
+        loss, grads = alone(model, BRANCHES)
+        set_attention(model, how)
+        found, other = together(model, BRANCHES, how)
+    assert found == pytest.approx(loss, rel=0.01)
+    assert least_cosine(other, grads) >= 0.999
+
+
+# One that another equals whole stands with it in one place, so where tokens are shared any change to it moves the others.
+TWICE = {
+    at for at, one in enumerate(BRANCHES) if [(o.segments, o.answer) for o in BRANCHES].count((one.segments, one.answer)) > 1
+}
+CHANGES = [(at, share) for at in range(len(BRANCHES)) for share in (True, False) if not (share and at in TWICE)]
+
+
+@pytest.mark.parametrize("how", ["tree", "mask"])
+@pytest.mark.parametrize(("changed", "share"), CHANGES)
+def test_other_words_in_one_branch_change_no_other_branch(changed: int, share: bool, how: Attention) -> None:
+    """Bit for bit, the shared tokens before it included; and the changed ones do change. Its last question is changed with its
+    answer, where that leaves the layout as it is."""
+    one = BRANCHES[changed]
+    asked = replace(one, segments=(*one.segments[:-1], segment(len(one.segments[-1]), 31)), answer=segment(len(one.answer), 30))
+    before = packed(BRANCHES, share=share)
+    rows = [
+        packed([branch if other is one else other for other in BRANCHES], share=share)
+        for branch in (asked, replace(one, answer=asked.answer))
+    ]
+    after = next(row for row in rows if row.tree == before.tree)
+    new = torch.tensor(before.ids) != torch.tensor(after.ids)
+    touched = dense_mask(after.tree)[0, 0][:, new].any(1)
+    model = model_of("llama").eval()
+    set_attention(model, how)
+    logits = []
+    for row in (before, after):
+        batch = collate([row], attention=how)
+        del batch["labels"], batch["logits_to_keep"]
+        with torch.no_grad():
+            logits.append(model(**batch).logits[0])
+    assert new.any() and torch.equal(logits[0][~touched], logits[1][~touched])
+    assert (logits[0][touched] != logits[1][touched]).any(1).all()
+
+
+def test_a_branch_more_changes_no_other_branch() -> None:
+    model = model_of("llama").eval()
+    set_attention(model, "tree")
+    learned = sum(len(branch.answer) for branch in BRANCHES[:-1])
+    outputs = []
+    for some in (BRANCHES[:-1], BRANCHES):
+        batch = collate([packed(some)])
+        del batch["labels"]
+        with torch.no_grad():
+            outputs.append(model(**batch).logits[0, :learned])
+    assert torch.allclose(outputs[0], outputs[1], atol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["tree", "mask"])
+@pytest.mark.parametrize("trained", ["all", "adapter"])
+def test_gradient_checkpointing_changes_no_gradient(trained: str, how: Attention) -> None:
+    found = []
+    for again in (False, True):
+        model = model_of("llama") if trained == "all" else lora_model(checkpointing=again)
+        set_attention(model, how)
+        if again:
+            model.gradient_checkpointing_enable()
+        found.append(together(model, BRANCHES, how))
+    assert found[0][0] == found[1][0]
+    assert furthest(found[1][1], found[0][1]) <= 1e-6
+
+
+# What cannot be packed
+
+
+def test_a_window_shorter_than_an_example_is_refused_whichever_way_it_attends() -> None:
+    model = model_of(transformers.MistralConfig(**GQA, sliding_window=LONGEST - 1))
+    with pytest.raises(BadInput, match=f"looks back {LONGEST - 1} tokens and an example has {LONGEST}; set model.context="):
+        check_packable(model, longest=LONGEST)
+    check_packable(model, longest=LONGEST - 1)
+    check_packable(model_of(transformers.Qwen2Config(**GQA, use_sliding_window=False, sliding_window=8)), longest=LONGEST)
+    set_attention(model, "tree")
+    with pytest.raises(BadInput, match="looks back"):
+        together(model, BRANCHES, "tree")
+
+
+def test_capped_scores_are_masked_by_default_and_refused_for_a_tree() -> None:
+    model = model_of("gemma2")
+    with pytest.raises(BadInput, match=r"Gemma2ForCausalLM cannot be exchanged .* set train.attention=mask"):
+        set_attention(model, "tree")
+    loss = alone(model, BRANCHES)[0]
+    assert set_attention(model, None) == "mask"
+    assert alone(model, BRANCHES)[0] != pytest.approx(loss, abs=1e-4), "the sdpa of transformers caps, so eager is not needed"
+
+
+def test_attention_dropout_is_kept_by_the_mask() -> None:
+    gpt2 = transformers.GPT2Config(**GPT, **{**NO_DROPOUT, "attn_pdrop": 0.1})
+    assert set_attention(model_of(gpt2), None) == "mask"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        (transformers.MambaConfig(vocab_size=64, hidden_size=32, num_hidden_layers=1), "carries a state from token to token"),
+        (transformers.BloomConfig(vocab_size=64, hidden_size=32, n_layer=1, n_head=4), "counts distances along the row"),
+        (
+            transformers.GPTNeoConfig(
+                vocab_size=64, hidden_size=32, num_layers=2, num_heads=4, attention_types=[[["global", "local"], 1]]
+            ),
+            "counts distances along the row",
+        ),
+    ],
+    ids=["state", "alibi", "local"],
+)
+def test_a_model_that_cannot_keep_examples_apart_is_refused(config: Any, said: str) -> None:
+    with pytest.raises(BadInput, match=f"{said}.*set model.path to another"):
+        check_packable(model_of(config), longest=LONGEST)
+
+
+# Through the whole of training
+
+FULL = ["lora=null"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """Four readers with two queries each: eight examples that are one step."""
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(example_lines(pointwise_examples(4, 2, k=1))), encoding="utf-8")
+    return path
+
+
+def run(model: Path, data: Path, out: Path, *more: str) -> Path:
+    given = [
+        f"model.path={model}",
+        "model.dtype=float32",
+        "model.context=2048",
+        f"data.path={data}",
+        "lora.rank=4",
+        "train.epochs=3",
+        "train.batch_size=8",
+        "train.branches=8",
+        "train.row_tokens=16384",
+        "train.accumulation=1",
+        "train.learning_rate=0.01",
+        "train.max_grad_norm=100000",
+        "train.log_every=1",
+        "train.report_to=[]",
+        f"output={out}",
+    ]
+    return train(load_config("embedded_lora", [*given, *more]))
+
+
+def logged(folder: Path, what: str = "loss") -> list[float]:
+    lines = [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+    return [line[what] for line in lines if what in line]
+
+
+def weights(folder: Path) -> torch.Tensor:
+    return torch.cat([each.flatten() for _, each in sorted(load_file(folder / "merged" / "model.safetensors").items())])
+
+
+@pytest.mark.parametrize("trained", [[], FULL], ids=["lora", "full"])
+def test_accumulating_four_rows_is_one_row_of_all_and_checkpointing_is_neither(
+    tiny_model_folder: Path, data: Path, tmp_path: Path, trained: list[str]
+) -> None:
+    """Loss and gradient of the first step are those of equal weights and agree closely. AdamW divides by sqrt(v), so a
+    gradient that is all rounding moves a weight as far as any other: later losses, and weights, agree less closely."""
+    given = (tiny_model_folder, data)
+    whole = run(*given, tmp_path / "whole", *trained)
+    parts = run(*given, tmp_path / "parts", "train.batch_size=2", "train.branches=2", "train.accumulation=4", *trained)
+    again = run(*given, tmp_path / "again", "train.gradient_checkpointing=true", *trained)
+    assert len(logged(whole)) == 3 and logged(whole)[-1] < logged(whole)[0]
+    for other in (parts, again):
+        assert logged(other)[0] == pytest.approx(logged(whole)[0], rel=1e-6)
+        assert logged(other, "grad_norm")[0] == pytest.approx(logged(whole, "grad_norm")[0], rel=1e-5)
+        assert logged(other) == pytest.approx(logged(whole), rel=1e-4)
+        assert float((weights(other) - weights(whole)).norm() / weights(whole).norm()) < 1e-4
+    assert logged(again) == logged(whole)
+
+
+def test_examples_that_share_nothing_have_the_losses_of_rows_of_their_own(
+    tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    shared = run(tiny_model_folder, data, tmp_path / "shared", "train.epochs=1")
+    side = run(tiny_model_folder, data, tmp_path / "side", "train.branches=1", "train.epochs=1")
+    each = run(tiny_model_folder, data, tmp_path / "each", "train.batch_size=1", "train.accumulation=8", "train.epochs=1")
+    assert logged(shared, "share_ratio")[0] > 1.5
+    for folder in (side, each):
+        assert (logged(folder, "share_ratio"), logged(folder, "padding_share")) == ([1.0], [0.0])
+        assert logged(folder)[0] == pytest.approx(logged(shared)[0], rel=1e-6)
+        assert logged(folder, "grad_norm")[0] == pytest.approx(logged(shared, "grad_norm")[0], rel=1e-5)
+
+
+def test_dropout_is_applied_where_nothing_is_shared_and_said_to_be_none_where_something_is(
+    tiny_model_folder: Path, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = (tiny_model_folder, data)
+    dropped = ["lora.dropout=0.5", "train.steps=1", "train.batch_size=2"]
+    said = "(lora.dropout=0.5) is not applied: branches share"
+    with caplog.at_level(logging.WARNING):
+        run(*given, tmp_path / "side", "train.branches=1", *dropped)
+        assert said not in caplog.text
+        run(*given, tmp_path / "shared", *dropped)
+        assert said in caplog.text
+    config = load_config("embedded_lora", [f"model.path={given[0]}", "model.dtype=float32", "data.path=x", *dropped])
+    for some, differ in ((True, False), (False, True)):
+        model = load_model(config, given[0], shared=some).train()
+        for name, each in model.named_parameters():
+            if "lora_B" in name:
+                torch.nn.init.normal_(each)
+        losses = {loss_alone(model, BRANCHES[0], 4).item() for _ in range(3)}
+        assert (len(losses) > 1) == differ
+
+
+def test_weights_that_are_no_numbers_stop_at_the_first_step(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(tiny_model_folder, broken)
+    tensors = load_file(broken / "model.safetensors")
+    tensors["model.norm.weight"][3] = float("nan")
+    save_file(tensors, broken / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(BadInput, match=r"loss of examples r\d-\d, r\d-\d is nan in step 1, expected a finite number; look at"):
+        run(broken, data, tmp_path / "run", "train.batch_size=2")
+    assert not (tmp_path / "run" / "merged").exists()
+
+
+def test_a_loss_that_explodes_later_leaves_a_run_that_goes_on_from_its_last_checkpoint(
+    tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    wild = ["train.learning_rate=1e25", "train.warmup=0", "train.save_every=1"]
+    with pytest.raises(
+        BadInput, match=r"in step 2, expected a finite number; .* the same command goes on from the last checkp"
+    ):
+        run(tiny_model_folder, data, tmp_path / "run", *wild)
+    before = logged(tmp_path / "run")
+    assert len(before) == 1 and (found := last_checkpoint(tmp_path / "run" / "checkpoints")) is not None
+    assert found.name == "checkpoint-1"
+    # What was saved may be good or, as here, spoilt by the step before; then the same sentence comes again.
+    with pytest.raises(BadInput, match="in step 2"):
+        run(tiny_model_folder, data, tmp_path / "run", *wild)
+    assert logged(tmp_path / "run") == before
+
+
+def test_answers_longer_than_the_budget_are_left_out_or_said(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
+    lines = [json.loads(line) for line in data.read_text().splitlines()]
+    lines[0]["reference"]["review"] = "ferry " * 600
+    data.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    shown: list[Any] = []
+    config = [f"model.path={tiny_model_folder}", "model.dtype=float32", "lora.rank=4", f"data.path={data}", "train.steps=1"]
+    config += ["data.answer_tokens=64", "train.report_to=[]"]
+    train(load_config("embedded_lora", [*config, "model.context=1024", f"output={tmp_path / 'some'}"]), show=shown.append)
+    assert shown[0].branches.too_long == (lines[0]["id"],) and len(shown[0].branches.fitting) == 7
+    data.write_text(json.dumps(lines[0]) + "\n")
+    with pytest.raises(
+        BadInput, match=r"none of the 1 examples fits 1024 tokens .* \(the longest true answer has 3609\); raise"
+    ):
+        train(load_config("embedded_lora", [*config, "model.context=1024", f"output={tmp_path / 'none'}"]))
+
+
+def test_a_row_too_small_for_an_example_names_it_and_the_setting(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(
+        BadInput, match=r"example r\d-\d takes \d+ tokens, \d+ of them its answer, and a row holds 64; raise train.row"
+    ):
+        run(tiny_model_folder, data, tmp_path / "run", "train.row_tokens=64")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        ({"chat_template": None}, "no chat template; use an instruct"),
+        ({"eos_token": None, "pad_token": None}, "followed by an end-of-turn token"),
+    ],
+    ids=["template", "end"],
+)
+def test_a_tokenizer_that_cannot_frame_or_end_an_answer_is_refused_before_anything_is_written(
+    tiny_model_folder: Path, data: Path, tmp_path: Path, missing: dict[str, None], said: str
+) -> None:
+    folder = tmp_path / "model"
+    shutil.copytree(tiny_model_folder, folder, ignore=shutil.ignore_patterns("token*", "*.jinja", "special*"))
+    tokenizer = whole_number_tokenizer()
+    for name, value in missing.items():
+        setattr(tokenizer, name, value)
+    tokenizer.save_pretrained(folder)
+    with pytest.raises(BadInput, match=said):
+        run(folder, data, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_adapter_on_nothing_is_refused_through_training(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="lora.targets has 'nowhere', which is no layer of this model"):
+        run(tiny_model_folder, data, tmp_path / "run", "lora.targets=[nowhere]")
