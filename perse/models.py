@@ -213,6 +213,8 @@ def load(folder: Path, *, dtype: str, adapter: Path | None = None) -> Any:
 
     _no_progress_bars()
     model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    if getattr(model.config.get_text_config(), "attn_logit_softcapping", None):
+        model.set_attn_implementation("eager")  # transformers' sdpa leaves out the cap of Gemma 2 without a word
     if adapter is None:
         return model
     from peft import PeftModel

@@ -43,6 +43,11 @@ def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
     return model
 
 
+def without_adapter(model: Any) -> Any:
+    """The model below an adapter, or the model itself where there is none."""
+    return model.get_base_model() if hasattr(model, "get_base_model") else model
+
+
 def check_trainable(model: Any) -> None:
     """Refuse a model of which nothing would be trained.
 

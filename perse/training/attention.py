@@ -34,8 +34,9 @@ def use_tree_attention(model: Any, *, computed: torch.dtype | None = None) -> No
     """
     if not takes_tree(model, computed=computed or model.dtype):
         raise BadInput(
-            f"the attention of {type(model).__name__} cannot be exchanged for tree attention (transformers does not allow it, or "
-            "scores are capped or dropped, or the GPU has no flash kernel for its type and width); set train.attention=mask, which is exact, too, and slower"
+            f"the attention of {type(model).__name__} cannot be exchanged for tree attention (transformers does not allow it, "
+            "it does more than plain attention, or the GPU has no flash kernel for its type and width); set "
+            "train.attention=mask, which is exact, too, and slower"
         )
     AttentionInterface.register(NAME, tree_attention_forward)
     model.set_attn_implementation(NAME)
@@ -59,9 +60,13 @@ def _added_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, di
 
 
 def takes_tree(model: Any, *, computed: torch.dtype) -> bool:
-    """Whether transformers lets this model's attention be exchanged, without dropout on its weights or capped scores, and
-    torch has a flash kernel for what is `computed`: on a GPU that is for 16 bits and some widths only."""
+    """Whether transformers lets this model's attention be exchanged, it is plain (no dropout on its weights, capped scores,
+    sinks, or values of another width), and torch has a flash kernel for what is `computed`: on a GPU that is for 16 bits and
+    some widths only."""
     config = model.config.get_text_config()
+    sinks = any(name.endswith("sinks") for name, _ in model.named_parameters())
+    if sinks or getattr(config, "v_head_dim", None):
+        return False
     if model.device.type == "cuda" or (model.device.type == "cpu" and torch.cuda.is_available()):  # where the Trainer puts it
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         if computed == torch.float32 or width % 8 or width > 256 or torch.cuda.get_device_capability() < (8, 0):

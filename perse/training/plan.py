@@ -13,7 +13,9 @@ from typing import Any
 
 from perse.errors import BadInput
 from perse.rendering import Renderer
+from perse.training.adapting import without_adapter
 from perse.training.architecture import Architecture, architecture, meta_model
+from perse.training.attention import check_packable
 from perse.training.config import TrainConfig
 from perse.training.flops import passed, training_flops
 from perse.training.hardware import Device
@@ -97,6 +99,7 @@ def plan(
             "sent to, which nobody knows beforehand; train with train.steps=1 to see"
         )
     prepared = prepare(config, _renderer(config, described), ranks=devices, quiet=quiet)
+    check_packable(without_adapter(model), longest=max(branch.tokens for branch in prepared.branches.fitting))
     sizes, work = _rows(prepared)
     low_precision = config.train.precision == "bf16"
     computed_in_16 = low_precision or config.model.dtype != "float32"

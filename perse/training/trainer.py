@@ -30,7 +30,7 @@ from perse import models
 from perse.errors import BadInput
 from perse.runlog import RunLog
 from perse.training.accounting import Throughput, device_peak
-from perse.training.adapting import adapted
+from perse.training.adapting import adapted, without_adapter
 from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
 from perse.training.batches import answer_loss, collate
 from perse.training.callbacks import ProgressCallback, RunLogCallback
@@ -216,7 +216,7 @@ def ready_model(
     model = load_model(config, base, shared=prepared.schedule.share)
     rows = watching.what.rows if watching else ()
     longest = max([branch.tokens for row in prepared.schedule.rows for branch in row] + [row.tree.depth for row in rows])
-    check_packable(_inner(model), longest=longest)
+    check_packable(without_adapter(model), longest=longest)
     computed = torch.bfloat16 if arguments.bf16 else model.dtype
     return ReadyModel(model, set_attention(model, config.train.attention, computed=computed))
 
@@ -253,7 +253,7 @@ def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype 
     Raises:
         BadInput: tree attention was asked of a model that cannot.
     """
-    inner = _inner(model)
+    inner = without_adapter(model)
     if asked == "mask" or (asked is None and not takes_tree(inner, computed=computed or model.dtype)):
         use_mask(inner)
         return "mask"
@@ -261,11 +261,9 @@ def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype 
     return "tree"
 
 
-def _inner(model: Any) -> Any:
-    return model.get_base_model() if hasattr(model, "get_base_model") else model
-
-
-def training_arguments(config: TrainConfig, out: Path, *, steps: int, watching: Watching | None, begun: bool) -> TrainingArguments:
+def training_arguments(
+    config: TrainConfig, out: Path, *, steps: int, watching: Watching | None, begun: bool
+) -> TrainingArguments:
     settings = config.train
     judging: dict[str, Any] = {"save_total_limit": settings.keep_checkpoints}
     if watching is not None:
