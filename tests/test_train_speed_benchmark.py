@@ -10,7 +10,7 @@ import pytest
 from builders import tiny_llama, whole_number_tokenizer
 
 pytest.importorskip("trl", reason="TRL, which the benchmark compares with, is not installed")
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import train_speed
 from train_arms import DEFAULT, OURS, WAYS, Scenario, Settings, Step, begin, examples_of, step

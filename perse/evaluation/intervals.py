@@ -3,7 +3,7 @@
 Expanded percentiles (Hesterberg, 2015, "What teachers should know about the bootstrap"): the resamples' quantiles at levels
 further out than 2.5% and 97.5%, the more so the fewer reviewers. How often they cover the truth, least and most of seven
 statistics (pooled and within-reviewer correlations, correlations of reviewer means, MAE, accuracy), and what else was tried, in
-1,000 simulations each by benchmarks/coverage.py, whose own error is +- 1.4 points:
+1,000 simulations each by benchmarks/interval_coverage.py, whose own error is +- 1.4 points:
 
     reviewers                10          20          50          200
     percentile               89.1-91.4   91.2-94.3   93.6-94.8   93.1-95.0

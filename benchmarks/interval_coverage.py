@@ -1,6 +1,6 @@
 """How often a 95% interval covers the truth, by the number of reviewers behind it and by the way it is made.
 
-    python benchmarks/coverage.py --simulations 1000
+    python benchmarks/interval_coverage.py --simulations 1000
 
 Reviewers with their own leniency and their own agreement with the judge give whole scores from 1 to 10 to 5 to 11 items each;
 the truth is the value over 100,000 reviewers. Every method sees the same resamples. A nominal 95% is met up to chance by
