@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import numpy as np
 import pytest
 from builders import pairwise_examples, pointwise_examples, tiny_llama
 
 from perse import Judge
 from perse.answering.base import JudgeSettings
+from perse.evaluation.correlation import FloatArray
 from perse.judgement import Judgement, Status
 from perse.prompts import source
 from perse.questions import QUESTIONS
@@ -147,6 +149,16 @@ def largest_difference(one: list[Judgement], two: list[Judgement]) -> float:
     return max(abs(a[label] - b[label]) for a, b in found for label in a)
 
 
+def expected_of(judgements: list[Judgement]) -> FloatArray:
+    found = np.array([judgement.expected for judgement in judgements], dtype=float)
+    assert found.shape == (ITEMS,) and np.isfinite(found).all(), "an item without an expected score compares nothing"
+    return found
+
+
+def rms(differences: FloatArray) -> float:
+    return float(np.sqrt(np.mean(differences**2)))
+
+
 def served(server: Server, trained: Trained, **asked: Any) -> list[Judgement]:
     with JudgeClient(server.url, model=asked.pop("model", None)) as client:
         results = client.pointwise_many(read_examples(trained.examples), question="pointwise_score", **asked)
@@ -252,18 +264,31 @@ def test_adapters_differ_from_their_base_as_they_do_in_hugging_face(
     assert max(apart) < 2e-3 and largest_difference(base, plain) < 2e-3
 
 
-def test_bfloat16_expected_scores_agree_within_rounding(trained: Trained, tmp_path: Path, say: Callable[[str], None]) -> None:
+def test_bfloat16_expected_scores_agree_within_rounding(
+    trained: Trained, embedded32: list[Judgement], tmp_path: Path, say: Callable[[str], None]
+) -> None:
+    """Against the embedded engine 9 of 10 items within 0.15, and no farther from float32 than twice what its own rounding is.
+
+    How much bfloat16 moves an expected score depends on the judge: the largest difference of 50 items was 0.115 with one, 0.161
+    with another. So the largest is printed, and what is asserted holds for every judge.
+    """
+    exact = expected_of(embedded32)
     embedded = trained.score(trained.run, "embedded-16", "--question", "pointwise_score")
     offline = trained.score(f"vllm:{trained.run}", "offline-16", "--question", "pointwise_score")
     with serving(tmp_path / "log", f"model={trained.run}") as running:
         on_server = served(running, trained)
+    here = expected_of(embedded)
+    rounding = rms(here - exact)
     for name, others in (("vLLM offline", offline), ("the server", on_server)):
-        gaps = sorted(abs(a.expected - b.expected) for a, b in zip(embedded, others, strict=True) if a.expected and b.expected)
+        there = expected_of(others)
+        gaps = np.abs(there - here)
         say(
-            f"bfloat16, expected scores of {len(gaps)} items, {name} against the embedded engine: "
-            f"median difference {gaps[len(gaps) // 2]:.3f}, largest {gaps[-1]:.3f}"
+            f"bfloat16, expected scores of {len(gaps)} items, {name} against the embedded engine: median difference "
+            f"{np.median(gaps):.3f}, 90% {np.quantile(gaps, 0.9):.3f}, largest {gaps.max():.3f}; root mean square from float32: "
+            f"{name} {rms(there - exact):.3f}, the embedded engine {rounding:.3f}"
         )
-        assert len(gaps) == ITEMS and gaps[-1] < 0.15
+        assert np.quantile(gaps, 0.9) < 0.15
+        assert 0 < rms(there - exact) < 2 * rounding
 
 
 def trained_on(renderer: Renderer) -> list[tuple[tuple[int, ...], str]]:
