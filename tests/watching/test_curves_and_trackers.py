@@ -1,0 +1,82 @@
+"""Curves and trackers show what the run log has, and one that is missing is said in a sentence."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from watching_builders import scripted, trained
+
+from perse.errors import BadInput
+from perse.rendering import Renderer
+from perse.training.curves import write_curves
+from perse.training.trackers import tracker_names, trackers
+
+
+def test_curves_are_drawn_into_the_run_folder(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
+    (tmp_path / "log.jsonl").write_text(
+        '{"step": 1, "loss": 3.5}\n{"step": 2, "loss": 3.0}\n{"step": 2, "eval_kendall": 0.1}\n'
+    )
+    path = write_curves(tmp_path)
+    assert path == tmp_path / "curves.png" and path.read_bytes()[:4] == b"\x89PNG"
+    first = path.read_bytes()
+    write_curves(tmp_path)
+    assert path.read_bytes() == first
+
+
+def test_a_missing_matplotlib_is_a_sentence_and_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import sys
+
+    (tmp_path / "log.jsonl").write_text('{"step": 1, "loss": 3.5}\n')
+    for name in ("matplotlib", "matplotlib.backends.backend_svg", "matplotlib.figure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with caplog.at_level("INFO"):
+        assert write_curves(tmp_path) is None
+    assert "pip install 'perse-judge[report]'" in caplog.text and not (tmp_path / "curves.png").exists()
+
+
+def test_unknown_and_missing_trackers_are_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tracker_names(()) == ()
+    with pytest.raises(BadInput, match=r"train.report_to names 'tensorbord'; choose from tensorboard, wandb, trackio, mlflow"):
+        tracker_names(("tensorbord",))
+    monkeypatch.setattr("perse.training.trackers.find_spec", lambda name: None if name == "wandb" else object())
+    assert tracker_names(None) == ("tensorboard",) and tracker_names(("mlflow", "mlflow")) == ("mlflow",)
+    with pytest.raises(BadInput, match="names wandb, which is not installed; pip install wandb, or leave it out"):
+        tracker_names(("wandb",))
+
+
+def test_tensorboard_gets_what_the_run_log_gets(renderer: Renderer, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="not installed")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    trained(
+        renderer,
+        tmp_path / "checkpoints",
+        judging=scripted(0.1, 0.4, None, 0.2),
+        callbacks=trackers(("tensorboard",), tmp_path),
+    )
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    assert [(one.step, round(one.value, 3)) for one in events.Scalars("eval/kendall")] == [(2, 0.1), (4, 0.4), (8, 0.2)]
+    assert [one.step for one in events.Scalars("train/loss")] == list(range(1, 9))
+    assert json.dumps(sorted(path.name for path in tmp_path.iterdir())) == '["checkpoints", "tensorboard"]'
+
+
+def test_tensorboard_forgets_a_run_that_begins_again(renderer: Renderer, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="not installed")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    def steps(name: str) -> list[int]:
+        events = EventAccumulator(str(tmp_path / "tensorboard"))
+        events.Reload()
+        return [one.step for one in events.Scalars(name)]
+
+    with pytest.raises(KeyboardInterrupt):
+        trained(renderer, tmp_path / "killed", stop_at=3, callbacks=trackers(("tensorboard",), tmp_path), save_steps=100)
+    assert steps("train/loss") == [1, 2, 3]
+    trained(renderer, tmp_path / "again", callbacks=trackers(("tensorboard",), tmp_path), logging_steps=4, save_steps=4)
+    assert steps("train/loss") == [4, 8]
