@@ -32,9 +32,10 @@ from perse.training.branches import Branch
 from perse.training.config import Data, Lora, Model, Train, TrainConfig
 from perse.training.finite import FiniteGradients
 from perse.training.flops import passed
+from perse.training.launched import ALONE
 from perse.training.schedule import RowDataset, Schedule
 from perse.training.trainer import set_attention, training_arguments
-from perse.training.watch.trainer import WatchedTrainer
+from perse.training.watch.trainer import Kept, WatchedTrainer
 
 TOLD = (
     "output_dir",
@@ -153,7 +154,7 @@ def begin(name: str, base: Any, settings: Settings, examples: Sequence[tuple[Bra
     config = _config(settings, base)
     torch.manual_seed(config.train.seed)  # the adapter's first weights
     model = adapted(model, config.lora, checkpointing=False)
-    arguments = training_arguments(config, folder, steps=len(examples), watching=None, begun=False)
+    arguments = training_arguments(config, folder, steps=len(examples), watching=None, begun=False, process=ALONE)
     trainer = _trl(way, model, arguments, examples) if way.trl else _ours(model, arguments, examples)
     if way.checkpointing:
         trainer.model.gradient_checkpointing_enable()  # as Trainer.train does first
@@ -210,6 +211,7 @@ def _ours(model: Any, arguments: Any, examples: Sequence[tuple[Branch, ...]]) ->
         compute_loss_func=answer_loss,
         callbacks=[FiniteGradients(rows), throughput],
         throughput=throughput,
+        kept=Kept(Path(arguments.output_dir), 1, ALONE, {}),
     )
 
 

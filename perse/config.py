@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -18,9 +19,10 @@ from perse.errors import BadInput
 
 
 class Section(BaseModel):
-    """A group of settings. A field that is another `Section` is written as `section.field`."""
+    """A group of settings. A field that is another `Section` is written as `section.field`; the line below a field says what it
+    means, here and to the user (`described`)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
 
 Settings = TypeVar("Settings", bound=Section)
@@ -68,6 +70,53 @@ def known_keys(kind: type[Section]) -> tuple[str, ...]:
         section = _section(field.annotation)
         names += [name, *(f"{name}.{inner}" for inner in section.model_fields)] if section else [name]
     return tuple(names)
+
+
+@dataclass(frozen=True)
+class Described:
+    """A setting to be read by a person: its dotted name, what it may be, what it is by default (nothing where it must be
+    given), and what it means."""
+
+    name: str
+    takes: str
+    default: str
+    meaning: str
+
+
+def described(kind: type[Section]) -> Iterator[Described]:
+    """Every setting of `kind`, a section before what is in it."""
+    for name, field in kind.model_fields.items():
+        inner, takes = _section(field.annotation), _takes(field.annotation)
+        default = "" if field.is_required() else _as_yaml(field.get_default(call_default_factory=True))
+        yield Described(name, takes, default, " ".join((field.description or "").split()))
+        for each in described(inner) if inner else ():
+            yield replace(each, name=f"{name}.{each.name}")
+
+
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
+
+
+def _takes(annotation: Any) -> str:
+    """A type in words; choices by their own names."""
+    if get_origin(annotation) is Literal:
+        return " or ".join(map(str, get_args(annotation)))
+    if get_origin(annotation) is tuple:
+        return f"a list of {_takes(get_args(annotation)[0])}"
+    if get_origin(annotation) is dict:
+        return "a mapping"
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return "a section"
+    if annotation in _WORDS:
+        return _WORDS[annotation]
+    return " or ".join(_takes(each) for each in get_args(annotation))
+
+
+def _as_yaml(value: Any) -> str:
+    if isinstance(value, Section):
+        return "as below"
+    if isinstance(value, tuple):
+        value = list(value)
+    return str(yaml.safe_dump(value, default_flow_style=True)).removesuffix("...\n").strip()
 
 
 def _section(annotation: Any) -> type[Section] | None:

@@ -31,3 +31,7 @@ class RunMismatch(PerseError):
 
 class EngineLost(PerseError):
     """The engine is gone for good: no later prompt would be answered either."""
+
+
+class SaveFailed(PerseError):
+    """What was to be kept could not be written, or is not on the disk as it was in memory; what was there before is whole."""

@@ -14,7 +14,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -140,15 +140,32 @@ class RunLog:
             manifest = {"run": identity, "context": context, "environment": environment()}
             write_whole(path, json.dumps(manifest, indent=2) + "\n")
             return
-        begun = read_manifest(self.folder).get("run", {})
-        differing = sorted(key for key in {*begun, *identity} if begun.get(key) != identity.get(key))
-        if differing:
-            key = differing[0]
-            raise RunMismatch(
-                f"{self.folder} holds a run with other settings ({', '.join(differing)}; {key} was "
-                f"{json.dumps(begun.get(key))}, is {json.dumps(identity.get(key))}); give the same command to continue it, "
-                "or choose another folder"
-            )
+        refuse_other_run(self.folder, identity)
+
+
+def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
+    """Compare what makes two commands the same run with what the folder's manifest says.
+
+    Raises:
+        RunMismatch: they differ; the message names every setting that does.
+    """
+    was, now = _dotted(read_manifest(folder).get("run", {})), _dotted(json.loads(json.dumps(identity)))
+    differing = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
+    if differing:
+        key = differing[0]
+        raise RunMismatch(
+            f"{folder} holds a run with other settings ({', '.join(differing)}; {key} was {json.dumps(was.get(key))}, is "
+            f"{json.dumps(now.get(key))}); give the same command to continue it, or choose another folder"
+        )
+
+
+def _dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Every single value by its whole name, as in `config.train.seed`."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        whole = f"{above}{name}"
+        found |= _dotted(value, f"{whole}.") if isinstance(value, dict) and value else {whole: value}
+    return found
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

@@ -56,7 +56,8 @@ if [[ -n ${CONTAINER:-} ]]; then
 else
     perse=("${VENV:-.venv}/bin/perse")
 fi
-"${perse[@]}" preflight --nodes "$nodes" --gpus-per-node "$gpus" ${GPU:+--gpu "$GPU"} "$@"
+launch=${ACCELERATE_CONFIG:-configs/accelerate/fsdp2.yaml}
+"${perse[@]}" preflight --nodes "$nodes" --gpus-per-node "$gpus" --launch "$launch" ${GPU:+--gpu "$GPU"} "$@"
 
 mkdir -p logs # sbatch makes no folder, and a job without its log fails unheard
 exec sbatch --output=logs/%x-%j.log "${options[@]}" slurm/train.sbatch "$@"

@@ -27,8 +27,9 @@ from perse.training.adapting import adapted
 from perse.training.attention import check_packable, dense_mask
 from perse.training.batches import collate
 from perse.training.branches import Branch
+from perse.training.checkpoints import whole_checkpoint
 from perse.training.config import Attention, Lora, load_config
-from perse.training.trainer import last_checkpoint, load_model, set_attention, train
+from perse.training.trainer import load_model, set_attention, train
 from perse.training.trie import packed
 
 
@@ -324,7 +325,7 @@ def run(model: Path, data: Path, out: Path, *more: str) -> Path:
         "train.batch_size=8",
         "train.branches=8",
         "train.row_tokens=16384",
-        "train.accumulation=1",
+        "train.rows_per_step=1",
         "train.learning_rate=0.01",
         "train.max_grad_norm=100000",
         "train.log_every=1",
@@ -351,7 +352,7 @@ def test_accumulating_four_rows_is_one_row_of_all_and_checkpointing_is_neither(
     gradient that is all rounding moves a weight as far as any other: later losses, and weights, agree less closely."""
     given = (tiny_model_folder, data)
     whole = run(*given, tmp_path / "whole", *trained)
-    parts = run(*given, tmp_path / "parts", "train.batch_size=2", "train.branches=2", "train.accumulation=4", *trained)
+    parts = run(*given, tmp_path / "parts", "train.batch_size=2", "train.branches=2", "train.rows_per_step=4", *trained)
     again = run(*given, tmp_path / "again", "train.gradient_checkpointing=true", *trained)
     assert len(logged(whole)) == 3 and logged(whole)[-1] < logged(whole)[0]
     for other in (parts, again):
@@ -367,7 +368,7 @@ def test_examples_that_share_nothing_have_the_losses_of_rows_of_their_own(
 ) -> None:
     shared = run(tiny_model_folder, data, tmp_path / "shared", "train.epochs=1")
     side = run(tiny_model_folder, data, tmp_path / "side", "train.branches=1", "train.epochs=1")
-    each = run(tiny_model_folder, data, tmp_path / "each", "train.batch_size=1", "train.accumulation=8", "train.epochs=1")
+    each = run(tiny_model_folder, data, tmp_path / "each", "train.batch_size=1", "train.rows_per_step=8", "train.epochs=1")
     assert logged(shared, "share_ratio")[0] > 1.5
     for folder in (side, each):
         assert (logged(folder, "share_ratio"), logged(folder, "padding_share")) == ([1.0], [0.0])
@@ -416,7 +417,7 @@ def test_a_loss_that_explodes_later_leaves_a_run_that_goes_on_from_its_last_chec
     ):
         run(tiny_model_folder, data, tmp_path / "run", *wild)
     before = logged(tmp_path / "run")
-    assert len(before) == 1 and (found := last_checkpoint(tmp_path / "run" / "checkpoints")) is not None
+    assert len(before) == 1 and (found := whole_checkpoint(tmp_path / "run" / "checkpoints", facts={})) is not None
     assert found.name == "checkpoint-1"
     # What was saved may be good or, as here, spoilt by the step before; then the same sentence comes again.
     with pytest.raises(BadInput, match="in step 2"):

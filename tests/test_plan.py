@@ -21,19 +21,20 @@ from perse.records import example_lines
 from perse.training.adapting import adapted, check_trainable
 from perse.training.architecture import KNOWN, architecture, meta_model
 from perse.training.batches import answer_loss, collate
-from perse.training.config import Lora, TrainConfig, load_config, recipes
+from perse.training.config import Lora, TrainConfig, load_config
 from perse.training.flops import Passed, passed, training_flops
 from perse.training.hardware import GPUS, Device, device, reported
 from perse.training.memory import Activations, Standing, activations, gathered, standing
 from perse.training.placement import Needs, chosen, placement, placements, remedies
 from perse.training.plan import Plan, plan
-from perse.training.plan_command import FSDP, plan_words
+from perse.training.plan_command import SHARDED, WHOLE, plan_words
 from perse.training.prepare import prepare, renderer_for
 from perse.training.trainer import load_model, set_attention
 from perse.training.trie import PackedRow
 
 HERE = Path(__file__).resolve().parent
 LORA = ["model.dtype=bfloat16"]
+ROOT = Path(__file__).resolve().parent.parent
 FULL = ["model.dtype=float32", "lora=null"]
 FULL_BF16 = [*FULL, "train.precision=bf16"]
 AGAIN = "train.gradient_checkpointing=true"
@@ -271,14 +272,14 @@ def test_gathered_weights_are_two_layers_and_what_is_in_none(tiny_model_folder: 
 
 @pytest.fixture(scope="module")
 def planned(tiny_model_folder: Path, data: Path) -> Plan:
-    return plan(settings(tiny_model_folder, data, "train.epochs=2"), device=GPUS["l40s"], devices=2)
+    return plan(settings(tiny_model_folder, data, "train.epochs=2", "train.rows_per_step=2"), device=GPUS["l40s"], devices=2)
 
 
 def test_tokens_and_steps_are_those_of_training(
     planned: Plan, tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any]
 ) -> None:
-    config = settings(tiny_model_folder, data, "train.epochs=2")
-    prepared = prepare(config, renderer_for(config, tiny_model_folder, tokenizers["whole_numbers"]), ranks=2)
+    config = settings(tiny_model_folder, data, "train.epochs=2", "train.rows_per_step=2")
+    prepared = prepare(config, renderer_for(config, tiny_model_folder, tokenizers["whole_numbers"]))
     assert planned.steps == prepared.schedule.steps and planned.epochs == 2
     assert planned.examples == 24 and planned.too_long == 0
     assert planned.work.unshared == 2 * sum(branch.tokens for branch in prepared.branches.fitting)
@@ -328,14 +329,14 @@ def test_a_run_too_large_for_the_device_is_told_what_would_do(tiny_model_folder:
 
 
 def test_the_launch_that_is_printed_shards_layer_by_layer() -> None:
-    from accelerate.commands.launch import launch_command_parser
-    from accelerate.utils.constants import FSDP_AUTO_WRAP_POLICY
+    from accelerate.commands.launch import _validate_launch_command, launch_command_parser
 
-    given = launch_command_parser().parse_args([*FSDP.split(), "train.py"])
-    assert given.use_fsdp and given.fsdp_auto_wrap_policy in FSDP_AUTO_WRAP_POLICY
-    assert given.fsdp_auto_wrap_policy == "TRANSFORMER_BASED_WRAP"
-    full = [path for name, path in recipes().items() if name.endswith("_full")]
-    assert full and all(FSDP in path.read_text(encoding="utf-8") for path in full)
+    for file, sharded in ((WHOLE, False), (SHARDED, True)):
+        given, _, _ = _validate_launch_command(
+            launch_command_parser().parse_args(["--config_file", str(ROOT / file), "train.py"])
+        )
+        assert (given.use_fsdp, given.multi_gpu) == (sharded, not sharded)
+    assert given.fsdp_auto_wrap_policy == "TRANSFORMER_BASED_WRAP" and str(given.fsdp_version) == "2"
 
 
 def test_a_mixture_of_experts_is_not_planned(data: Path, tmp_path: Path) -> None:

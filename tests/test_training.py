@@ -22,9 +22,10 @@ from perse.records import example_lines
 from perse.rendering import Renderer
 from perse.training.batches import collate
 from perse.training.branches import training_branches
+from perse.training.checkpoints import whole_checkpoint
 from perse.training.config import load_config
 from perse.training.prepare import Prepared
-from perse.training.trainer import last_checkpoint, train
+from perse.training.trainer import train
 from perse.training.trie import packed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -46,7 +47,7 @@ def settings(model: Path, data: Path, out: Path, *more: str) -> list[str]:
         "lora.rank=4",
         "train.epochs=2",
         "train.batch_size=2",
-        "train.accumulation=2",
+        "train.rows_per_step=2",
         "train.learning_rate=0.01",
         "train.save_every=2",
         "train.log_every=1",
@@ -131,7 +132,7 @@ def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_m
     second = sorted((one for one in trained if one.example_id.endswith("-e1")), key=lambda one: one.example_id)
     assert len(first) == len(second) == 32 and {one.example_id for one in trained[:32]} == {one.example_id for one in first}
     assert sum(one.prompt != other.prompt for one, other in zip(first, second, strict=True)) > 24
-    state = json.loads((last_checkpoint(run / "checkpoints") / "trainer_state.json").read_text())  # type: ignore[operator]
+    state = json.loads((whole_checkpoint(run / "checkpoints", facts={}) / "trainer_state.json").read_text())  # type: ignore[operator]
     assert state["global_step"] == 16  # two epochs of 32 examples, four in a step
 
 
@@ -165,7 +166,7 @@ def test_killed_and_resumed_gives_the_same_losses_as_never_killed(tiny_model_fol
     killed = tmp_path / "killed"
     command = [sys.executable, str(ROOT / "train.py"), "--config", "embedded_lora", *settings(tiny_model_folder, data, killed)]
     process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-    wait_for(lambda: last_checkpoint(killed / "checkpoints") is not None, process)
+    wait_for(lambda: any((killed / "checkpoints").glob("checkpoint-*")), process)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     assert not (killed / "merged").exists(), "killed too late to test anything"
@@ -198,13 +199,3 @@ def test_a_finished_run_is_left_as_it_is_and_another_config_is_refused(
     assert (run / "merged" / "model.safetensors").stat().st_mtime_ns == stamp
     with pytest.raises(RunMismatch, match="holds a run with other settings"):
         train(load_config("embedded_lora", [*given, "train.seed=7"]))
-
-
-def test_a_checkpoint_torn_by_a_kill_is_not_resumed_from(tmp_path: Path) -> None:
-    for step, state in ((2, "{}"), (10, '{"half'), (12, None)):
-        folder = tmp_path / f"checkpoint-{step}"
-        folder.mkdir()
-        if state is not None:
-            (folder / "trainer_state.json").write_text(state)
-    found = last_checkpoint(tmp_path)
-    assert found is not None and found.name == "checkpoint-2"

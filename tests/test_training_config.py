@@ -39,6 +39,14 @@ def test_overrides_change_the_file_and_numbers_are_read_as_numbers() -> None:
     assert config.lora is not None and config.lora.targets == ("q_proj", "v_proj")
 
 
+def test_4_bit_weights_are_refused_without_an_adapter_to_train() -> None:
+    for recipe, given in (("embedded_lora", ["lora=null", "model.quantize=nf4"]), ("llama2_7b_full", ["model.quantize=nf4"])):
+        with pytest.raises(
+            BadInput, match="weights of 4 bits are frozen, so that nothing would be trained; give a lora section"
+        ):
+            load_config(recipe, [*OK, *given])
+
+
 def test_lora_can_be_switched_off() -> None:
     assert load_config("embedded_lora", [*OK, "lora=null", "model.dtype=float32"]).lora is None
 
@@ -51,6 +59,10 @@ def test_lora_can_be_switched_off() -> None:
         ("train.steps=many", "train.steps: input should be a valid integer"),
         ("train.batch_size=0", "train.batch_size: input should be greater than or equal to 1, found 0"),
         ("model.dtype=int8", "model.dtype: input should be 'float32', 'bfloat16' or 'float16', found 'int8'"),
+        ("model.quantize=int4", "model.quantize: input should be 'nf4', found 'int4'"),
+        ("lora.dora=perhaps", "lora.dora: input should be a valid boolean"),
+        ("train.liger=perhaps", "train.liger: input should be a valid boolean"),
+        ("lora.dora_rank=4", "there is no setting 'lora.dora_rank'; did you mean 'lora.rank'?"),
         ("train.steps", "'train.steps' is no setting; write key=value"),
         ("train=5", "train: input should be a valid dictionary"),
         (

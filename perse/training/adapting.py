@@ -1,4 +1,4 @@
-"""Which weights are trained: a LoRA adapter's, or all; and that there are some.
+"""Which weights are trained: a LoRA or DoRA adapter's, or all; and that there are some.
 
 The planner and the trainer take a model through here, so what is planned is what is trained.
 """
@@ -14,7 +14,8 @@ from perse.training.config import Lora
 def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
     """`model` with a fresh adapter on it, its other weights frozen; without `lora`, the model as it is.
 
-    With gradient checkpointing the embeddings' output asks for gradients, without which a frozen layer would have none.
+    The adapter is float32 over weights of 16 bits or 4 (peft's way), so that small updates are not lost. With gradient
+    checkpointing the embeddings' output asks for gradients, without which a frozen layer would have none.
 
     Raises:
         BadInput: `lora.targets` name nothing in the model, or no weight of it is trainable.
@@ -26,7 +27,12 @@ def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
 
     targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
     settings = LoraConfig(
-        r=lora.rank, lora_alpha=lora.alpha, lora_dropout=lora.dropout, target_modules=targets, task_type="CAUSAL_LM"
+        r=lora.rank,
+        lora_alpha=lora.alpha,
+        lora_dropout=lora.dropout,
+        target_modules=targets,
+        use_dora=lora.dora,
+        task_type="CAUSAL_LM",
     )
     linear = _linear_names(model)
     # peft passes over a name that fits nothing as long as another fits, and would train less than was asked for.

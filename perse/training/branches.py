@@ -6,7 +6,7 @@ segments share them when they are packed (trie.py); the leading segments before 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perse.errors import BadInput, TooLong
@@ -44,7 +44,7 @@ class Branch:
 class Branches:
     """The examples that fit, and the ids of those that did not (`too_long`: counted, not trained on)."""
 
-    fitting: tuple[Branch, ...]
+    fitting: Sequence[Branch]
     too_long: tuple[str, ...]
 
 

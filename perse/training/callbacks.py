@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from perse.runlog import RunLog
+from perse.training.launched import Launched, told_by_first
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +32,28 @@ class RunLogCallback(TrainerCallback):
         **_: Any,
     ) -> None:
         self.runlog.append([json.dumps({"step": state.global_step, **(logs or {})}) + "\n"])
+
+
+class StopFile(TrainerCallback):
+    """Ends a run after the step in which a file `stop` appears in its folder, with a checkpoint of that step.
+
+    A file and not a signal, because it reaches a run on many machines through any launcher, and a batch script or a person can
+    make it. The first process looks, and tells the others, so that all stop at the same step.
+    """
+
+    def __init__(self, folder: Path, process: Launched) -> None:
+        self.file = folder / "stop"
+        self.process = process
+        self.asked = False
+
+    def on_train_begin(self, *_: Any, **__: Any) -> None:
+        if self.process.leads:
+            self.file.unlink(missing_ok=True)  # it stopped the run before
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if told_by_first(self.process, self.file.exists()) and state.global_step < state.max_steps:
+            self.asked = True
+            control.should_save = control.should_training_stop = True
 
 
 class ProgressCallback(TrainerCallback):

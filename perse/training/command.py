@@ -13,6 +13,7 @@ from rich.table import Table
 
 from perse.cli import list_recipes, run_app
 from perse.training.config import load_config, recipes
+from perse.training.settings_page import settings_page
 
 if TYPE_CHECKING:
     from perse.training.prepare import Prepared
@@ -39,24 +40,34 @@ def train(
         list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
     ] = None,
     show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
+    show_settings: Annotated[
+        bool, typer.Option("--settings", help="Print every setting, its default and meaning, and stop.")
+    ] = False,
 ) -> None:
     """Fine-tune a model on personalized examples; writes a run folder with the adapter and a merged model."""
     console = Console(stderr=True)
     if show_recipes:
         list_recipes(recipes())
         return
+    if show_settings:
+        typer.echo(settings_page(), nl=False)
+        return
     settings = load_config(config, overrides or [])
     logging.getLogger("perse").setLevel(logging.INFO)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+    import torch
+
+    if not torch.cuda.is_available():  # else DeepSpeed, where it is installed, warns that it found none
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
     from perse.training.trainer import train as run
 
     def show(prepared: Prepared) -> None:
         console.print(rows_table(prepared))
 
     folder = run(settings, show=show)
-    if int(os.environ.get("RANK", "0")) == 0:
-        parts = [part for part in ("adapter", "merged", "log.jsonl", "manifest.json") if (folder / part).exists()]
+    if int(os.environ.get("RANK", "0")) == 0 and (folder / "merged" / "config.json").exists():
+        parts = [part for part in ("adapter", "merged", "log.jsonl", "manifest.json", "README.md") if (folder / part).exists()]
         console.print(f"trained: [bold]{folder}[/bold]  ({', '.join(parts)})")
 
 

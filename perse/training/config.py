@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from perse.config import Section, load_settings, packaged_recipes
 from perse.data.views import View
+from perse.errors import BadInput
 from perse.rendering import ANSWER_TOKENS, MAX_WORDS
 from perse.training.watch.config import Watch
 
@@ -22,6 +23,8 @@ class Model(Section):
     """Folder, embedded name or hub name of the model to start from."""
     dtype: Literal["float32", "bfloat16", "float16"] = "bfloat16"
     """Type the weights are held in. Full fine-tuning wants float32 here and `train.precision: bf16`; float16 is refused."""
+    quantize: Literal["nf4"] | None = None
+    """Hold the frozen linear layers in 4 bits (QLoRA), computed in `dtype`; the merged model is made of the whole weights."""
     context: int | None = Field(default=None, ge=64)
     """Longest prompt and answer in tokens; by default what the model was made for."""
 
@@ -30,6 +33,7 @@ class Data(Section):
     path: str = Field(min_length=1)
     """A data set folder, or a file of exported JSON lines."""
     split: Literal["train", "valid"] = "train"
+    """Side of a data set folder to train on."""
     fold: int | None = Field(default=None, ge=0)
     """Of a cross-fitted data set: train on all folds but this one."""
     question: str | None = None
@@ -59,10 +63,15 @@ class Data(Section):
 
 class Lora(Section):
     rank: int = Field(default=16, ge=1)
+    """Inner width of an adapter: what it can learn, and what it takes of memory, grows with it."""
     alpha: int = Field(default=32, ge=1)
+    """The adapter's output is multiplied by `alpha / rank`."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
+    """Share of an adapter's inputs left out while training; none where branches share tokens (`train.branches` above 1)."""
     targets: str | tuple[str, ...] = "all-linear"
     """Modules that get an adapter, as peft names them."""
+    dora: bool = False
+    """DoRA: learn the length of every row of weights apart from its direction. Slower; vLLM serves it merged only."""
 
 
 class Train(Section):
@@ -79,34 +88,65 @@ class Train(Section):
     more, the rest of a row is for other profiles."""
     attention: Attention | None = None
     """`tree` or `mask`; by default `tree` where transformers lets the model's attention be exchanged. Both are exact."""
-    accumulation: int = Field(default=1, ge=1)
-    """Rows per device and optimizer step."""
+    rows_per_step: int = Field(default=1, ge=1)
+    """Rows of an optimizer step, over all devices; the world size must divide it, so a step is the same on any number of them."""
+    world_size: int | None = Field(default=None, ge=1)
+    """Processes that must train together; another number, which launchers fall back to in silence, is refused. Null: any."""
     learning_rate: float = Field(gt=0)
+    """The highest that the schedule reaches. LoRA wants ten times and more what full fine-tuning does."""
     scheduler: Literal["constant", "constant_with_warmup", "linear", "cosine"] = "cosine"
+    """How the learning rate goes on after the warm-up; linear and cosine end at 0."""
     warmup: float = Field(default=0.03, ge=0, lt=1)
     """Share of the steps in which the learning rate rises."""
     weight_decay: float = Field(default=0.0, ge=0)
+    """Share of a trained weight, times the learning rate, that AdamW takes off in a step."""
     max_grad_norm: float = Field(default=1.0, gt=0)
+    """A step whose gradient is longer than this is shortened to it."""
     precision: Literal["as_loaded", "bf16"] = "as_loaded"
     """`bf16` computes in bfloat16 over weights held in `model.dtype`."""
     gradient_checkpointing: bool = False
+    """Compute the layers again on the way back instead of keeping what they made: less memory, a third to half more work."""
+    liger: bool | None = None
+    """Fused norms and MLPs of liger-kernel: null uses them on CUDA where they are installed, true refuses to train without."""
     seed: int = 0
+    """What the order of the data, the adapter's first weights and every sample are drawn by."""
     save_every: int = Field(default=50, ge=1)
     """Steps between checkpoints: the most that a kill can lose."""
     keep_checkpoints: int = Field(default=2, ge=1)
+    """The last so many checkpoints stay, and the best judged."""
     log_every: int = Field(default=5, ge=1)
+    """Steps between lines of log.jsonl."""
     report_to: tuple[Literal["tensorboard", "wandb", "trackio", "mlflow"], ...] | None = None
     """Where the log's numbers go besides log.jsonl; by default to TensorBoard, if it is installed."""
+
+    def accumulation(self, world_size: int) -> int:
+        """Rows of a step that each of `world_size` devices computes, one after the other.
+
+        Raises:
+            BadInput: they cannot be divided.
+        """
+        rows, left = divmod(self.rows_per_step, world_size)
+        if left:
+            below, above = self.rows_per_step - left, self.rows_per_step + world_size - left
+            near = f"{below} or {above}" if below else str(above)
+            raise BadInput(
+                f"train.rows_per_step is {self.rows_per_step}, which {world_size} devices cannot divide; set it to {near}, or train "
+                "on a number of devices that divides it"
+            )
+        return rows
 
 
 class TrainConfig(Section):
     model: Model
+    """What to start from."""
     data: Data
+    """What to learn from."""
     lora: Lora | None = None
-    """None trains all weights."""
+    """Train a small adapter on frozen weights; null trains all weights."""
     train: Train
+    """How to train."""
     watch: Watch | None = Watch()
-    """Judging readers who are not trained on, while training; None: none."""
+    """Judging readers who are not trained on, while training; null: none."""
     output: str = Field(min_length=1)
     """The run folder. The same command continues what it finds there."""
 
@@ -116,6 +156,11 @@ class TrainConfig(Section):
             raise ValueError(
                 "model.dtype is float16, whose small gradients vanish without a loss scaler, and there is none here; set "
                 "model.dtype=bfloat16, or float32"
+            )
+        if self.lora is None and self.model.quantize is not None:
+            raise ValueError(
+                f"model.quantize is {self.model.quantize}, and weights of 4 bits are frozen, so that nothing would be trained; give a "
+                "lora section, or set model.quantize=null"
             )
         if self.lora is None and self.model.dtype != "float32":
             raise ValueError(

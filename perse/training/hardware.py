@@ -33,13 +33,16 @@ class Device:
 
 
 # NVIDIA's data sheets: "A100 Tensor Core GPU" (2022); "H100 Tensor Core GPU", SXM, and "H200 Tensor Core GPU", SXM (both give
-# 1,979 for bfloat16 with sparsity, half of it without); "L40S" (733 with sparsity, 362 without). A GB is counted as 10^9 bytes.
+# 1,979 for bfloat16 with sparsity, half of it without); "L40S" (733 with sparsity, 362 without); "A10" (2021); "L4" (2023; 242
+# with sparsity, half of it without). A GB is counted as 10^9 bytes.
 GPUS = {
     "a100-40gb": Device("NVIDIA A100 40 GB", 40 * 10**9, 312e12, 19.5e12),
     "a100-80gb": Device("NVIDIA A100 80 GB", 80 * 10**9, 312e12, 19.5e12),
     "h100-80gb": Device("NVIDIA H100 SXM 80 GB", 80 * 10**9, 989e12, 67e12),
     "h200": Device("NVIDIA H200 SXM 141 GB", 141 * 10**9, 989e12, 67e12),
     "l40s": Device("NVIDIA L40S 48 GB", 48 * 10**9, 362e12, 91.6e12),
+    "a10": Device("NVIDIA A10 24 GB", 24 * 10**9, 125e12, 31.2e12),
+    "l4": Device("NVIDIA L4 24 GB", 24 * 10**9, 121e12, 30.3e12),
 }
 
 # As the driver reports them, less the maker's name. The PCIe and NVL boards of the H100 and H200, the GH200 and slices of a
@@ -52,6 +55,8 @@ _REPORTED = {
     "H100 80GB HBM3": "h100-80gb",
     "H200": "h200",
     "L40S": "l40s",
+    "A10": "a10",
+    "L4": "l4",
 }
 
 

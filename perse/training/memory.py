@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -24,6 +25,7 @@ from torch.utils._pytree import tree_leaves
 
 from perse.training.batches import answer_loss, collate
 from perse.training.config import Attention
+from perse.training.quantized import held_bytes, unpacked_bytes
 from perse.training.trainer import set_attention
 from perse.training.trie import PackedRow, Span, Tree
 
@@ -43,11 +45,11 @@ class Standing:
 
 def standing(model: Any) -> Standing:
     """Of a model as the Trainer trains it, by fused AdamW: two moments in each trained parameter's own type, and a float32
-    count of steps for each. Buffers count as weights; tied parameters once."""
+    count of steps for each. Buffers count as weights; tied parameters once; what will be packed in 4 bits, as packed."""
     parameters = list(model.parameters())
     trained = [each for each in parameters if each.requires_grad]
     gradients = sum(each.nbytes for each in trained)
-    weights = sum(each.nbytes for each in (*parameters, *model.buffers()))
+    weights = sum(held_bytes(each) for each in (*parameters, *model.buffers()))
     return Standing(weights, gradients, 2 * gradients + 4 * len(trained))
 
 
@@ -81,7 +83,8 @@ def activations(
     """Of a row of L = `tokens` tokens, T = `learned` of them learned, by a model on the meta device, which is used up by this.
 
     What attention saves depends on L alone (tree: queries, keys, values, output, log-sum-exp), so a single path stands for
-    the row. Gradients are taken to be there already, as they are when several rows are accumulated.
+    the row, or as few as a model's sliding window allows. Gradients are taken to be there already, as they are when several
+    rows are accumulated.
 
     Args:
         attention: as `train.attention`.
@@ -92,8 +95,11 @@ def activations(
     if checkpointing:
         model.gradient_checkpointing_enable()
     model.train()
-    path = Tree(tokens, tokens, (Span(0, tokens, tokens),))
-    row = PackedRow((0,) * tokens, tuple(range(tokens)), path, (0,) * learned, (0,) * learned, (), tokens)
+    unpacked = unpacked_bytes(model)  # one layer at a time, to compute with
+    longest = getattr(model.config.get_text_config(), "sliding_window", None) or tokens
+    cuts = [*range(0, tokens, longest), tokens]
+    paths = Tree(tokens, min(longest, tokens), tuple(Span(start, end, end) for start, end in pairwise(cuts)))
+    row = PackedRow((0,) * tokens, tuple(range(tokens)), paths, (0,) * learned, (0,) * learned, (), tokens)
     with FakeTensorMode():
         _fill(model)
         batch = collate([row], attention=used)
@@ -108,7 +114,7 @@ def activations(
                 loss = answer_loss(model(**batch), labels)
             saved, saved_sharded = held.all.now, held.without_copies.now
             loss.backward()  # type: ignore[no-untyped-call]
-    return Activations(saved, held.all.peak, saved_sharded, held.without_copies.peak)
+    return Activations(saved, held.all.peak + unpacked, saved_sharded, held.without_copies.peak + unpacked)
 
 
 def _fill(model: Any) -> None:

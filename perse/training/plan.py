@@ -76,7 +76,14 @@ class Plan:
 
 
 def plan(
-    config: TrainConfig, *, device: Device, devices: int = 1, mfu: float = MFU, peak: float | None = None, quiet: bool = True
+    config: TrainConfig,
+    *,
+    device: Device,
+    devices: int = 1,
+    mfu: float = MFU,
+    peak: float | None = None,
+    quiet: bool = True,
+    prepared: Prepared | None = None,
 ) -> Plan:
     """What the run of `config` would need on `devices` devices, each with rows of its own.
 
@@ -84,11 +91,13 @@ def plan(
         mfu: share of the peak that is assumed to be reached.
         peak: operations a second of one device, instead of its data sheet's.
         quiet: draw no progress bar.
+        prepared: the rows, where they are made already.
     Raises:
         BadInput, ModelNotFound: as training would, and for a mixture of experts.
     """
     if devices < 1 or not 0 < mfu <= 1 or (peak is not None and peak <= 0):
         raise BadInput(f"found {devices} devices, utilisation {mfu} and peak {peak}; expected 1 or more, 0 to 1, and above 0")
+    config.train.accumulation(devices)
     described = architecture(config.model.path)
     models = {again: meta_model(config, described, checkpointing=again) for again in (False, True)}
     model = models[False]
@@ -98,8 +107,8 @@ def plan(
             f"model.path={config.model.path} is a mixture of experts, and what a row takes depends on the experts its tokens are "
             "sent to, which nobody knows beforehand; train with train.steps=1 to see"
         )
-    prepared = prepare(config, _renderer(config, described), ranks=devices, quiet=quiet)
-    check_packable(without_adapter(model), longest=max(branch.tokens for branch in prepared.branches.fitting))
+    prepared = prepared or prepare(config, _renderer(config, described), quiet=quiet)
+    check_packable(without_adapter(model), longest=prepared.longest)
     sizes, work = _rows(prepared)
     low_precision = config.train.precision == "bf16"
     computed_in_16 = low_precision or config.model.dtype != "float32"
@@ -119,7 +128,8 @@ def plan(
         for again, model in models.items()
     }
     needs = Needs(held, passes[False], passes[True], whole)
-    ways = placements(needs, devices=devices)
+    # Packed weights are held whole by every device (`quantized.check_undivided`).
+    ways = tuple(way for way in placements(needs, devices=devices) if config.model.quantize is None or not way.sharded)
     way = chosen(ways, device.usable)
     flops = training_flops(
         weights,
@@ -152,7 +162,7 @@ def plan(
             devices=devices,
             usable=device.usable,
             row=largest[True][0],
-            shortest_row=max(branch.tokens for branch in prepared.branches.fitting),
+            shortest_row=prepared.longest,
             lora_weights=2 * counts[0] if config.lora is None else None,
         ),
         flops=flops,

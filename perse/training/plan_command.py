@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from perse.training.plan import Plan
 
 GB = 1e9
-FSDP = "--use_fsdp --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP"
-"""What makes `accelerate launch` shard layer by layer, as planned; by default it would gather the whole model at once."""
+WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
+"""What `accelerate launch` must be given for either way of training."""
 
 
 def plan(
@@ -22,7 +22,9 @@ def plan(
         list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
     ] = None,
     config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded_lora",
-    gpu: Annotated[str, typer.Option(help="a100-40gb, a100-80gb, h100-80gb, h200, l40s, or cpu (this machine).")] = "a100-80gb",
+    gpu: Annotated[
+        str, typer.Option(help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu (this machine).")
+    ] = "a100-80gb",
     gpus: Annotated[int, typer.Option(min=1, help="How many of them train together.")] = 1,
     mfu: Annotated[float, typer.Option(min=0.01, max=1.0, help="Share of the GPU's peak that is assumed to be reached.")] = 0.4,
     tflops: Annotated[
@@ -116,9 +118,7 @@ def plan_words(found: Plan, *, checkpointing: bool) -> list[str]:
     else:
         setting = f"train.gradient_checkpointing={str(found.way.checkpointing).lower()}"
         now = "as it is set" if found.way.checkpointing == checkpointing else f"now {str(checkpointing).lower()}"
-        launch = f"accelerate launch --num_processes {found.devices}"
-        if found.way.sharded:
-            launch += f" {FSDP}"
+        launch = f"accelerate launch --config_file {SHARDED if found.way.sharded else WHOLE} --num_processes {found.devices}"
         lines.append(f"fits: set {setting} ({now})" + (f", and start with {launch}" if found.devices > 1 else ""))
     lines += [f"note: {note}" for note in found.notes]
     return lines

@@ -26,7 +26,11 @@ from perse.training.schedule import Schedule, schedule
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a run trains on. `branches` are those of all draws, `data_digest` is of what they came from."""
+    """What a run trains on.
+
+    `branches` are those of all draws, the longest of which has `longest` tokens; `data_digest` is of what they came from,
+    `digest` of every token of every row, in order.
+    """
 
     question: Question
     renderer: Renderer
@@ -34,21 +38,14 @@ class Prepared:
     branches: Branches
     schedule: Schedule
     reviewers: frozenset[str | None]
-
-    @property
-    def digest(self) -> str:
-        """Of every token of every row, in order."""
-        whole = hashlib.sha256()
-        for row in self.schedule.rows:
-            whole.update(repr(row).encode())
-        return whole.hexdigest()
+    digest: str
+    longest: int
 
 
-def prepare(config: TrainConfig, renderer: Renderer, *, ranks: int = 1, quiet: bool = True) -> Prepared:
+def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> Prepared:
     """Load, render and pack what `config` names.
 
     Args:
-        ranks: devices that train together.
         quiet: draw no progress bar.
     Raises:
         BadInput: no data, an aspect that no example has, none that fits, or one longer than a row.
@@ -75,14 +72,25 @@ def prepare(config: TrainConfig, renderer: Renderer, *, ranks: int = 1, quiet: b
         drawn if first.redrawn else lambda _: drawn(0),
         epochs=settings.epochs,
         steps=settings.steps,
-        rows_per_step=settings.accumulation * ranks,
+        rows_per_step=settings.rows_per_step,
         row_tokens=settings.row_tokens,
         batch_size=settings.batch_size,
         branches=settings.branches,
         seed=settings.seed,
     )
-    branches = Branches(tuple(fitting), tuple(too_long))
-    return Prepared(question, renderer, first.digest, branches, planned, frozenset(reviewers))
+    whole = hashlib.sha256()
+    for row in planned.rows:
+        whole.update(repr(row).encode())
+    return Prepared(
+        question=question,
+        renderer=renderer,
+        data_digest=first.digest,
+        branches=Branches(tuple(fitting), tuple(too_long)),
+        schedule=planned,
+        reviewers=frozenset(reviewers),
+        digest=whole.hexdigest(),
+        longest=max(branch.tokens for branch in fitting),
+    )
 
 
 def _load(config: TrainConfig, epoch: int) -> LoadedExamples:

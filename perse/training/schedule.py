@@ -1,7 +1,7 @@
 """Which packed rows make which optimizer step, for a whole run before it begins: a function of (data, seed), not of time.
 
 Every epoch is packed anew, by its own seed and, where profiles are drawn by epoch, from its own draw. Each step takes
-`rows_per_step` rows (accumulation x devices); the last is filled up with empty rows, so that no example is lost or seen twice
+`rows_per_step` rows over all devices; the last is filled up with empty rows, so that no example is lost or seen twice
 and every device computes equally many.
 """
 
@@ -23,7 +23,7 @@ from perse.training.trie import PackedRow, pack, packed
 class Schedule:
     """All rows of a run in their order; `share` as in `trie.packed`. `epochs` passes over the data."""
 
-    rows: tuple[tuple[Branch, ...], ...]
+    rows: Sequence[Sequence[Branch]]
     rows_per_step: int
     epochs: float
     share: bool

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -28,22 +27,29 @@ from transformers import (
 
 from perse import models
 from perse.errors import BadInput
+from perse.rendering import Renderer
 from perse.runlog import RunLog
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted, without_adapter
 from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
 from perse.training.batches import answer_loss, collate
-from perse.training.callbacks import ProgressCallback, RunLogCallback
+from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
+from perse.training.checkpoints import CHECKPOINTS, saving, step_of, whole_checkpoint
 from perse.training.config import Attention, TrainConfig
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
 from perse.training.flops import passed
+from perse.training.fused import fuse
+from perse.training.launched import PATIENCE, Launched, alone, check_sharded, join, launched, on_cpu, told_by_first
 from perse.training.prepare import Prepared, prepare, renderer_for
+from perse.training.quantized import check_undivided, load_base
+from perse.training.regroup import regroup
+from perse.training.rows import FOLDER, needed, read_rows, rows_key, write_rows
 from perse.training.schedule import RowDataset
 from perse.training.trackers import tracker_names, trackers
 from perse.training.watch.judging import judged_now
 from perse.training.watch.run import Watching, watching_for
-from perse.training.watch.trainer import Patience, WatchedTrainer, best_checkpoint, take_weights
+from perse.training.watch.trainer import Kept, Patience, WatchedTrainer, best_checkpoint, take_weights
 
 log = logging.getLogger(__name__)
 
@@ -67,9 +73,10 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     tokenizer = AutoTokenizer.from_pretrained(base)
     names = tracker_names(config.train.report_to)
     out = Path(config.output)
-    ranks = int(os.environ.get("WORLD_SIZE", "1"))
-    leads = int(os.environ.get("RANK", "0")) == 0
-    prepared = prepare(config, renderer_for(config, base, tokenizer), ranks=ranks, quiet=not leads)
+    process = launched()
+    join(process, config.train)
+    check_undivided(config.model, sharding=process.sharding)
+    prepared = prepared_once(config, renderer_for(config, base, tokenizer), base, process)
     watching = watching_for(
         config.data,
         config.watch,
@@ -78,60 +85,78 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         question=prepared.question,
         schedule=prepared.schedule,
         trained=prepared.reviewers,
+        process=process,
     )
-    # Every rank looks before any writes, so that all of them go on from the same place.
+    facts = told_by_first(process, made_of(prepared, base) if process.leads else None)
     finished = (out / MERGED / "config.json").exists()
-    checkpoint = last_checkpoint(out / "checkpoints")
-    arguments = training_arguments(config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None)
+    # The first process looks for all, so that they go on from the same place, and reads the bytes once.
+    found = whole_checkpoint(out / CHECKPOINTS, facts=facts) if process.leads and not finished else None
+    checkpoint = told_by_first(process, found)
+    arguments = training_arguments(
+        config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None, process=process
+    )
     # What the model refuses is refused before the folder is begun, which takes no other settings afterwards.
     ready = None if finished else ready_model(config, base, prepared, watching, arguments)
     with ExitStack() as open_files:
         callbacks: list[TrainerCallback] = []
         if arguments.should_save:
-            identity = {
-                "kind": "train",
-                "config": config.model_dump(mode="json", exclude={"output"}),
-                "question": prepared.question.name,
-                "data_digest": prepared.data_digest,
-                "model_digest": models.weights_digest(base),
-                "rows_sha256": prepared.digest,
-                "world_size": arguments.world_size,
-            }
-            runlog = open_files.enter_context(RunLog(out, identity, lines=LOG))
+            identity = run_identity(config, prepared, facts)
+            context = {"world_size": process.world_size, "sharding": process.sharding}
+            runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=context))
             show(prepared)
             if ready is not None:
-                step = _step(checkpoint) if checkpoint else -1  # step 0 has the judging before training
+                step = step_of(checkpoint) if checkpoint else -1  # step 0 has the judging before training
                 whole = step == prepared.schedule.steps
                 runlog.cut(lambda line: line["step"] <= step and "best" not in line and (whole or "train_runtime" not in line))
                 callbacks += [RunLogCallback(runlog), ProgressCallback(), *trackers(names, out, step=max(step, 0))]
         if ready is None:
             log.info("%s is already trained", out)
             return out
-        if checkpoint:
+        if checkpoint and process.leads:
             log.info("going on from %s", checkpoint)
-        trained, state = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint)
+        made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, process=process, facts=facts)
+        if made is None:
+            log.info("stopped as asked; the same command goes on from here")
+            return out
+        trained, state = made
         if arguments.should_save:
             if state.best_global_step:
                 best = {"step": state.best_global_step, "best": arguments.metric_for_best_model, "value": state.best_metric}
                 runlog.append([json.dumps(best) + "\n"])
             write_curves(out)
+            alone()
             _finish(config, base, trained, out)
     return out
 
 
-def last_checkpoint(folder: Path) -> Path | None:
-    """The newest whole checkpoint. The Trainer writes its state file last, so one without it was torn by a kill."""
-    for path in sorted(folder.glob("checkpoint-*"), key=_step, reverse=True):
-        try:
-            json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
-        except (OSError, json.JSONDecodeError):
-            continue
-        return path
-    return None
+def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
+    """What a run is of, in digests: its data, the model it starts from, and every token of every row."""
+    return {
+        "data_digest": prepared.data_digest,
+        "model_digest": models.weights_digest(base),
+        "rows_sha256": prepared.digest,
+    }
 
 
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.rpartition("-")[2])
+def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, str]) -> dict[str, Any]:
+    """What makes two commands the same run; on how many devices is not a part of it."""
+    settings = config.model_dump(mode="json", exclude={"output": True, "train": {"world_size"}})
+    return {"kind": "train", "config": settings, "question": prepared.question.name, **facts}
+
+
+def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: Launched) -> Prepared:
+    """The rows of the run, made by the first process if they are not in the run folder yet, and read by all.
+
+    Raises:
+        BadInput: as `prepare`; or the run folder is not seen by all processes.
+    """
+    folder = Path(config.output) / FOLDER
+    key = rows_key(config, base) if process.leads else ""
+    if process.leads and read_rows(folder, renderer, key=key) is None:
+        prepared = prepare(config, renderer, quiet=False)
+        with saving("the training rows", folder.parent):
+            write_rows(prepared, folder, key=key)
+    return needed(read_rows(folder, renderer, key=told_by_first(process, key)), folder)
 
 
 def _fit(
@@ -142,16 +167,24 @@ def _fit(
     arguments: TrainingArguments,
     callbacks: Sequence[TrainerCallback],
     checkpoint: Path | None,
-) -> tuple[Path, TrainerState]:
-    """Train and write the trained weights (the adapter's, or all), which takes every rank where they are sharded."""
-    trained = Path(config.output) / "checkpoints" / "trained"
-    if checkpoint is not None and _step(checkpoint) == prepared.schedule.steps:  # killed after the last step
+    *,
+    process: Launched,
+    facts: Mapping[str, str],
+) -> tuple[Path, TrainerState] | None:
+    """Train, and write the trained weights (the adapter's, or all), which takes every rank where they are sharded.
+
+    Returns:
+        where they are, and the Trainer's state; None where the run was asked to stop before its end.
+    """
+    trained = Path(config.output) / CHECKPOINTS / "trained"
+    if checkpoint is not None and step_of(checkpoint) == prepared.schedule.steps:  # killed after the last step
         state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
         if arguments.should_save:
             take_weights(best_checkpoint(state, trained.parent) or checkpoint, trained)
         return trained, state
     peak = device_peak(torch.bfloat16 if arguments.bf16 else ready.model.dtype)
     throughput = Throughput(prepared.schedule, passed(ready.model), peak=peak and peak * arguments.world_size)
+    stop = StopFile(Path(config.output), process)
     trainer = WatchedTrainer(
         model=ready.model,
         args=arguments,
@@ -162,15 +195,22 @@ def _fit(
             *callbacks,
             FiniteGradients(prepared.schedule),
             throughput,
+            stop,
             *([Patience(config.watch.patience)] if watching and config.watch and config.watch.patience else []),
         ],
         throughput=throughput,
         judging=None
         if watching is None
         else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=ready.attention),
+        kept=Kept(trained.parent, config.train.keep_checkpoints, process, facts),
     )
     trainer.remove_callback(PrinterCallback)
+    check_sharded(trainer, process)
+    if checkpoint is not None:
+        regroup(checkpoint, trainer, process)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    if stop.asked:
+        return None
     best = best_checkpoint(trainer.state, trained.parent)
     if best is None:
         trainer.save_model(str(trained))
@@ -182,7 +222,6 @@ def _fit(
 
 def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     """Put adapter and merged model in their places, each whole or not at all; merged/ comes last and marks the end."""
-    (trained / "training_args.bin").unlink(missing_ok=True)  # a pickle that nobody should load
     if config.lora is None:
         models.save_tokenizer(base, trained)
         trained.rename(out / MERGED)
@@ -215,8 +254,9 @@ def ready_model(
         )
     model = load_model(config, base, shared=prepared.schedule.share)
     rows = watching.what.rows if watching else ()
-    longest = max([branch.tokens for row in prepared.schedule.rows for branch in row] + [row.tree.depth for row in rows])
+    longest = max([prepared.longest, *(row.tree.depth for row in rows)])
     check_packable(without_adapter(model), longest=longest)
+    fuse(without_adapter(model), asked=config.train.liger)
     computed = torch.bfloat16 if arguments.bf16 else model.dtype
     return ReadyModel(model, set_attention(model, config.train.attention, computed=computed))
 
@@ -228,7 +268,7 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
         shared: branches share tokens, so that one draw of a dropout would serve all of them: there is none then.
     """
     torch.manual_seed(config.train.seed)  # the adapter's first weights
-    model = models.load(base, dtype=config.model.dtype)
+    model = load_base(config.model, base)
     lora = config.lora
     if shared:
         dropouts = [each for each in model.modules() if isinstance(each, torch.nn.Dropout) and each.p]
@@ -262,17 +302,15 @@ def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype 
 
 
 def training_arguments(
-    config: TrainConfig, out: Path, *, steps: int, watching: Watching | None, begun: bool
+    config: TrainConfig, out: Path, *, steps: int, watching: Watching | None, begun: bool, process: Launched
 ) -> TrainingArguments:
     settings = config.train
-    judging: dict[str, Any] = {"save_total_limit": settings.keep_checkpoints}
-    if watching is not None:
-        judging = watching.arguments(begun=begun, kept=settings.keep_checkpoints)
+    judging = watching.arguments(begun=begun) if watching is not None else {}
     return TrainingArguments(
-        output_dir=str(out / "checkpoints"),
+        output_dir=str(out / CHECKPOINTS),
         per_device_train_batch_size=1,  # one packed row
         train_sampling_strategy="sequential",  # the schedule has shuffled
-        gradient_accumulation_steps=settings.accumulation,
+        gradient_accumulation_steps=settings.accumulation(process.world_size),
         max_steps=steps,
         learning_rate=settings.learning_rate,
         lr_scheduler_type=settings.scheduler,
@@ -292,6 +330,7 @@ def training_arguments(
         disable_tqdm=True,
         remove_unused_columns=False,
         dataloader_pin_memory=torch.cuda.is_available(),
-        use_cpu=not torch.cuda.is_available(),
+        use_cpu=on_cpu(),
+        ddp_timeout=int(PATIENCE.total_seconds()),
         **judging,
     )

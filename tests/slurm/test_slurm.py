@@ -286,7 +286,10 @@ def test_submit_checks_first_and_then_queues_with_the_same_settings(cluster: Clu
     code, out, err = cluster.run("slurm/submit.sh", *typed, GPU="a100-40gb")
     assert code == 0, err
     assert "Submitted batch job 4242" in out
-    assert cluster.lines("preflight") == ["preflight", "--nodes", "2", "--gpus-per-node", "4", "--gpu", "a100-40gb", *SETTINGS]
+    assert cluster.lines("preflight") == [
+        *("preflight", "--nodes", "2", "--gpus-per-node", "4", "--launch", "configs/accelerate/fsdp2.yaml"),
+        *("--gpu", "a100-40gb", *SETTINGS),
+    ]
     asked = (cluster.notes / "options").read_text()
     for option in ('[partition]="gpu"', '[nodes]="2"', '[signal]="B:USR1@900"', '[output]="logs/%x-%j.log"', '[requeue]="yes"'):
         assert option in asked

@@ -19,7 +19,7 @@ from perse.studies.review_text import WITH, review_text
 def recipe(answering_model: Path) -> Recipe:
     overrides = (
         f"model.path={answering_model}", "model.dtype=float32", "model.context=1024", "lora.rank=2", "train.steps=1",
-        "train.batch_size=1", "train.accumulation=1", "data.max_examples=2", "data.answer_tokens=32",
+        "train.batch_size=1", "train.rows_per_step=1", "data.max_examples=2", "data.answer_tokens=32",
     )  # fmt: skip
     return Recipe("embedded_lora", overrides)
 

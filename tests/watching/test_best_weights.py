@@ -26,7 +26,7 @@ def test_the_best_is_saved_when_it_is_found_and_outlives_newer_checkpoints(rende
     assert best == tmp_path / "checkpoint-4" and trainer.state.best_metric == 0.4
     take_weights(best, tmp_path / "trained")
     trainer.save_model(str(tmp_path / "last"))
-    files = {path.name for path in (tmp_path / "last").iterdir()} - {"training_args.bin"}
+    files = {path.name for path in (tmp_path / "last").iterdir()}
     assert {path.name for path in (tmp_path / "trained").iterdir()} == files
     weights = [(tmp_path / folder / "adapter_model.safetensors").read_bytes() for folder in ("trained", "checkpoint-4", "last")]
     assert weights[0] == weights[1] != weights[2]
@@ -63,7 +63,7 @@ def test_nothing_is_best_and_patience_runs_while_nothing_is_answered(renderer: R
 
 def test_a_run_that_goes_on_between_two_logged_steps_has_the_same_losses(renderer: Renderer, tmp_path: Path) -> None:
     """Logged every 3 steps, saved after 4 and 8, judged, and saved as the best, after 5."""
-    settings: dict[str, Any] = {"logging_steps": 3, "save_steps": 4, "every": 5, "save_total_limit": 5}
+    settings: dict[str, Any] = {"logging_steps": 3, "save_steps": 4, "every": 5, "keep": 5}
     judging = lambda model: {"loss": 1.0, "kendall": 0.5}  # noqa: E731
     whole = losses(trained(renderer, tmp_path / "whole", judging=judging, **settings)[1])
     assert [step for step, _ in whole] == [3, 4, 5, 6, 8]

@@ -51,16 +51,15 @@ def test_a_run_is_told_when_to_judge_and_what_is_best(renderer: Renderer, tmp_pa
     given: dict[str, Any] = {"train": TRAIN, "renderer": wide, "question": question, "schedule": rows, "trained": ()}
     found = watching_for(data, Watch(examples=3, every=3, best="loss"), **given)
     assert found is not None and len(found.what.judged) == 3 and found.plan.count(rows.steps) == 4  # before, after 3, 6 and 8
-    assert found.arguments(begun=False, kept=2) == {
+    assert found.arguments(begun=False) == {
         "eval_strategy": "steps",
         "eval_steps": 3,
         "eval_on_start": True,
         "metric_for_best_model": "loss",
-        "save_total_limit": 3,
     }
     by_default = watching_for(data, Watch(examples=3, every=3), **given)
-    assert by_default is not None and by_default.arguments(begun=False, kept=2)["metric_for_best_model"] == "kendall_imputed"
-    assert not found.arguments(begun=True, kept=2)["eval_on_start"]
+    assert by_default is not None and by_default.arguments(begun=False)["metric_for_best_model"] == "kendall_imputed"
+    assert not found.arguments(begun=True)["eval_on_start"]
     assert watching_for(data, None, **given) is None
 
 

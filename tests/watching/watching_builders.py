@@ -19,10 +19,11 @@ from perse.training.batches import answer_loss, collate
 from perse.training.branches import training_branches
 from perse.training.config import Train
 from perse.training.finite import FiniteGradients
+from perse.training.launched import ALONE
 from perse.training.schedule import RowDataset, Schedule, schedule
 from perse.training.watch.config import Watch
 from perse.training.watch.sample import Watched, watched
-from perse.training.watch.trainer import WatchedTrainer
+from perse.training.watch.trainer import Kept, WatchedTrainer
 
 TRAIN = Train(learning_rate=0.01, batch_size=4, branches=4)
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
@@ -87,6 +88,7 @@ def trained(
     stop_at: int | None = None,
     loss: Any = answer_loss,
     rows: int = 1,
+    keep: int = 1,
     **more: Any,
 ) -> tuple[WatchedTrainer, list[dict[str, Any]]]:
     plan, lines = rows_to_train(renderer, rows), Lines()
@@ -104,7 +106,7 @@ def trained(
         dataloader_pin_memory=False,
         use_cpu=True,
         train_sampling_strategy="sequential",
-        **{"logging_steps": 1, "save_steps": 3, "save_total_limit": 2, **watching, **more},
+        **{"logging_steps": 1, "save_steps": 3, **watching, **more},
     )
     trainer = WatchedTrainer(
         model=model_in_training(renderer.tokenizer),
@@ -113,6 +115,7 @@ def trained(
         data_collator=collate,
         compute_loss_func=loss,
         callbacks=[lines, FiniteGradients(plan), *([Kill(stop_at)] if stop_at else []), *callbacks],
+        kept=Kept(out, keep, ALONE, {}),
         judging=judging,
     )
     trainer.remove_callback(PrinterCallback)

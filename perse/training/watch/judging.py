@@ -46,6 +46,8 @@ def judged_now(model: Any, what: Watched, renderer: Renderer, *, attention: Atte
     """
     with _only_looking(model):
         loss = _loss(model, what.rows, attention)
+        if not what.judged:
+            return {"loss": loss if math.isfinite(loss) else None}
         with _plain_attention(model), _exact_head(model):
             engine = _Brief(TransformersEngine(model, cache_bytes=CACHE), what.new_tokens)
             judge = Judge(engine, renderer, name="in training")

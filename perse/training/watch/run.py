@@ -10,10 +10,11 @@ from typing import Any
 from perse.questions import Question
 from perse.rendering import Renderer
 from perse.training.config import Data, Train
+from perse.training.launched import ALONE, Launched
 from perse.training.schedule import Schedule
 from perse.training.watch.config import Watch
 from perse.training.watch.plan import SHARE, WatchPlan, watch_plan
-from perse.training.watch.sample import Watched, unseen_examples, watched
+from perse.training.watch.sample import Watched, by_loss_alone, unseen_examples, watched
 
 log = logging.getLogger(__name__)
 
@@ -27,19 +28,17 @@ class Watching:
     what: Watched
     plan: WatchPlan
 
-    def arguments(self, *, begun: bool, kept: int) -> dict[str, Any]:
+    def arguments(self, *, begun: bool) -> dict[str, Any]:
         """Of `TrainingArguments`.
 
         Args:
             begun: the run goes on from a checkpoint, so that what came before training is judged already.
-            kept: checkpoints to keep beside the best.
         """
         return {
             "eval_strategy": "steps",
             "eval_steps": self.plan.every,
             "eval_on_start": self.plan.first and not begun,
             "metric_for_best_model": self.what.best,
-            "save_total_limit": kept + 1,
         }
 
 
@@ -52,11 +51,13 @@ def watching_for(
     question: Question,
     schedule: Schedule,
     trained: Collection[str | None],
+    process: Launched = ALONE,
 ) -> Watching | None:
     """How a run of `schedule` is watched; None where it is not, with the reason in the log unless it was asked for.
 
     Args:
         trained: the reviewers of the training examples.
+        process: one of those that train together; each computes its own rows, and judges all of the sample.
     Raises:
         BadInput: a reviewer is on both sides, no watched example fits, or `watch.best` is no number of the question's labels.
     """
@@ -66,20 +67,27 @@ def watching_for(
     if not unseen:
         return None
     what = watched(unseen, renderer, question, watch=watch, train=train, answer_tokens=data.answer_tokens)
+    if process.sharded_weights:
+        what = by_loss_alone(what, watch)
+        log.info("the weights are divided among devices, so of the readers who are watched the loss alone is computed")
     some = [len(schedule.row(at).ids) for at in range(min(_LOOKED_AT, len(schedule.rows)))]
-    # A device trains on its own rows and judges all of the sample.
-    per_step = train.accumulation * sum(some) / len(some)
+    per_step = train.accumulation(process.world_size) * sum(some) / len(some)
     plan = watch_plan(what.cost, steps=schedule.steps, tokens_per_step=per_step, every=watch.every)
     if plan is None:
         log.info(
-            "this run is too short to be judged on %d examples of other readers within %.0f%% of its time, so it is not; "
+            "this run is too short to be watched on %d examples of other readers within %.0f%% of its time, so it is not; "
             "watch.every=N judges it every N steps all the same",
-            len(what.judged),
+            len(what.judged) or sum(len(row.example_ids) for row in what.rows),
             100 * SHARE,
         )
         return None
     log.info(
-        "%d examples of other readers are judged every %d steps, %d times in all: about %.1f%% of the time",
-        *(len(what.judged), plan.every, plan.count(schedule.steps), 100 * plan.share),
+        "%d examples of other readers are watched every %d steps, %d times in all: about %.1f%% of the time",
+        *(
+            len(what.judged) or sum(len(row.example_ids) for row in what.rows),
+            plan.every,
+            plan.count(schedule.steps),
+            100 * plan.share,
+        ),
     )
     return Watching(what, plan)

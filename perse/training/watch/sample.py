@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from perse.data.folder import DEFAULT_VIEW, is_data_folder, load_folder
@@ -84,6 +84,21 @@ def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None]
             "%s holds no validation examples with a reference, so training is not watched; name a .jsonl as watch.data", place
         )
     return known
+
+
+def by_loss_alone(what: Watched, watch: Watch) -> Watched:
+    """The same rows without judging: where weights are divided among devices, all must compute equally often, and one that writes
+    a word more than another would wait for ever.
+
+    Raises:
+        BadInput: `watch.best` asks for a number of judgements.
+    """
+    if watch.best not in (None, "loss"):
+        raise BadInput(
+            f"watch.best is {watch.best}, and where the weights are divided among devices (FSDP2, ZeRO-3) only the loss is watched; set "
+            "watch.best=loss, or train with configs/accelerate/zero2.yaml"
+        )
+    return replace(what, judged=(), asks=(), best="loss")
 
 
 def watched(

@@ -13,6 +13,7 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,9 +21,13 @@ from accelerate.utils import broadcast_object_list
 from torch import Tensor
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from perse.errors import SaveFailed
 from perse.training.accounting import Throughput
+from perse.training.checkpoints import ASIDE, LIST, remove_older, saving, seal
 from perse.training.finite import check_loss
+from perse.training.launched import Launched, wait_for_all
 from perse.training.watch.plan import SHARE
+from perse.training.whole import whole_weights, write_weights
 
 log = logging.getLogger(__name__)
 
@@ -31,11 +36,23 @@ _NOT_WEIGHTS = (
     "scheduler*",
     "scaler*",
     "rng_state*",
+    "pytorch_model_fsdp*",
     "trainer_state.json",
-    "training_args.bin",
     "global_step*",
     "latest",
+    "zero_to_*.py",
+    LIST,
 )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How checkpoints are kept: the newest `keep` and the best in `folder`; `facts` say what run they are of."""
+
+    folder: Path
+    keep: int
+    process: Launched
+    facts: Mapping[str, str]
 
 
 class Judging(Protocol):
@@ -48,14 +65,22 @@ class WatchedTrainer(Trainer):
     """Judges by `judging` wherever the Trainer evaluates, and stops at a loss that is not finite.
 
     Every rank judges all of the sample alike, so that all compute equally many forwards; the first rank's numbers count.
-    The `train_dataset` is a `RowDataset`.
+    The `train_dataset` is a `RowDataset`. Weights are gathered and checked, and checkpoints sealed.
     """
 
-    def __init__(self, *, judging: Judging | None = None, throughput: Throughput | None = None, **settings: Any) -> None:
+    def __init__(
+        self,
+        *,
+        kept: Kept,
+        judging: Judging | None = None,
+        throughput: Throughput | None = None,
+        **settings: Any,
+    ) -> None:
         # The Trainer wants an evaluation set wherever it evaluates, and hands it to nobody but `evaluate`.
         super().__init__(**settings, eval_dataset=None if judging is None else [])
         self.judging = judging
         self.throughput = throughput
+        self.kept = kept
         self._began = time.monotonic()
         self._watching = 0.0
         self._watches = 0
@@ -79,6 +104,42 @@ class WatchedTrainer(Trainer):
             super().log({**logs, **fast}, start_time)
         finally:
             self.state.epoch = share
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Whole weights, however they are divided, written by the first process and compared with what is in memory."""
+        leads = self.is_world_process_zero()
+        weights = whole_weights(self.model, leads=leads)
+        if leads:
+            folder = Path(output_dir or str(self.args.output_dir))
+            with saving("the weights", folder.parent):
+                write_weights(self.accelerator.unwrap_model(self.model, keep_torch_compile=False), weights, folder)
+
+    def _get_output_dir(self, trial: Any) -> str:
+        """Checkpoints are written aside."""
+        return str(self.kept.folder / ASIDE)
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        """The Trainer's, sealed and put in its place; then those that are not kept are deleted."""
+        aside, process = self.kept.folder / ASIDE, self.kept.process
+        if process.leads:
+            shutil.rmtree(aside, ignore_errors=True)
+            aside.mkdir(parents=True)
+        wait_for_all(process)
+        name = f"checkpoint-{self.state.global_step}"
+        try:
+            with saving(name, self.kept.folder):
+                super()._save_checkpoint(model, trial)
+                wait_for_all(process)
+                if process.leads:
+                    made_by = {"world_size": process.world_size, "sharding": process.sharding}
+                    seal(aside / name, self.kept.folder, facts=self.kept.facts, made_by=made_by)
+        except SaveFailed:
+            shutil.rmtree(aside, ignore_errors=True)
+            raise
+        if process.leads:
+            aside.rmdir()
+            remove_older(self.kept.folder, keep=self.kept.keep, best=self.state.best_global_step)
+        wait_for_all(process)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """Judge, log, and have a new best saved. What is undefined is left out of the log and is never the best.

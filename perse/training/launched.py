@@ -1,0 +1,191 @@
+"""What the launcher started: how many processes train together, how they hold the model, and that they really do.
+
+Launchers and libraries fall back without a word: to one process where several were meant, and to a whole model on every
+device where a sharded one was. Both would spoil a run after hours of waiting in a queue, so both are looked at here, before
+anything is loaded.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+
+from perse.errors import BadInput
+from perse.training.config import Train
+
+Sharding = Literal["none", "fsdp2", "zero1", "zero2", "zero3"]
+"""How the model is held: whole on every device, or divided among them by FSDP2 or a stage of DeepSpeed's ZeRO."""
+
+PATIENCE = timedelta(hours=2)
+"""How long processes wait for the first one, which prepares the data for all of them."""
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One process of a run: `rank` of `world_size`, `sharding` as the launcher was told."""
+
+    world_size: int
+    rank: int
+    sharding: Sharding
+
+    @property
+    def leads(self) -> bool:
+        return self.rank == 0
+
+    @property
+    def sharded_weights(self) -> bool:
+        """Whether no device holds the whole model (ZeRO-1 and -2 divide what the optimizer keeps)."""
+        return self.sharding in ("fsdp2", "zero3")
+
+
+ALONE = Launched(1, 0, "none")
+"""One process without a launcher."""
+
+
+def launched(environment: Mapping[str, str] = os.environ) -> Launched:
+    """As the launcher's environment variables say.
+
+    Raises:
+        BadInput: FSDP in its first version.
+    """
+    asked: Sharding = "none"
+    if _is_set(environment, "ACCELERATE_USE_FSDP"):
+        if environment.get("FSDP_VERSION", "1") != "2":
+            raise BadInput(
+                "the launcher asks for version 1 of FSDP, whose flattened weights cannot be saved by name; expected fsdp_version: 2, as "
+                "in configs/accelerate/fsdp2.yaml"
+            )
+        asked = "fsdp2"
+    elif _is_set(environment, "ACCELERATE_USE_DEEPSPEED"):
+        asked = _zero(environment)
+    return Launched(int(environment.get("WORLD_SIZE", "1")), int(environment.get("RANK", "0")), asked)
+
+
+def told_in(file: Path) -> Sharding:
+    """How a configuration file of accelerate says that the model is held.
+
+    Raises:
+        BadInput: it cannot be read, or says FSDP in its first version.
+    """
+    try:
+        said = yaml.safe_load(file.read_text(encoding="utf-8"))
+        kind = said["distributed_type"]
+    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        raise BadInput(f"{file} is no configuration of accelerate ({error}); give one of configs/accelerate") from None
+    if kind == "FSDP":
+        version = said.get("fsdp_config", {}).get("fsdp_version", 1)
+        return launched({"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": str(version)}).sharding
+    if kind == "DEEPSPEED":
+        given = said.get("deepspeed_config", {})
+        return _zero(
+            {
+                "ACCELERATE_DEEPSPEED_CONFIG_FILE": str(given.get("deepspeed_config_file", "none")),
+                "ACCELERATE_DEEPSPEED_ZERO_STAGE": str(given.get("zero_stage", 2)),
+            }
+        )
+    return "none"
+
+
+def _zero(environment: Mapping[str, str]) -> Sharding:
+    """The stage that DeepSpeed's file says, or the launcher where there is no file."""
+    file = environment.get("ACCELERATE_DEEPSPEED_CONFIG_FILE", "none")
+    if file in ("none", ""):
+        stage = environment.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2")
+    else:
+        try:
+            stage = str(json.loads(Path(file).read_text(encoding="utf-8")).get("zero_optimization", {}).get("stage", 0))
+        except (OSError, json.JSONDecodeError) as error:
+            raise BadInput(f"DeepSpeed's settings {file} cannot be read ({error}); give one of configs/deepspeed") from None
+    stages: dict[str, Sharding] = {"0": "none", "1": "zero1", "2": "zero2", "3": "zero3"}
+    return stages[stage]
+
+
+def join(process: Launched, settings: Train) -> None:
+    """Meet the other processes, and look whether they are as many as were meant, and whether the model will be held as asked.
+
+    Raises:
+        BadInput: another number of processes than `train.world_size`, one that does not divide `train.rows_per_step`, or
+            sharding without a device that can shard.
+    """
+    from accelerate import PartialState
+
+    if settings.world_size is not None and settings.world_size != process.world_size:
+        raise BadInput(
+            f"found {process.world_size} processes, expected train.world_size={settings.world_size}; start as many "
+            f"(accelerate launch --config_file configs/accelerate/ddp.yaml --num_processes {settings.world_size}; with --cpu it starts "
+            "one, whatever is asked for), or change train.world_size"
+        )
+    settings.accumulation(process.world_size)
+    if process.sharding != "none" and on_cpu():
+        raise BadInput(
+            f"the launcher asks for {process.sharding}, and no GPU is found here, where it would be ignored in silence; start with "
+            "configs/accelerate/ddp.yaml"
+        )
+    met = PartialState(cpu=on_cpu(), timeout=PATIENCE) if process.world_size > 1 else None
+    if met is not None and met.num_processes != process.world_size:
+        raise BadInput(
+            f"{met.num_processes} processes have met, expected {process.world_size}; start them with one launcher, such as "
+            "accelerate launch"
+        )
+
+
+def check_sharded(trainer: Any, process: Launched) -> None:
+    """Look whether the Trainer holds the model as the launcher was told.
+
+    Raises:
+        BadInput: it does not.
+    """
+    does = "fsdp2" if trainer.is_fsdp_enabled else "zero" if trainer.is_deepspeed_enabled else "none"
+    if not process.sharding.startswith(does):
+        raise BadInput(
+            f"the Trainer would train with sharding {does}, expected {process.sharding} as the launcher was told; start with one of "
+            "configs/accelerate"
+        )
+
+
+def on_cpu() -> bool:
+    """Whether training computes on CPUs. ACCELERATE_TORCH_DEVICE names another device to accelerate, and so to us."""
+    import torch
+
+    return not torch.cuda.is_available() and "ACCELERATE_TORCH_DEVICE" not in os.environ
+
+
+def alone() -> None:
+    """Training is over, and what this process loads from now on is for itself: ZeRO-3 would divide it among all."""
+    from transformers.integrations.deepspeed import unset_hf_deepspeed_config
+
+    unset_hf_deepspeed_config()  # type: ignore[no-untyped-call]
+
+
+def wait_for_all(process: Launched) -> None:
+    """Go on when every process has come here."""
+    if process.world_size > 1:
+        import torch.distributed
+
+        torch.distributed.barrier()
+
+
+def told_by_first(process: Launched, said: Any) -> Any:
+    """What the first process says, in every process."""
+    if process.world_size == 1:
+        return said
+    from accelerate.utils import broadcast_object_list
+
+    return broadcast_object_list([said])[0]
+
+
+def host() -> str:
+    """This machine's name, for messages of one process among many."""
+    return socket.gethostname()
+
+
+def _is_set(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "").lower() in ("1", "true", "yes")

@@ -1,0 +1,167 @@
+"""Everything about a run that can be known without its GPUs, looked at before they are asked for.
+
+A job on a cluster waits for hours and then holds GPUs that others wait for; a mistyped path must not be found there. So the same
+functions that training begins with are called on any machine that sees the files: the settings are read, the model is
+opened, the rows are made (and kept in the run folder, where training finds them), memory and disk are counted, and a run that is
+already there is compared. All problems are listed at once. What it cannot see is said by the job itself, in its first minute:
+whether every node sees the files, and whether the GPUs are there.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transformers import AutoTokenizer
+
+from perse import models
+from perse.errors import BadInput, PerseError
+from perse.runlog import MANIFEST, refuse_other_run
+from perse.training.architecture import architecture, meta_model
+from perse.training.checkpoints import CHECKPOINTS, check_room, whole_checkpoint
+from perse.training.config import TrainConfig
+from perse.training.hardware import Device
+from perse.training.launched import Launched, Sharding
+from perse.training.memory import standing
+from perse.training.plan import plan
+from perse.training.prepare import Prepared, renderer_for
+from perse.training.quantized import check_undivided
+from perse.training.trainer import made_of, prepared_once, run_identity
+
+
+@dataclass(frozen=True)
+class Checked:
+    """One thing that was looked at: what was found, or what is wrong with it."""
+
+    what: str
+    found: str
+    problem: str | None = None
+
+
+def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sharding) -> list[Checked]:
+    """Look at all that a run of `config` on `devices` devices needs; nothing is trained, and the rows are kept.
+
+    What rests on something that is not there is left out: without a model there are no rows.
+    """
+    seen: list[Checked] = []
+
+    def look(what: str, at: Callable[[], str]) -> bool:
+        try:
+            seen.append(Checked(what, at()))
+        except PerseError as error:
+            seen.append(Checked(what, "", str(error)))
+        except OSError as error:
+            seen.append(Checked(what, "", f"{error.filename}: {error.strerror}"))
+        return seen[-1].problem is None
+
+    process = Launched(devices, 0, sharding)
+    prepared: list[Prepared] = []
+
+    def rows() -> str:
+        base = models.find(config.model.path)
+        renderer = renderer_for(config, base, AutoTokenizer.from_pretrained(base))
+        prepared.append(prepared_once(config, renderer, base, Launched(1, 0, "none")))
+        planned = prepared[0].schedule
+        examples, left = len(prepared[0].branches.fitting), len(prepared[0].branches.too_long)
+        return f"{examples:,} examples ({left:,} too long) in {len(planned.rows):,} rows, {planned.steps:,} steps; kept for the run"
+
+    look("world size", lambda: _world(config, devices))
+    look("libraries", lambda: _libraries(config, sharding))
+    look("disk", lambda: _disk(config))
+    if look("model", lambda: _model(config)) and look("data", rows):
+        look("memory", lambda: _memory(config, prepared[0], device=device, devices=devices, sharding=process.sharding))
+        look("run folder", lambda: _run(config, prepared[0]))
+    return seen
+
+
+def check_disk(config: TrainConfig) -> int:
+    """Bytes that a run writes at most at one time: the checkpoints that are kept, one more while it is written, and the model.
+
+    Raises:
+        BadInput: there is no room for them.
+    """
+    model = meta_model(config, architecture(config.model.path), checkpointing=False)
+    held = standing(model)
+    parts = held.gradients + held.optimizer  # the trained weights, and what AdamW keeps of them
+    kept = config.train.keep_checkpoints + 1 + (config.watch is not None)
+    itemsize = 4 if config.model.dtype == "float32" else 2
+    whole = sum(each.numel() for each in model.parameters()) * itemsize
+    out = Path(config.output)
+    needed = kept * parts + (whole if config.lora is not None else 0)
+    there = sum(path.stat().st_size for path in (out / CHECKPOINTS).rglob("*") if path.is_file()) if out.exists() else 0
+    check_room(out, max(0, needed - there), what=f"a run with {kept} checkpoints of {parts / 1e9:,.2f} GB")
+    return needed
+
+
+def _disk(config: TrainConfig) -> str:
+    needed = check_disk(config)
+    there = next(path for path in (Path(config.output), *Path(config.output).absolute().parents) if path.exists())
+    if not os.access(there, os.W_OK):
+        raise BadInput(f"{there} cannot be written to; choose another output")
+    return f"{needed / 1e9:,.2f} GB at most for {config.output}"
+
+
+def _world(config: TrainConfig, devices: int) -> str:
+    if config.train.world_size not in (None, devices):
+        raise BadInput(
+            f"train.world_size is {config.train.world_size}, and {devices} devices are asked for; leave it out, or ask for as many"
+        )
+    return f"{devices} devices, {config.train.accumulation(devices)} rows each in a step of {config.train.rows_per_step}"
+
+
+def _libraries(config: TrainConfig, sharding: Sharding) -> str:
+    wanted = {
+        "deepspeed": sharding.startswith("zero"),
+        "bitsandbytes": config.model.quantize is not None,
+        "peft": config.lora is not None,
+    }
+    missing = [name for name, needed in wanted.items() if needed and importlib.util.find_spec(name) is None]
+    if missing:
+        raise BadInput(f"{', '.join(missing)} is not installed; pip install 'perse-judge[train,cluster]'")
+    return ", ".join(name for name, needed in wanted.items() if needed) or "none beyond the Trainer's"
+
+
+def _model(config: TrainConfig) -> str:
+    base = models.find(config.model.path)
+    index = base / "model.safetensors.index.json"
+    if index.exists():
+        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
+        missing = sorted(name for name in shards if not (base / name).exists())
+        if missing:
+            raise BadInput(f"{base} lacks {len(missing)} of its {len(shards)} files of weights ({missing[0]}); fetch it again")
+    size = sum(path.stat().st_size for path in base.glob("*.safetensors"))
+    if not size:
+        raise BadInput(f"{base} holds no weights in safetensors files; fetch it again, or convert it")
+    return f"{base} ({size / 1e9:,.2f} GB)"
+
+
+def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices: int, sharding: Sharding) -> str:
+    check_undivided(config.model, sharding=sharding)
+    found = plan(config, device=device, devices=devices, prepared=prepared)
+    sharded, checkpointing = sharding in ("fsdp2", "zero3"), config.train.gradient_checkpointing
+    [way] = [way for way in found.ways if way.sharded == (sharded and devices > 1) and way.checkpointing == checkpointing]
+    usable = found.device.usable
+    if way.total > usable:
+        raise BadInput(
+            f"about {way.total / 1e9:.1f} GB are needed on each device ({device.name}) with {sharding} and train.gradient_checkpointing="
+            f"{str(checkpointing).lower()}, and {usable / 1e9:.1f} GB can be filled; `perse plan` says what would do"
+        )
+    hours = "hours not known" if found.hours is None else f"about {found.hours:.1f} hours (assumed)"
+    return f"{way.total / 1e9:.1f} of {usable / 1e9:.1f} GB on each device ({device.name}), as predicted; {hours}"
+
+
+def _run(config: TrainConfig, prepared: Prepared) -> str:
+    out = Path(config.output)
+    if (out / "merged" / "config.json").exists():
+        return "trained already: the run would end at once"
+    if not (out / MANIFEST).exists():
+        return "new"
+    facts: dict[str, Any] = made_of(prepared, models.find(config.model.path))
+    refuse_other_run(out, run_identity(config, prepared, facts))
+    checkpoint = whole_checkpoint(out / CHECKPOINTS, facts=facts)
+    return "begun, without a checkpoint" if checkpoint is None else f"goes on from {checkpoint.name}"

@@ -1,0 +1,65 @@
+"""`perse preflight`: whether a run could begin, as a list of what was looked at; exit code 2 where something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from perse.training.preflight import Checked
+
+
+def preflight(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
+    ] = None,
+    config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded_lora",
+    gpu: Annotated[
+        str, typer.Option(help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu (this machine).")
+    ] = "a100-80gb",
+    nodes: Annotated[int, typer.Option(min=1, help="How many machines train together.")] = 1,
+    gpus_per_node: Annotated[int, typer.Option(min=1, help="Devices of each.")] = 1,
+    launch: Annotated[
+        Path | None, typer.Option(help="The file that accelerate launch will be given; by default every device holds all.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Say only what is wrong.")] = False,
+) -> None:
+    """Look at all that a training run needs, before GPUs are asked for: settings, model, data, memory, disk. No GPU is needed.
+
+    The rows are made on the way and kept in the run folder, where training finds them.
+
+    Example:  perse preflight --config llama2_7b_full data.path=work/data output=runs/judge --gpu a100-80gb --gpus-per-node 8 --launch configs/accelerate/fsdp2.yaml
+    """
+    import os
+
+    from rich.console import Console
+
+    from perse.training.config import load_config
+    from perse.training.hardware import device
+    from perse.training.launched import told_in
+
+    settings, named, sharding = load_config(config, overrides or []), device(gpu), told_in(launch) if launch else "none"
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from perse.training.preflight import preflight as looked_at
+
+    console = Console(stderr=True)
+    checks = looked_at(settings, device=named, devices=nodes * gpus_per_node, sharding=sharding)
+    for check in checks:
+        if check.problem or not quiet:
+            console.print(_line(check), soft_wrap=True)
+    wrong = sum(check.problem is not None for check in checks)
+    if wrong:
+        console.print(f"perse: {wrong} of {len(checks)} checks failed; nothing was started", style="bold red")
+        raise typer.Exit(2)
+    if not quiet:
+        console.print("ready: the run can begin")
+
+
+def _line(check: Checked) -> str:
+    from rich.markup import escape
+
+    if check.problem:
+        return f"[bold red]wrong[/bold red]  {check.what}: {escape(check.problem)}"
+    return f"[green]ok[/green]     {check.what}: {escape(check.found)}"

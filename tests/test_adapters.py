@@ -1,0 +1,216 @@
+"""LoRA, DoRA and QLoRA: each learns, is saved, and is merged into what it was trained on top of."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from builders import pointwise_examples, tiny_llama
+
+from perse import models
+from perse.errors import BadInput
+from perse.questions import QUESTIONS
+from perse.records import example_lines
+from perse.rendering import Renderer
+from perse.training import quantized
+from perse.training.adapting import adapted
+from perse.training.architecture import architecture, meta_model
+from perse.training.batches import answer_loss, collate
+from perse.training.branches import training_branches
+from perse.training.config import TrainConfig, load_config
+from perse.training.memory import activations, standing
+from perse.training.quantized import check_undivided, load_base, packed_bytes
+from perse.training.trainer import load_model, set_attention, train
+from perse.training.trie import PackedRow, packed
+
+KINDS = {
+    "lora": [],
+    "dora": ["lora.dora=true"],
+    "qlora": ["model.quantize=nf4"],
+    "qdora": ["model.quantize=nf4", "lora.dora=true"],
+}
+each_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module")
+def base(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """As wide as a block of 4-bit weights."""
+    folder = tmp_path_factory.mktemp("wide") / "model"
+    tiny_llama(tokenizers["whole_numbers"], context=8192, width=64).save_pretrained(folder)
+    tokenizers["whole_numbers"].save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def row(tokenizers: dict[str, Any]) -> PackedRow:
+    renderer = Renderer(tokenizers["whole_numbers"], 8192)
+    return packed(training_branches(renderer, QUESTIONS["pointwise"], pointwise_examples(1, 3)).fitting)
+
+
+def settings(base: Path, kind: str, *more: str) -> TrainConfig:
+    if "quantize" in str(KINDS[kind]):
+        pytest.importorskip("bitsandbytes", reason="4-bit weights are bitsandbytes', of the extra `cluster`")
+    return load_config("embedded_lora", [f"model.path={base}", "data.path=x", "lora.rank=4", *KINDS[kind], *more])
+
+
+def made(config: TrainConfig, base: Path) -> Any:
+    torch.manual_seed(0)
+    return adapted(load_base(config.model, base), config.lora, checkpointing=config.train.gradient_checkpointing)
+
+
+def stepped(model: Any, row: PackedRow, *, steps: int) -> list[float]:
+    """The loss before each step, and after the last."""
+    batch = collate([row], attention=set_attention(model, "tree"))
+    labels = batch.pop("labels")
+    optimizer = torch.optim.AdamW([each for each in model.parameters() if each.requires_grad], lr=0.01)
+    losses = []
+    model.train()
+    for _ in range(steps + 1):
+        loss = answer_loss(model(**batch), labels)
+        loss.backward()
+        losses.append(loss.item())
+        if len(losses) <= steps:
+            optimizer.step()
+        optimizer.zero_grad()
+    return losses
+
+
+@each_kind
+def test_two_steps_lower_the_loss_and_train_the_adapter_alone(kind: str, base: Path, row: PackedRow) -> None:
+    config = settings(base, kind, "train.gradient_checkpointing=true")
+    model = made(config, base)
+    model.gradient_checkpointing_enable()
+    trained = {name: each.dtype for name, each in model.named_parameters() if each.requires_grad}
+    assert all("lora_" in name for name in trained) and set(trained.values()) == {torch.float32}
+    assert any("magnitude" in name for name in trained) == ("dora" in kind)
+    losses = stepped(model, row, steps=2)
+    assert losses[2] < losses[1] < losses[0]
+
+
+@each_kind
+def test_merged_in_float32_it_is_the_whole_base_with_its_adapter(kind: str, base: Path, row: PackedRow, tmp_path: Path) -> None:
+    config = settings(base, kind)
+    model = made(config, base)
+    stepped(model, row, steps=3)
+    model.save_pretrained(tmp_path / "adapter")
+    models.merge(base, tmp_path / "adapter", tmp_path / "merged", dtype="float32")
+    merged = models.load(tmp_path / "merged", dtype="float32")
+    unmerged = models.load(base, dtype="float32", adapter=tmp_path / "adapter").eval()
+    plain = models.load(base, dtype="float32")
+    assert "quantization_config" not in (tmp_path / "merged" / "config.json").read_text()
+    ids = torch.arange(20)[None] + 5
+    with torch.inference_mode():
+        assert torch.allclose(unmerged(ids).logits, merged(ids).logits, atol=1e-4)
+        assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["lora", "dora"])
+def test_the_merged_model_is_the_one_that_was_trained(kind: str, base: Path, row: PackedRow, tmp_path: Path) -> None:
+    config = settings(base, kind, "model.dtype=float32")
+    model = made(config, base)
+    stepped(model, row, steps=3)
+    model.save_pretrained(tmp_path / "adapter")
+    models.merge(base, tmp_path / "adapter", tmp_path / "merged", dtype="float32")
+    merged = models.load(tmp_path / "merged", dtype="float32")
+    batch = collate([row], attention=set_attention(merged, "tree"))
+    batch.pop("labels")
+    with torch.inference_mode():
+        assert torch.allclose(model.eval()(**batch).logits, merged(**batch).logits, atol=1e-4)
+
+
+def test_tree_attention_over_4_bit_weights_is_what_a_mask_gives(base: Path, row: PackedRow) -> None:
+    losses = []
+    for attention in ("tree", "mask"):
+        model = made(settings(base, "qlora", "model.dtype=float32"), base).train()
+        batch = collate([row], attention=set_attention(model, attention))  # type: ignore[arg-type]
+        labels = batch.pop("labels")
+        losses.append(answer_loss(model(**batch), labels).item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-5)
+
+
+def test_judging_between_steps_leaves_the_gradients_as_they_are(base: Path, row: PackedRow) -> None:
+    """On a CPU bitsandbytes repacks what it reads without gradients, and what is repacked gave none afterwards."""
+    gradients = []
+    for judged in (False, True):
+        model = made(settings(base, "qlora"), base)
+        batch = collate([row], attention=set_attention(model, "tree"))
+        labels = batch.pop("labels")
+        if judged:
+            with torch.inference_mode():
+                model.eval()(**batch)
+        answer_loss(model.train()(**batch), labels).backward()
+        gradients.append({name: each.grad for name, each in model.named_parameters() if each.grad is not None})
+    assert gradients[0].keys() == gradients[1].keys()
+    assert all(torch.equal(gradients[0][name], gradients[1][name]) for name in gradients[0])
+    assert any(each.any() for each in gradients[0].values())
+
+
+@pytest.mark.parametrize("kind", ["dora", "qlora"])
+def test_a_run_ends_with_a_merged_model(kind: str, base: Path, tmp_path: Path) -> None:
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    run = train(settings(base, kind, f"data.path={data}", f"output={tmp_path / 'run'}", "train.steps=2"))
+    assert (run / "merged" / "config.json").exists() and (run / "adapter" / "adapter_model.safetensors").exists()
+
+
+# 4-bit weights
+
+
+def test_the_trainer_holds_the_frozen_layers_in_4_bits(base: Path) -> None:
+    model = load_model(settings(base, "qlora"), base, shared=True)
+    packed_ones = [name for name, each in model.named_parameters() if each.dtype == torch.uint8]
+    assert len(packed_ones) == 2 * 7  # two layers: q, k, v, o, gate, up, down; neither embedding nor head
+
+
+def test_packed_weights_by_hand() -> None:
+    # 64 x 64 weights: 2048 bytes, 64 blocks of 64 with a byte each, all in one group of 256 with 4 bytes.
+    assert packed_bytes(64 * 64) == 2048 + 64 + 4
+    # 65: 33 bytes, 2 blocks, 1 group.
+    assert packed_bytes(65) == 33 + 2 + 4
+
+
+def test_what_4_bit_weights_take_is_planned_to_the_byte(base: Path) -> None:
+    config = settings(base, "qlora")
+    planned = meta_model(config, architecture(str(base)), checkpointing=False)
+    predicted = standing(planned)
+    model = made(config, base)
+    held: dict[int, int] = {}
+    for each in (*model.parameters(), *model.buffers()):
+        state = getattr(each, "quant_state", None)
+        for tensor in (each, *((state.absmax, state.state2.absmax) if state else ())):
+            held[tensor.untyped_storage()._cdata] = tensor.untyped_storage().nbytes()
+    assert predicted.weights == sum(held.values())
+    whole = standing(meta_model(settings(base, "lora"), architecture(str(base)), checkpointing=False))
+    assert (predicted.gradients, predicted.optimizer) == (whole.gradients, whole.optimizer)
+    shapes = {name: each.requires_grad for name, each in model.named_parameters()}
+    assert shapes == {name: each.requires_grad for name, each in planned.named_parameters()}
+
+
+def test_one_unpacked_layer_is_planned_beside_the_activations(base: Path) -> None:
+    peaks = [
+        activations(
+            meta_model(settings(base, kind), architecture(str(base)), checkpointing=False),
+            tokens=50,
+            learned=5,
+            bf16=False,
+            checkpointing=False,
+        ).peak
+        for kind in ("lora", "qlora")
+    ]
+    assert peaks[1] - peaks[0] == 2 * 64 * 64
+
+
+def test_without_bitsandbytes_the_extra_is_named(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quantized, "find_spec", lambda name: None)
+    config = load_config("embedded_lora", [f"model.path={base}", "data.path=x", "model.quantize=nf4"])
+    with pytest.raises(BadInput, match=r"bitsandbytes does, and it is not installed; pip install 'perse-judge\[cluster\]'"):
+        load_base(config.model, base)
+
+
+def test_4_bit_weights_are_not_divided_among_devices() -> None:
+    config = load_config("llama2_7b_qlora", ["data.path=x"])
+    check_undivided(config.model, sharding="none")
+    with pytest.raises(BadInput, match="the launch asks for fsdp2; start with configs/accelerate/ddp.yaml"):
+        check_undivided(config.model, sharding="fsdp2")
