@@ -33,9 +33,11 @@ from perse.errors import PerseError
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
 from perse.evaluation.compare_command import compare
+from perse.publishing.command import card, merge, push
 from perse.reporting.command import report
 from perse.studies.commands import app as study_app
 from perse.training.plan_command import plan
+from perse.training.preflight_command import preflight
 
 if TYPE_CHECKING:
     from perse.judge import JudgeSettings
@@ -48,15 +50,19 @@ app = typer.Typer(
     rich_markup_mode="rich",
     help="Would [i]this[/i] reader like this text, and what would they say?",
 )
-models_app = typer.Typer(no_args_is_help=True, help="Find and fetch models.")
+models_app = typer.Typer(no_args_is_help=True, help="Find, fetch, merge and publish models.")
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
+models_app.command("merge")(merge)
+models_app.command("card")(card)
+models_app.command("push")(push)
 app.add_typer(study_app, name="study")
 app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("agreement")(agreement)
 app.command("report")(report)
 app.command("plan")(plan)
+app.command("preflight")(preflight)
 
 Dtype = Annotated[
     str, typer.Option(help="bfloat16, float16 or float32 (slower, caching changes no probability by more than 1e-5).")
@@ -299,6 +305,7 @@ def run_app(typer_app: typer.Typer) -> None:
         level=logging.WARNING, format="%(message)s", handlers=[RichHandler(console=err, show_path=False, show_time=False)]
     )
     logging.getLogger("perse").setLevel(logging.INFO)
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
         typer_app()

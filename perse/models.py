@@ -173,18 +173,11 @@ def context_length(folder: Path) -> int:
 
 
 def merge(base: Path, adapter: Path, out: Path, *, dtype: str) -> None:
-    """Write base + adapter as an ordinary model folder, merged in float32 and stored as `dtype`, with the tokenizer.
+    """Write base + adapter as an ordinary model folder, whole or not at all; see `publishing.merging.write_merged`."""
+    from perse.publishing.merging import made_whole, write_merged
 
-    Merging in float32 keeps W + BA exact to rounding of the stored type; the folder appears whole or not at all.
-    """
-    import torch
-
-    merged = load(base, dtype="float32", adapter=adapter).merge_and_unload()
-    temporary = out.with_name(f".{out.name}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
-    merged.to(getattr(torch, dtype)).save_pretrained(temporary)
-    save_tokenizer(base, temporary)
-    temporary.rename(out)
+    with made_whole(out) as making:
+        write_merged(base, adapter, making, dtype=dtype, compared=False)
 
 
 def _no_progress_bars() -> None:
@@ -192,13 +185,6 @@ def _no_progress_bars() -> None:
     from transformers.utils import logging as transformers_logging
 
     transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def save_tokenizer(base: Path, folder: Path) -> None:
-    """Put the tokenizer of `base`, chat template included, beside the weights in `folder`."""
-    from transformers import AutoTokenizer
-
-    AutoTokenizer.from_pretrained(base).save_pretrained(folder)
 
 
 def load(folder: Path, *, dtype: str, adapter: Path | None = None) -> Any:

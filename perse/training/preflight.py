@@ -22,12 +22,11 @@ from transformers import AutoTokenizer
 from perse import models
 from perse.errors import BadInput, PerseError
 from perse.runlog import MANIFEST, refuse_other_run
-from perse.training.architecture import architecture, meta_model
-from perse.training.checkpoints import CHECKPOINTS, check_room, whole_checkpoint
+from perse.training.checkpoints import CHECKPOINTS, whole_checkpoint
 from perse.training.config import TrainConfig
+from perse.training.disk import check_disk
 from perse.training.hardware import Device
 from perse.training.launched import Launched, Sharding
-from perse.training.memory import standing
 from perse.training.plan import plan
 from perse.training.prepare import Prepared, renderer_for
 from perse.training.quantized import check_undivided
@@ -72,30 +71,13 @@ def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sh
 
     look("world size", lambda: _world(config, devices))
     look("libraries", lambda: _libraries(config, sharding))
-    look("disk", lambda: _disk(config))
-    if look("model", lambda: _model(config)) and look("data", rows):
+    there = look("model", lambda: _model(config))
+    if there:
+        look("disk", lambda: _disk(config))
+    if there and look("data", rows):
         look("memory", lambda: _memory(config, prepared[0], device=device, devices=devices, sharding=process.sharding))
         look("run folder", lambda: _run(config, prepared[0]))
     return seen
-
-
-def check_disk(config: TrainConfig) -> int:
-    """Bytes that a run writes at most at one time: the checkpoints that are kept, one more while it is written, and the model.
-
-    Raises:
-        BadInput: there is no room for them.
-    """
-    model = meta_model(config, architecture(config.model.path), checkpointing=False)
-    held = standing(model)
-    parts = held.gradients + held.optimizer  # the trained weights, and what AdamW keeps of them
-    kept = config.train.keep_checkpoints + 1 + (config.watch is not None)
-    itemsize = 4 if config.model.dtype == "float32" else 2
-    whole = sum(each.numel() for each in model.parameters()) * itemsize
-    out = Path(config.output)
-    needed = kept * parts + (whole if config.lora is not None else 0)
-    there = sum(path.stat().st_size for path in (out / CHECKPOINTS).rglob("*") if path.is_file()) if out.exists() else 0
-    check_room(out, max(0, needed - there), what=f"a run with {kept} checkpoints of {parts / 1e9:,.2f} GB")
-    return needed
 
 
 def _disk(config: TrainConfig) -> str:

@@ -27,6 +27,8 @@ from transformers import (
 
 from perse import models
 from perse.errors import BadInput
+from perse.publishing.card import write_card
+from perse.publishing.merging import ship_tokenizer
 from perse.rendering import Renderer
 from perse.runlog import RunLog
 from perse.training.accounting import Throughput, device_peak
@@ -37,6 +39,7 @@ from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
 from perse.training.checkpoints import CHECKPOINTS, saving, step_of, whole_checkpoint
 from perse.training.config import Attention, TrainConfig
 from perse.training.curves import write_curves
+from perse.training.disk import check_disk
 from perse.training.finite import FiniteGradients
 from perse.training.flops import passed
 from perse.training.fused import fuse
@@ -87,6 +90,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         trained=prepared.reviewers,
         process=process,
     )
+    if process.leads and not (out / MERGED).exists():
+        check_disk(config)
     facts = told_by_first(process, made_of(prepared, base) if process.leads else None)
     finished = (out / MERGED / "config.json").exists()
     # The first process looks for all, so that they go on from the same place, and reads the bytes once.
@@ -223,11 +228,13 @@ def _fit(
 def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     """Put adapter and merged model in their places, each whole or not at all; merged/ comes last and marks the end."""
     if config.lora is None:
-        models.save_tokenizer(base, trained)
+        ship_tokenizer(base, trained)
+        write_card(out)
         trained.rename(out / MERGED)
         return
     shutil.rmtree(out / ADAPTER, ignore_errors=True)
     trained.rename(out / ADAPTER)
+    write_card(out)
     models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype)
 
 

@@ -1,0 +1,40 @@
+"""What the model under a judge is called where others can find it, which the folder it was read from does not say.
+
+A name that is not known to be on the hub is not made up: of a folder only the last part is told, and no machine's paths.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from perse.models import EMBEDDED, cache_folder
+
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+_CACHED = re.compile(r"models--(?P<owner>[^/]+?)--(?P<name>[^/]+)/snapshots/")
+
+
+def hub_name(path: str) -> str | None:
+    """OWNER/NAME of the model that a setting or an adapter calls `path`, or None where that is not known.
+
+    An embedded model has one, and what the hub's own cache holds. OWNER/NAME is taken for one unless a folder of that name
+    is here.
+    """
+    found = _CACHED.search(path)
+    if found:
+        return f"{found['owner']}/{found['name']}"
+    place = Path(path).expanduser()
+    known = EMBEDDED.get(path) or (EMBEDDED.get(place.name) if place.parent == cache_folder() else None)
+    if known:
+        return known.hub
+    return path if _HUB_NAME.fullmatch(path) and not place.exists() else None
+
+
+def public_name(path: str) -> str:
+    """`hub_name`, or else the last part of the folder's name."""
+    return hub_name(path) or Path(path).name or "unknown"
+
+
+def licence(hub: str | None) -> str | None:
+    """The licence that the model of this hub name is published under, where it is known here."""
+    return next((model.licence for model in EMBEDDED.values() if model.hub == hub), None)

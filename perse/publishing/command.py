@@ -1,0 +1,107 @@
+"""`perse models merge`, `card` and `push`: thin; everything is in `merging`, `card` and `push`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+err = Console(stderr=True)
+
+Run = Annotated[Path, typer.Argument(help="The folder of a finished training run.", show_default=False)]
+Scored = Annotated[
+    list[Path] | None,
+    typer.Option("--scored", help="A folder that `perse score` wrote of this judge, for the card; may be repeated."),
+]
+OnHub = Annotated[
+    str | None, typer.Option("--base", help="OWNER/NAME of the base model on the hub, where it was trained from a folder.")
+]
+
+
+def merge(
+    run: Annotated[Path, typer.Argument(help="A training run, or an adapter's folder.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The model folder to write; it must not be there yet.")],
+    base: Annotated[
+        str | None, typer.Option(help="The base model's folder or name.", show_default="as the run or the adapter says")
+    ] = None,
+    dtype: Annotated[
+        str, typer.Option(help="bfloat16, float16 or float32: what the merged weights are stored as.")
+    ] = "bfloat16",
+) -> None:
+    """Merge a LoRA adapter into its base, in float32, and say how far the stored model is from it.
+
+    The folder holds an ordinary model with tokenizer and chat template, and in adapter/ the adapter as vLLM loads it.
+
+    Example:  perse models merge runs/first --out models/first
+    """
+    from perse.publishing.merging import merge_adapter
+
+    with err.status("merging in float32"):
+        made = merge_adapter(str(run), out, base=base, dtype=dtype)
+    found = made.difference
+    err.print(f"merged: [bold]{made.folder}[/bold]", soft_wrap=True)
+    err.print(
+        f"logits against base + adapter in float32, at {found.positions} positions of {found.prompts} sample prompts: largest difference "
+        f"{found.stored:.2g} as stored in {made.dtype}, {found.in_float32:.2g} in float32; the largest logit is {found.largest_logit:.3g}",
+        soft_wrap=True,
+        highlight=False,
+        markup=False,
+    )
+    if made.adapter:
+        err.print(f"for vLLM, on the base: {made.adapter}", soft_wrap=True, highlight=False, markup=False)
+    else:
+        err.print(made.refused, soft_wrap=True, highlight=False, markup=False)
+
+
+def card(run: Run, scored: Scored = None, base: OnHub = None) -> None:
+    """Write a training run's model card (README.md) anew, with what `perse score` runs of it measured.
+
+    Example:  perse models card runs/first --scored runs/first-valid
+    """
+    from perse.publishing.card import write_card
+
+    with err.status("evaluating"):
+        written = write_card(run, scored=scored or (), base=base)
+    err.print(f"written: [bold]{written}[/bold]", soft_wrap=True)
+
+
+def push(
+    folder: Annotated[
+        Path, typer.Argument(help="A finished training run, or a folder of `perse models merge`.", show_default=False)
+    ],
+    to: Annotated[str, typer.Option(help="OWNER/NAME of the repository on the hub; it is made if it is not there.")],
+    merged: Annotated[bool, typer.Option("--merged", help="Send the merged model in place of the adapter.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Nobody else can see it.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
+    scored: Scored = None,
+    base: OnHub = None,
+) -> None:
+    """Publish an adapter or a merged model with tokenizer and card on the Hugging Face hub.
+
+    Example:  perse models push runs/first --to OWNER/NAME --private --dry-run
+    """
+    from perse.publishing.push import check_name, pack
+    from perse.publishing.push import push as pushed
+
+    check_name(to)
+    with err.status("packing"):
+        parcel = pack(folder, merged=merged, scored=scored or (), base=base)
+    err.print(_shown(parcel.sizes(), to))
+    if dry_run:
+        err.print("nothing was sent: --dry-run")
+        return
+    with err.status(f"pushing to {to}"):
+        address = pushed(parcel, to, private=private)
+    err.print(f"pushed: {address}", soft_wrap=True, highlight=False)
+
+
+def _shown(sizes: dict[str, int], to: str) -> Table:
+    table = Table(title=f"to {to}", title_justify="left", show_footer=True)
+    table.add_column("file", footer="in all")
+    table.add_column("bytes", justify="right", footer=f"{sum(sizes.values()):,}")
+    for name, size in sizes.items():
+        table.add_row(name, f"{size:,}")
+    return table

@@ -1,0 +1,126 @@
+"""What a training run's folder tells of itself, read without torch; what is missing is None, for no card may fail a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from perse.config import Section
+from perse.errors import BadInput
+from perse.runlog import read_lines, read_manifest
+from perse.training.config import Data, Lora, Model, Train, TrainConfig
+from perse.training.watch.config import Watch
+
+LOG = "log.jsonl"
+ROWS = ".rows"
+"""What was trained on, as `training.rows` keeps it."""
+MERGED = "merged"
+ADAPTER = "adapter"
+_SECTIONS: Mapping[str, type[Section]] = {"model": Model, "data": Data, "lora": Lora, "train": Train, "watch": Watch}
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What was trained on, as far as it is known."""
+
+    examples: int | None = None
+    reviewers: int | None = None
+    too_long: int | None = None
+
+
+@dataclass(frozen=True)
+class RunFacts:
+    """One training run. `run`, `context` and `environment` are the manifest's parts."""
+
+    folder: Path
+    run: Mapping[str, Any]
+    context: Mapping[str, Any]
+    environment: Mapping[str, Any]
+    trained: Trained
+    lines: tuple[Mapping[str, Any], ...] | None
+    """Of log.jsonl; None if it cannot be read."""
+
+    def setting(self, section: str, name: str) -> Any:
+        return _part(_part(self.run, "config"), section).get(name)
+
+    @property
+    def question(self) -> str:
+        return str(self.run.get("question") or "unknown")
+
+    @property
+    def has_adapter(self) -> bool:
+        return bool(_part(self.run, "config").get("lora"))
+
+    @property
+    def steps(self) -> int | None:
+        return max((int(line["step"]) for line in self.lines or () if "loss" in line), default=None)
+
+    @property
+    def judgings(self) -> list[Mapping[str, Any]]:
+        """The lines of judging while training, in order."""
+        return [line for line in self.lines or () if "eval_seconds" in line]
+
+    @property
+    def kept_step(self) -> int | None:
+        """The step whose weights were kept for being judged best; None where the last were."""
+        return next((int(line["step"]) for line in reversed(self.lines or ()) if "best" in line), None)
+
+    def changed(self) -> dict[str, Any]:
+        """Every setting that is not the default, by its dotted name; a section that was left out is None."""
+        found: dict[str, Any] = {}
+        for section, values in _part(self.run, "config").items():
+            if not isinstance(values, Mapping):
+                if values != _default(TrainConfig, section) or section == "lora":
+                    found[section] = values
+                continue
+            kind = _SECTIONS.get(section)
+            for name, value in values.items():
+                if kind is None or name not in kind.model_fields or value != _default(kind, name):
+                    found[f"{section}.{name}"] = value
+        return found
+
+
+def read_facts(folder: Path) -> RunFacts:
+    """What the training run in `folder` tells.
+
+    Raises:
+        BadInput: there is no manifest, or it is that of another kind of run.
+    """
+    manifest = read_manifest(folder)
+    run = _part(manifest, "run")
+    if run.get("kind") != "train":
+        raise BadInput(f"{folder} is a run of `perse {run.get('kind', '?')}`, not of `perse train`; give a training run")
+    try:
+        lines: tuple[Mapping[str, Any], ...] | None = tuple(read_lines(folder / LOG)) or None
+    except BadInput:  # damaged since; the card says that it is unknown
+        lines = None
+    trained = _trained(folder / ROWS)
+    return RunFacts(folder, run, _part(manifest, "context"), _part(manifest, "environment"), trained, lines)
+
+
+def _trained(rows: Path) -> Trained:
+    try:
+        about = json.loads((rows / "about.json").read_text(encoding="utf-8"))
+        examples = int(np.load(rows / "ids.npy", mmap_mode="r", allow_pickle=False).shape[0])
+        return Trained(examples, len(about["reviewers"]), len(about["too_long"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Trained()
+
+
+def _default(kind: type[Section], name: str) -> Any:
+    """As JSON has it; for a field without a default something that equals nothing."""
+    field = kind.model_fields.get(name)
+    if field is None or field.is_required():
+        return object()
+    value = field.get_default(call_default_factory=True)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _part(whole: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = whole.get(name)
+    return found if isinstance(found, Mapping) else {}

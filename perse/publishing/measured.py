@@ -1,0 +1,170 @@
+"""What is known of how good a judge is: its judgings while it learned, and runs of `perse score`, evaluated by `evaluation`.
+
+Nothing is computed here but which numbers to show. A judge without a scored run is told to be unmeasured, and the command
+that would measure it stands in place of the numbers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput
+from perse.models import weights_digest
+from perse.publishing.facts import ADAPTER, MERGED, RunFacts
+from perse.publishing.markdown import plain, table, word
+from perse.runlog import read_manifest
+
+STRAYS = 0.67
+"""Kendall of n examples strays by about this / sqrt(n) by chance (perse/training/watch/judging.py)."""
+_WATCHED = {
+    "loss": "loss",
+    "parse_rate": "ok / asked",
+    "accuracy": "accuracy",
+    "within_one": "within one",
+    "kendall": "Kendall",
+    "kendall_imputed": "Kendall, failures imputed",
+}
+_SCORES = {
+    "kendall": "Kendall tau-b",
+    "within_kendall": "Kendall within readers",
+    "pearson": "Pearson",
+    "spearman": "Spearman",
+    "mae": "MAE",
+}
+_PAIRS = {"accuracy": "accuracy", "order_consistency": "order consistency"}
+
+
+def while_training(facts: RunFacts) -> list[str]:
+    """The first, the kept and the last judging, with what they rest on."""
+    if facts.lines is None:
+        return ["What was judged while training is unknown: log.jsonl is missing or cannot be read.", ""]
+    judgings = facts.judgings
+    if not judgings:
+        return ["Nothing was judged while training.", ""]
+    last = judgings[-1]
+    kept = facts.kept_step
+    shown = {int(line["step"]): line for line in judgings if line is judgings[0] or line is last or line["step"] == kept}
+    columns = {key: name for key, name in _WATCHED.items() if any(f"eval_{key}" in line for line in shown.values())}
+    rows = [[_step(step, kept), *(_watched(line, key) for key in columns)] for step, line in shown.items()]
+    asked = int(last.get("eval_asked", 0))
+    said = f"{len(judgings)} judgings of {asked} examples of readers who were not trained on; shown are the first, the kept and the last."
+    if asked and "kendall" in columns:
+        said += (
+            f" Kendall of {asked} examples strays by about {STRAYS / math.sqrt(asked):.2f} by chance, which makes an approximate 95% "
+            f"interval of ± {1.96 * STRAYS / math.sqrt(asked):.2f}."
+        )
+    chosen = (
+        " The kept step was chosen for its number, which therefore flatters it."
+        if kept is not None
+        else " The last weights were kept."
+    )
+    return [f"{said}{chosen}", "", *table(["step", *columns.values()], rows)]
+
+
+def when_scored(facts: RunFacts, scored: Sequence[Path], *, name: str) -> list[str]:
+    """The verdict, the metrics with intervals and the baselines of every scored run; or the command that would make one.
+
+    Raises:
+        BadInput: a folder is no scored run, or one of another judge.
+    """
+    if not scored:
+        usual = facts.question in ("pointwise", "pairwise", "unknown")
+        asked = "" if usual else f" --question {word(facts.question)}"
+        return [
+            "**This judge has not been scored against readers.** Whoever has the data set measures it with",
+            "",
+            "```",
+            f"perse score --examples DATA --judge {word(name)}{asked} --out {word(name)}-valid",
+            f"perse models card {word(name)} --scored {word(name)}-valid",
+            "```",
+            "",
+        ]
+    return [line for folder in scored for line in _scored(facts, folder)]
+
+
+def _scored(facts: RunFacts, folder: Path) -> list[str]:
+    from perse.batch.comparing import gather
+    from perse.evaluation.evaluate import evaluate_many
+
+    served = _check_judge(facts, folder)
+    gathered = gather([folder])
+    notes = [*gathered.notes, *(f"baselines that need training data are unavailable: {why}" for why in gathered.missing)]
+    result = evaluate_many(gathered.judges, gathered.parts, notes=notes)
+    [summary] = result.judges.values()
+    return [
+        f"### {plain(folder.name)}",
+        "",
+        *(f"**{plain(sentence)}.**" for sentence in result.verdict),
+        "",
+        f"{summary.ok} of {summary.asked} examples of {result.reviewers} reviewers were answered. Intervals are 95%, by a bootstrap over "
+        f"{result.resample}.",
+        "",
+        *_values(result),
+        *(f"- {plain(note)}" for note in (*result.notes, *served)),
+        "",
+    ]
+
+
+def _values(result: Any) -> list[str]:
+    from perse.evaluation.verdict import shown
+
+    columns = _PAIRS if result.kind == "pairwise" else _SCORES
+    known = {key: name for key, name in columns.items() if any(key in row.columns for row in result.rows)}
+    failed = any(row.imputed for row in result.rows)
+    rows = []
+    for row in result.rows:
+        if row.unavailable or not any(key in row.columns for key in known):
+            continue
+        cells = [plain(shown(row.columns[key])) if key in row.columns else "" for key in known]
+        imputed = (row.imputed or {}).get("kendall")
+        rows.append([plain(row.name), *cells, *([plain(shown(imputed)) if imputed else ""] if failed else [])])
+    unavailable = [f"- {plain(row.name)}: unavailable: {plain(row.unavailable)}" for row in result.rows if row.unavailable]
+    header = ["", *known.values(), *(["Kendall, failures imputed"] if failed else [])]
+    return [*table(header, rows), *unavailable]
+
+
+def _check_judge(facts: RunFacts, folder: Path) -> list[str]:
+    """That the run scored this judge: by the digest of its weights, which a server may not tell.
+
+    Raises:
+        BadInput: it is another's.
+    """
+    judge = read_manifest(folder).get("run", {}).get("judge", {})
+    told = judge.get("digest") if isinstance(judge, Mapping) else None
+    if not told:
+        return ["which weights answered is not known: the server did not tell"]
+    if told not in _digests(facts):
+        raise BadInput(
+            f"{folder} was judged with other weights than those of {facts.folder} (judge {judge.get('model')}); give a folder that "
+            f"`perse score --judge {facts.folder}` wrote"
+        )
+    return []
+
+
+def _digests(facts: RunFacts) -> set[str]:
+    """The merged model's, and that of the adapter on its base (`models.judge_digest`), which need not be here."""
+    found = set()
+    if (facts.folder / MERGED).is_dir():
+        found.add(weights_digest(facts.folder / MERGED))
+    if (facts.folder / ADAPTER).is_dir():
+        both = f"{facts.run.get('model_digest')}+{weights_digest(facts.folder / ADAPTER)}"
+        found.add(hashlib.sha256(both.encode()).hexdigest())
+    return found
+
+
+def _step(step: int, kept: int | None) -> str:
+    return f"{step} (kept)" if step == kept else f"{step} (untrained)" if step == 0 else str(step)
+
+
+def _watched(line: Mapping[str, Any], key: str) -> str:
+    value = line.get(f"eval_{key}")
+    if not isinstance(value, int | float):
+        return "undefined"
+    asked = line.get("eval_asked")
+    if key.startswith("kendall") and isinstance(asked, int | float) and asked:
+        return f"{value:.2f} ± {1.96 * STRAYS / math.sqrt(asked):.2f}"
+    return f"{value:.3g}"

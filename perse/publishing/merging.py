@@ -1,0 +1,293 @@
+"""Base + adapter as one ordinary model that any engine loads, and beside it the adapter as vLLM takes it.
+
+W + BA is computed in float32 and rounded once, to the stored type; how far that moves the logits is measured, not assumed.
+The trade-off is memory: float32 takes 4 bytes a parameter, 28 GB for 7B, on the CPU. What was written is opened again and
+compared with what was in memory before its folder gets its name, so there is a whole model or none.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perse import models
+from perse.errors import BadInput, ModelNotFound, SaveFailed
+from perse.prompts import source
+from perse.publishing.base_model import public_name
+from perse.publishing.card import CARD, for_weights
+from perse.publishing.facts import ADAPTER
+from perse.publishing.for_vllm import SETTINGS, adapter_settings, refused_by_vllm, ship_adapter
+from perse.publishing.sample_prompts import sample_prompts
+from perse.runlog import MANIFEST, read_manifest, write_whole
+
+DTYPES = ("bfloat16", "float16", "float32")
+KEPT = 64
+"""Positions of each prompt whose logits are compared: the last, where the judge answers."""
+ALIKE = 1e-3
+"""Share of the largest logit by which merging in float32 may move one; rounding moves it by 1e-5 or so."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far logits are from those of base + adapter, unmerged, in float32."""
+
+    stored: float
+    """Largest absolute difference of the model as it was stored, opened from disk, computed in float32."""
+    in_float32: float
+    """The same before it was rounded to the stored type, which storing in float32 would give."""
+    largest_logit: float
+    prompts: int
+    positions: int
+    """Over all prompts; all of the vocabulary at each."""
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A merged model's folder, and how true to base + adapter it is."""
+
+    folder: Path
+    dtype: str
+    difference: Difference
+    adapter: Path | None
+    """For vLLM; None where it would refuse the adapter."""
+    refused: str | None
+    """Why, in one sentence."""
+
+
+def merge_adapter(named: str, out: Path, *, base: str | None = None, dtype: str = "bfloat16") -> Merged:
+    """Merge a training run's adapter, or an adapter's folder, into its base and write both to `out`.
+
+    Args:
+        base: path or name of the base model; by default the one that the run or the adapter names.
+        dtype: what the merged weights are stored as.
+    Raises:
+        BadInput: `out` is there already, the adapter belongs to another base, or the base is not here.
+        ModelNotFound: there is no adapter.
+        SaveFailed: the disk does not hold what was written.
+    """
+    if dtype not in DTYPES:
+        raise BadInput(f"dtype is '{dtype}'; choose {', '.join(DTYPES)}")
+    _refuse_existing(out)
+    found, named_base = _adapter_and_base(Path(named).expanduser())
+    try:
+        folder = models.find(base or named_base)
+    except ModelNotFound as error:
+        raise BadInput(f"the base model of {named} is not here ({error}); name its folder with --base") from None
+    adapter = models.find_adapter(str(found), folder)
+    with _one_sentence(out), made_whole(out) as making:
+        difference = write_merged(folder, adapter, making, dtype=dtype, compared=True)
+        assert difference is not None
+        settings = adapter_settings(adapter)
+        refused = refused_by_vllm(settings)
+        if refused is None:
+            ship_adapter(adapter, making / ADAPTER, settings, base=public_name(base or named_base))
+        _ship_card(found, making, shipped=refused is None)
+    return Merged(out, dtype, difference, None if refused else out / ADAPTER, refused)
+
+
+def write_merged(base: Path, adapter: Path, folder: Path, *, dtype: str, compared: bool) -> Difference | None:
+    """Merge in float32 and write model, tokenizer and chat template to `folder`; check what was written.
+
+    A base that is stored quantized is opened to float32 first.
+
+    Returns:
+        how far its logits are from the unmerged ones, where `compared`.
+    Raises:
+        BadInput: the adapter does not fit the base, or cannot be merged into it.
+        SaveFailed: the files do not hold what was in memory.
+    """
+    import torch
+
+    adapted = _adapted(base, adapter)
+    prompts = sample_prompts(base) if compared else []
+    before = _logits(adapted, prompts)
+    merged = _merge(adapted)
+    in_float32 = _apart(before, _logits(merged, prompts))
+    largest = max((float(each.abs().max()) for each in before), default=0.0)
+    if not in_float32 <= ALIKE * largest:  # NaN neither
+        raise BadInput(
+            f"merged into {base}, the adapter {adapter} gives logits that differ by {in_float32:.3g} of up to {largest:.3g} even in "
+            "float32; it cannot be merged, only judged with unmerged (BASE+ADAPTER)"
+        )
+    merged.to(getattr(torch, dtype)).save_pretrained(folder)
+    ship_tokenizer(base, folder)
+    _check_stored(merged, folder, dtype=dtype)
+    if not compared:
+        return None
+    del adapted, merged  # the weights are in memory once at a time
+    stored = _apart(before, _logits(models.load(folder, dtype="float32"), prompts))
+    if not math.isfinite(stored):
+        raise BadInput(f"stored as {dtype}, the merged model gives logits that are no numbers; store it as bfloat16 or float32")
+    return Difference(stored, in_float32, largest, len(prompts), sum(each.shape[0] for each in before))
+
+
+@contextmanager
+def made_whole(out: Path) -> Iterator[Path]:
+    """A folder to write in, which becomes `out` when all went well and is gone otherwise.
+
+    Raises:
+        BadInput: there is something at `out` already.
+    """
+    _refuse_existing(out)
+    making = out.with_name(f".{out.name}.tmp")
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True)
+    try:
+        yield making
+        making.rename(out)
+    finally:
+        shutil.rmtree(making, ignore_errors=True)
+
+
+@contextmanager
+def _one_sentence(out: Path) -> Iterator[None]:
+    """A full disk, or a place where one may not write, is no bug of perse."""
+    from safetensors import SafetensorError
+
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        raise SaveFailed(
+            f"{out} could not be written ({error}), and nothing is left of it; make room there, or choose another folder"
+        ) from None
+
+
+def ship_tokenizer(base: Path, folder: Path) -> None:
+    """The tokenizer of `base` beside the weights in `folder`, with the chat template that judging uses: ours for LLaMA-2, whose
+    tokenizer may have none (`rendering.chat_frame`)."""
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(base)
+    if tokenizer.chat_template is None and (tokenizer.bos_token, tokenizer.eos_token) == ("<s>", "</s>"):
+        tokenizer.chat_template = source("llama2_chat.jinja")
+    tokenizer.save_pretrained(folder)
+
+
+def _adapter_and_base(path: Path) -> tuple[Path, str]:
+    """The folder that was named, and what its run or its settings call the base model."""
+    if (path / MANIFEST).exists():
+        run = read_manifest(path).get("run", {})
+        if run.get("kind") != "train":
+            raise BadInput(f"{path} is a run of `perse {run.get('kind', '?')}`, not of `perse train`; give a training run")
+        if run["config"].get("lora") is None:
+            raise BadInput(f"{path} was trained without an adapter; {path / 'merged'} is the whole model already")
+        return path, str(run["config"]["model"]["path"])
+    place = next((each for each in (path, path / ADAPTER) if (each / SETTINGS).exists()), None)
+    if place is None:
+        raise ModelNotFound(f"there is no adapter {path}: neither {SETTINGS} nor {ADAPTER}/{SETTINGS} is there")
+    return place, str(adapter_settings(place).get("base_model_name_or_path") or "unknown")
+
+
+def _ship_card(run: Path, making: Path, *, shipped: bool) -> None:
+    """The card of the training run that made the adapter, if it did, for the model and for the adapter beside it."""
+    owner = next((each for each in (run, run.parent) if (each / MANIFEST).exists()), None)
+    if owner is None or not (owner / CARD).exists():
+        return
+    text = (owner / CARD).read_text(encoding="utf-8")
+    write_whole(making / CARD, for_weights(text, adapter=False))
+    if shipped:
+        write_whole(making / ADAPTER / CARD, for_weights(text, adapter=True))
+
+
+def _adapted(base: Path, adapter: Path) -> Any:
+    """The base in float32, opened if it is stored quantized (an adapter merged into 4 bits would be rounded away), with the adapter."""
+    from peft import PeftModel
+    from safetensors import SafetensorError
+
+    try:
+        model = models.load(base, dtype="float32")
+    except (OSError, ValueError, SafetensorError) as error:
+        raise BadInput(f"cannot read the model {base}: {_first_line(error)}") from None
+    if getattr(model, "hf_quantizer", None) is not None:
+        model = _opened(model)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of tied embeddings, which `_merge` unties
+            return PeftModel.from_pretrained(model, str(adapter))
+    except (RuntimeError, ValueError) as error:
+        raise BadInput(f"the adapter {adapter} does not fit the model {base}: {_first_line(error)}") from None
+    except (OSError, SafetensorError) as error:
+        raise BadInput(f"cannot read the adapter {adapter}: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _opened(quantized: Any) -> Any:
+    """A model of float32 weights that never knew that it was stored in fewer bits."""
+    opened = quantized.dequantize().float()
+    plain = type(opened)(opened.config)
+    plain.load_state_dict(opened.state_dict())
+    return plain
+
+
+def _merge(adapted: Any) -> Any:
+    """W + BA in the place of W. Tied embeddings of which one has an adapter are two matrices afterwards."""
+    import torch
+
+    model = adapted.get_base_model()
+    ends = [model.get_input_embeddings(), model.get_output_embeddings()]
+    first, last = (getattr(end, "base_layer", end) for end in ends)
+    if first.weight is last.weight and (first is not ends[0] or last is not ends[1]):
+        last.weight = torch.nn.Parameter(last.weight.detach().clone())
+    with warnings.catch_warnings(action="ignore"):
+        merged = adapted.merge_and_unload()
+    if merged.get_input_embeddings().weight is not merged.get_output_embeddings().weight:
+        merged.config.get_text_config().tie_word_embeddings = False
+        merged.config.tie_word_embeddings = False
+    return merged.eval()
+
+
+def _logits(model: Any, prompts: Sequence[Sequence[int]]) -> list[Any]:
+    """Of the last `KEPT` positions of each prompt: (KEPT, V) in float32."""
+    import torch
+
+    model.eval()
+    with torch.inference_mode():
+        return [model(torch.tensor([[*ids]]), logits_to_keep=KEPT).logits[0].float() for ids in prompts]
+
+
+def _apart(some: Sequence[Any], others: Sequence[Any]) -> float:
+    apart = [float((one - other).abs().max()) for one, other in zip(some, others, strict=True)]
+    return math.nan if any(map(math.isnan, apart)) else max(apart, default=0.0)
+
+
+def _check_stored(model: Any, folder: Path, *, dtype: str) -> None:
+    """Open what was written as anyone would, and compare every tensor with the one in memory.
+
+    Raises:
+        SaveFailed: the configuration asks for tensors that are not there or have another shape, one is empty, or numbers differ.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    opened: Any
+    told: Any
+    load: Any = AutoModelForCausalLM.from_pretrained  # its types leave out that it may return two things
+    try:
+        opened, told = load(folder, dtype=getattr(torch, dtype), output_loading_info=True)
+    except (RuntimeError, ValueError, OSError) as error:
+        raise SaveFailed(f"the merged model in {folder} cannot be opened again ({error}); check the disk") from None
+    odd = {kind: sorted(map(str, names)) for kind, names in told.items() if names and kind != "error_msgs"}
+    if odd:
+        raise SaveFailed(f"the merged model in {folder} is not what its configuration says: {odd}; check the disk")
+    written, known = opened.state_dict(), model.state_dict()
+    for name in {*written, *known}:
+        both = name in written and name in known
+        if not both or written[name].numel() == 0 or not _equal(written[name], known[name]):
+            raise SaveFailed(f"{folder} holds another {name} than was in memory; check the disk")
+
+
+def _equal(written: Any, known: Any) -> bool:
+    return written.shape == known.shape and bool((written == known).all())
+
+
+def _refuse_existing(out: Path) -> None:
+    if out.exists():
+        raise BadInput(f"{out} is there already; choose another folder, or remove it first")

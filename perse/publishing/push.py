@@ -1,0 +1,206 @@
+"""A judge to the Hugging Face hub: only files that are named here are sent, and what a file says of this machine is taken out.
+
+What to send is decided and shown before anything goes out. Checkpoints, optimizer state, logs and pickles have no name in the
+list, so that they cannot be sent by a mistake; weights are read from where they lie, cleaned settings are sent from memory.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput
+from perse.publishing.base_model import public_name
+from perse.publishing.card import CARD, card_text, for_weights, named_base
+from perse.publishing.facts import ADAPTER, MERGED, read_facts
+from perse.runlog import MANIFEST, read_manifest
+
+_TOKENIZER = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.model", "vocab.json", "merges.txt", "chat_template.jinja"),
+)
+_OF_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
+_OF_MODEL = ("config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json")
+_SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
+_SETTINGS = ("adapter_config.json", "config.json", "generation_config.json", "tokenizer_config.json")
+_FOLDER = re.compile(r"[/~\\]|[A-Za-z]:[/\\]")
+_TEMPLATE = "[More Information Needed]"
+"""Stands in the card that peft writes beside every adapter, which says nothing."""
+
+
+@dataclass(frozen=True)
+class Parcel:
+    """What is sent: by its name in the repository a file, or the bytes themselves."""
+
+    files: dict[str, Path | bytes]
+    adapter: bool
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of every file, in order."""
+        return {name: len(file) if isinstance(file, bytes) else file.stat().st_size for name, file in self.files.items()}
+
+
+def pack(folder: Path, *, merged: bool = False, scored: Sequence[Path] = (), base: str | None = None) -> Parcel:
+    """What `push` would send of a training run, or of a folder that `perse models merge` wrote.
+
+    Args:
+        merged: the merged model; by default the adapter, or the whole model where there is no adapter.
+        scored: write the card anew with these runs of `perse score`; otherwise the card in the folder is sent.
+        base: name of the base model on the hub, where it was trained from a folder.
+    Raises:
+        BadInput: the run is not finished, there are no weights or no card, or it is a checkpoint.
+    """
+    if folder.name in (ADAPTER, MERGED) and _is_run(folder.parent):
+        return pack(folder.parent, merged=folder.name == MERGED, scored=scored, base=base)
+    if _is_run(folder):
+        return _of_run(folder, merged=merged, scored=scored, base=base)
+    if scored:
+        raise BadInput(f"{folder} is no training run, so --scored has no card to go into; give the training run's folder")
+    if not folder.is_dir():
+        raise BadInput(f"there is no folder {folder}; give a training run, or a folder that `perse models merge` wrote")
+    if (folder / "trainer_state.json").exists():
+        raise BadInput(f"{folder} is a checkpoint, to go on training from; give the training run's folder")
+    adapter = next((each for each in (folder, folder / ADAPTER) if (each / "adapter_config.json").exists()), None)
+    whole = (folder / "config.json").exists()
+    if (merged or adapter is None) and not whole:
+        raise BadInput(f"{folder} holds no {'merged ' if merged else ''}model: there is no config.json; give a training run")
+    card = _card_in(folder)
+    if merged or adapter is None:
+        return _parcel(folder, folder, for_weights(card, adapter=False), base=base or named_base(card))
+    return _parcel(adapter, adapter, for_weights(card, adapter=True), base=base or named_base(card))
+
+
+def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
+    """Send a parcel to the model repository `to`, which is made if it is not there, in one commit; returns its address.
+
+    Files that an earlier push sent and this one has not are removed.
+
+    Raises:
+        BadInput: a name that the hub does not take, no token, a repository that is public though `private` is asked, or the hub
+            did not take it; the message has the hub's reason.
+    """
+    check_name(to)
+    from httpx2 import HTTPError
+    from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    if get_token() is None:
+        raise BadInput("there is no Hugging Face token here; run `hf auth login`, or set HF_TOKEN to one that may write")
+    disable_progress_bars()
+    api = HfApi()
+    try:
+        api.create_repo(to, private=private or None, exist_ok=True)
+        known = api.repo_info(to)
+        if private and not known.private:
+            raise BadInput(
+                f"the repository {to} is there already and is public; make it private on the hub first, or choose another"
+            )
+        old = [name for name in api.list_repo_files(to) if _ours(name) and name not in parcel.files]
+        operations: list[Any] = [CommitOperationDelete(path_in_repo=name) for name in old]
+        operations += [CommitOperationAdd(path_in_repo=name, path_or_fileobj=file) for name, file in parcel.files.items()]
+        done = api.create_commit(
+            to, operations, commit_message=f"{'Adapter' if parcel.adapter else 'Model'}, tokenizer and card"
+        )
+    except (HTTPError, OSError, ValueError, RuntimeError) as error:
+        raise BadInput(
+            f"{to} was not pushed: {_reason(error)}; check the name, the token's right to write and the network, and push again"
+        ) from None
+    return str(done.repo_url)
+
+
+def check_name(to: str) -> None:
+    """Raises:
+    BadInput: `to` is no OWNER/NAME that the hub takes.
+    """
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils._validators import validate_repo_id
+
+    try:
+        validate_repo_id(to)
+    except HFValidationError:
+        owner = ""
+    else:
+        owner = to.partition("/")[0] if "/" in to else ""
+    if not owner:
+        raise BadInput(
+            f"'{to}' is no name on the hub; expected OWNER/NAME of letters, digits, '-', '_' and '.', at most 96, neither beginning "
+            "nor ending in '-' or '.'"
+        )
+
+
+def _of_run(folder: Path, *, merged: bool, scored: Sequence[Path], base: str | None) -> Parcel:
+    facts = read_facts(folder)
+    if not (folder / MERGED / "config.json").exists():
+        raise BadInput(f"the training run {folder} is not finished; run the same `perse train` command again to its end")
+    adapter = facts.has_adapter and not merged
+    card = folder / CARD
+    text = (
+        card.read_text(encoding="utf-8")
+        if card.exists() and not scored and base is None
+        else card_text(folder, scored=scored, base=base)
+    )
+    called = base or named_base(text) or public_name(str(facts.setting("model", "path")))
+    place = folder / (ADAPTER if adapter else MERGED)
+    return _parcel(place, folder / MERGED, for_weights(text, adapter=adapter), base=called)
+
+
+def _parcel(weights: Path, tokenizer: Path, card: str, *, base: str | None) -> Parcel:
+    adapter = (weights / "adapter_config.json").exists()
+    named = (
+        (*_OF_ADAPTER,)
+        if adapter
+        else (*_OF_MODEL, *sorted(each.name for each in weights.iterdir() if _SHARD.fullmatch(each.name)))
+    )
+    found = {name: weights / name for name in named} | {name: tokenizer / name for name in _TOKENIZER}
+    files: dict[str, Path | bytes] = {CARD: card.encode()}
+    files |= {name: _cleaned(file, base) for name, file in found.items() if file.is_file()}
+    if not any(name.endswith(".safetensors") for name in files):
+        raise BadInput(f"{weights} holds no weights as safetensors, the only kind that is sent; train or merge again")
+    if "tokenizer_config.json" not in files:
+        raise BadInput(f"{tokenizer} holds no tokenizer (tokenizer_config.json); merge again with `perse models merge`")
+    return Parcel(files, adapter)
+
+
+def _cleaned(file: Path, base: str | None) -> Path | bytes:
+    """The file itself; of settings that name folders of this machine, the same with names that say something elsewhere."""
+    if file.name not in _SETTINGS:
+        return file
+    try:
+        settings = json.loads(file.read_text(encoding="utf-8"))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{file} is not JSON ({error}); merge or train again") from None
+    cleaned = {
+        key: public_name(value) if isinstance(value, str) and _FOLDER.match(value) else value for key, value in settings.items()
+    }
+    if base is not None and "base_model_name_or_path" in cleaned:
+        cleaned["base_model_name_or_path"] = base
+    return file if cleaned == settings else (json.dumps(cleaned, indent=2, sort_keys=True) + "\n").encode()
+
+
+def _card_in(folder: Path) -> str:
+    place = folder / CARD
+    text = place.read_text(encoding="utf-8") if place.exists() else _TEMPLATE
+    if _TEMPLATE in text:
+        raise BadInput(f"{folder} has no card; write one as {place}, or push the training run's folder, which has its own")
+    return text
+
+
+def _is_run(folder: Path) -> bool:
+    return (folder / MANIFEST).exists() and read_manifest(folder).get("run", {}).get("kind") == "train"
+
+
+def _ours(name: str) -> bool:
+    """Whether `name` is one that a push may send."""
+    return name in (*_TOKENIZER, *_OF_ADAPTER, *_OF_MODEL) or _SHARD.fullmatch(name) is not None
+
+
+def _reason(error: BaseException) -> str:
+    """What the hub or the network said, on one line."""
+    whole = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
+    said = getattr(whole, "server_message", None) or " ".join(str(whole).split())
+    status = getattr(getattr(whole, "response", None), "status_code", None)
+    return f"{'' if status is None else f'HTTP {status}, '}{said[:300] or type(whole).__name__}"

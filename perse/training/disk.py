@@ -1,0 +1,30 @@
+"""Room for a whole run, counted before it begins: a disk that fills up after a day takes the day with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perse.training.architecture import architecture, meta_model
+from perse.training.checkpoints import CHECKPOINTS, check_room
+from perse.training.config import TrainConfig
+
+
+def check_disk(config: TrainConfig) -> int:
+    """Bytes that a run writes at most at one time: the checkpoints that are kept, one more while it is written, and the model.
+
+    Raises:
+        BadInput: there is no room for them.
+    """
+    from perse.training.memory import standing  # which takes the trainer's way of setting attention
+
+    model = meta_model(config, architecture(config.model.path), checkpointing=False)
+    held = standing(model)
+    parts = held.gradients + held.optimizer  # the trained weights, and what AdamW keeps of them
+    kept = config.train.keep_checkpoints + 1 + (config.watch is not None)
+    itemsize = 4 if config.model.dtype == "float32" else 2
+    whole = sum(each.numel() for each in model.parameters()) * itemsize
+    out = Path(config.output)
+    needed = kept * parts + (whole if config.lora is not None else 0)
+    there = sum(path.stat().st_size for path in (out / CHECKPOINTS).rglob("*") if path.is_file()) if out.exists() else 0
+    check_room(out, max(0, needed - there), what=f"a run with {kept} checkpoints of {parts / 1e9:,.2f} GB")
+    return needed

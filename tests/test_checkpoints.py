@@ -1,0 +1,231 @@
+"""A checkpoint is whole or not there: sealed with digests, read only after every byte was looked at, never half-written."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from builders import pointwise_examples, tiny_llama, whole_number_tokenizer
+
+from perse.errors import BadInput, SaveFailed
+from perse.records import example_lines
+from perse.training.checkpoints import ASIDE, LIST, check_room, made_by, remove_older, seal, step_of, whole_checkpoint
+from perse.training.config import load_config
+from perse.training.trainer import train
+from perse.training.whole import check_written, whole_weights, write_weights
+
+FACTS = {"model_digest": "m", "data_digest": "d"}
+
+
+def sealed(folder: Path, step: int, *, facts: dict[str, str] = FACTS) -> Path:
+    aside = folder / ASIDE / f"checkpoint-{step}"
+    (aside / "deep").mkdir(parents=True)
+    (aside / "weights").write_bytes(bytes(range(256)) * step)
+    (aside / "deep" / "optimizer").write_bytes(b"o" * 1000)
+    return seal(aside, folder, facts=facts, made_by={"world_size": 2, "sharding": "none"})
+
+
+def test_the_newest_whole_checkpoint_is_found_and_says_who_wrote_it(tmp_path: Path) -> None:
+    for step in (2, 10, 9):
+        sealed(tmp_path, step)
+    found = whole_checkpoint(tmp_path, facts=FACTS)
+    assert found == tmp_path / "checkpoint-10" and made_by(found) == {"world_size": 2, "sharding": "none"}
+    listed = json.loads((found / LIST).read_text())["files"]
+    assert sorted(listed) == ["deep/optimizer", "weights"] and listed["weights"][0] == 2560
+    assert whole_checkpoint(tmp_path / "nothing", facts=FACTS) is None
+
+
+@pytest.mark.parametrize("damage", ["a byte", "shorter", "gone", "list"])
+def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
+    tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before, newest = sealed(tmp_path, 1), sealed(tmp_path, 2)
+    weights = newest / "weights"
+    if damage == "a byte":
+        weights.write_bytes(weights.read_bytes()[:-1] + b"!")
+    elif damage == "shorter":
+        weights.write_bytes(b"torn")
+    elif damage == "gone":
+        weights.unlink()
+    else:
+        (newest / LIST).write_text('{"facts"')
+    assert whole_checkpoint(tmp_path, facts=FACTS) == before
+    assert "checkpoint-2 is left out" in caplog.text
+    (before / "weights").unlink()
+    with pytest.raises(
+        BadInput, match=r"none of the 2 checkpoints in .* is whole .*checkpoint-1: weights is missing.*; bring one back"
+    ):
+        whole_checkpoint(tmp_path, facts=FACTS)
+
+
+def test_what_a_kill_left_aside_is_no_checkpoint(tmp_path: Path) -> None:
+    sealed(tmp_path, 1)
+    torn = tmp_path / ASIDE / "checkpoint-2"
+    torn.mkdir(parents=True)
+    (torn / "weights").write_bytes(b"half")
+    assert whole_checkpoint(tmp_path, facts=FACTS) == tmp_path / "checkpoint-1"
+
+
+def test_a_checkpoint_of_another_model_or_data_set_is_refused(tmp_path: Path) -> None:
+    sealed(tmp_path, 1)
+    with pytest.raises(
+        BadInput, match=r"checkpoint-1 is of another run: its data_digest is 'd', expected 'other'; give the model and the data"
+    ):
+        whole_checkpoint(tmp_path, facts={**FACTS, "data_digest": "other"})
+
+
+def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
+    for step in (1, 2, 3, 10):
+        sealed(tmp_path, step)
+    remove_older(tmp_path, keep=2, best=1)
+    assert sorted(path.name for path in tmp_path.glob("checkpoint-*")) == ["checkpoint-1", "checkpoint-10", "checkpoint-3"]
+
+
+def test_a_step_that_is_saved_again_replaces_its_checkpoint(tmp_path: Path) -> None:
+    sealed(tmp_path, 1, facts={**FACTS, "data_digest": "older"})
+    sealed(tmp_path, 1)
+    assert whole_checkpoint(tmp_path, facts=FACTS) is not None
+    assert sorted(path.name for path in tmp_path.iterdir()) == [ASIDE, "checkpoint-1"]
+
+
+def test_no_room_is_said_before_anything_is_written(tmp_path: Path) -> None:
+    check_room(tmp_path / "not" / "yet", 1, what="a run")
+    with pytest.raises(BadInput, match=r"a run takes about 10,000,000.0 GB in .*, and .* GB are free there; make room"):
+        check_room(tmp_path / "not" / "yet", 10**16, what="a run")
+
+
+@pytest.fixture(scope="module")
+def model() -> Any:
+    return tiny_llama(whole_number_tokenizer())
+
+
+def test_what_is_written_equals_what_is_in_memory(model: Any, tmp_path: Path) -> None:
+    weights = whole_weights(model, leads=True)
+    assert set(weights) == set(model.state_dict())
+    write_weights(model, weights, tmp_path)
+    names = sorted(weights)
+    with pytest.raises(SaveFailed, match=f"holds other numbers for {names[0]}"):
+        check_written(tmp_path, {**weights, names[0]: weights[names[0]] + 1})
+    with pytest.raises(SaveFailed, match="lacks 1 tensors of the model, the first .'one.more'."):
+        check_written(tmp_path, {**weights, "one.more": torch.ones(1)})
+    with pytest.raises(SaveFailed, match=f"holds {names[0]}, which the model has not"):
+        check_written(tmp_path, {name: weights[name] for name in names[1:]})
+    assert whole_weights(model, leads=False) == {}
+
+
+def test_empty_shards_are_no_saved_model(model: Any, tmp_path: Path) -> None:
+    """What ZeRO-3 leaves in a module, and has been published as a trained adapter before."""
+    weights = whole_weights(model, leads=True)
+    empty = {name: torch.empty(0) for name in weights}
+    model.save_pretrained(tmp_path, state_dict=empty)
+    with pytest.raises(SaveFailed, match=r"as \(0,\) of torch.float32, expected \(\d+"):
+        check_written(tmp_path, weights)
+
+
+def settings(model: Path, folder: Path, *more: str) -> list[str]:
+    data = folder / "train.jsonl"
+    if not data.exists():
+        data.write_text("".join(example_lines(pointwise_examples(4, 6))), encoding="utf-8")
+    tiny = ["model.dtype=float32", "model.context=2048", "lora.rank=4", "train.batch_size=2", "train.learning_rate=0.01"]
+    often = ["train.save_every=2", "train.log_every=1", "train.steps=6", "train.report_to=[]"]
+    return [f"model.path={model}", f"data.path={data}", *tiny, *often, f"output={folder / 'run'}", *more]
+
+
+def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
+    tiny_model_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    given = settings(tiny_model_folder, tmp_path)
+    run = train(load_config("embedded_lora", given))
+    weights = (run / "merged" / "model.safetensors").read_bytes()
+    assert sorted(path.name for path in (run / "checkpoints").iterdir()) == ["checkpoint-4", "checkpoint-6"]
+    shutil.rmtree(run / "merged")
+    optimizer = run / "checkpoints" / "checkpoint-6" / "optimizer.pt"
+    optimizer.write_bytes(optimizer.read_bytes()[:-9] + b"bit flips")
+    train(load_config("embedded_lora", given))
+    assert "checkpoint-6 is left out: optimizer.pt has sha256" in caplog.text
+    assert (run / "merged" / "model.safetensors").read_bytes() == weights
+    assert not list(run.rglob("training_args.bin")), "a pickle that nobody should load"
+
+
+def test_a_run_stops_where_it_is_asked_to_and_goes_on_to_the_same_weights(tiny_model_folder: Path, tmp_path: Path) -> None:
+    long = ["train.steps=60", "train.save_every=100"]
+    for folder in (tmp_path / "whole", tmp_path / "stopped"):
+        folder.mkdir()
+    whole = train(load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "whole", *long)))
+    given = settings(tiny_model_folder, tmp_path / "stopped", *long)
+    stopped = tmp_path / "stopped" / "run"
+
+    def ask() -> None:
+        while not (stopped / "log.jsonl").exists() or '"loss"' not in (stopped / "log.jsonl").read_text():
+            time.sleep(0.01)
+        (stopped / "stop").touch()
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    train(load_config("embedded_lora", given))
+    asking.join()
+    [checkpoint] = (stopped / "checkpoints").glob("checkpoint-*")
+    assert step_of(checkpoint) < 60 and not (stopped / "merged").exists()
+    train(load_config("embedded_lora", given))  # which takes the file away
+    assert not (stopped / "stop").exists()
+    weights = [(run / "merged" / "model.safetensors").read_bytes() for run in (whole, stopped)]
+    assert weights[0] == weights[1]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 1 MB."""
+    place = tmp_path / "small"
+    place.mkdir()
+    if (
+        os.geteuid() != 0
+        or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], check=False).returncode
+    ):
+        pytest.skip("a small file system can be mounted by root only")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_leaves_the_checkpoint_before_whole_and_is_said_in_a_sentence(
+    tiny_model_folder: Path, tmp_path: Path, small_disk: Path
+) -> None:
+    given = settings(
+        tiny_model_folder, tmp_path, f"output={small_disk / 'run'}", "train.save_every=1", "train.keep_checkpoints=1"
+    )
+    # What is known beforehand is said beforehand; here others fill the disk while the run goes on.
+    program = (
+        "import sys; from pathlib import Path; from perse.training import trainer, checkpoints; from perse.training.command import main\n"
+        "from perse.training.watch import trainer as watched\n"
+        "seal = checkpoints.seal\n"
+        "def fill(written, into, **more):\n"
+        "    place = seal(written, into, **more)\n"
+        "    free = __import__('shutil').disk_usage(into).free\n"
+        "    if not Path('FILLED').exists(): Path('FILLED').write_bytes(b'x' * (free - 40_000))\n"
+        "    return place\n"
+        "watched.seal = fill; trainer.check_disk = lambda config: 0\n"
+        "main()\n"
+    ).replace("FILLED", str(small_disk / "others"))
+    command = [sys.executable, "-c", program, "--config", "embedded_lora", *given]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    said = " ".join(done.stderr.split())
+    assert done.returncode == 2, done.stderr[-3000:]
+    assert "perse: no room for checkpoint-2 in" in said and "goes on from the checkpoint before, which is whole" in said
+    checkpoints = small_disk / "run" / "checkpoints"
+    assert [path.name for path in checkpoints.iterdir()] == ["checkpoint-1"]
+    (small_disk / "others").unlink()
+    remaining = [each for each in given if not each.startswith("output=")]
+    moved = tmp_path / "moved"
+    shutil.copytree(small_disk / "run", moved)
+    run = train(load_config("embedded_lora", [*remaining, f"output={moved}"]))
+    assert (run / "merged" / "config.json").exists()

@@ -1,0 +1,135 @@
+"""Rows that are kept and mapped are those that were made, and are made anew when anything they depend on changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from builders import pointwise_examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perse.errors import BadInput
+from perse.records import example_lines
+from perse.rendering import Renderer
+from perse.training.branches import Branch, Branches
+from perse.training.config import TrainConfig, load_config
+from perse.training.launched import ALONE
+from perse.training.prepare import Prepared, prepare, renderer_for
+from perse.training.rows import ABOUT, needed, read_rows, rows_key, write_rows
+from perse.training.schedule import Schedule
+from perse.training.trainer import prepared_once
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "train.jsonl"
+    path.write_text("".join(example_lines(pointwise_examples(3, 5))), encoding="utf-8")
+    return path
+
+
+def settings(model: Path, data: Path, *more: str) -> TrainConfig:
+    given = [
+        f"model.path={model}",
+        f"data.path={data}",
+        "model.context=2048",
+        "train.epochs=2",
+        f"output={data.parent / 'run'}",
+    ]
+    return load_config("embedded_lora", [*given, *more])
+
+
+def made(config: TrainConfig, model: Path, tokenizers: dict[str, Any]) -> tuple[Prepared, Renderer]:
+    renderer = renderer_for(config, model, tokenizers["whole_numbers"])
+    return prepare(config, renderer), renderer
+
+
+def test_kept_rows_are_those_that_were_made(
+    tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    prepared, renderer = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    write_rows(prepared, tmp_path / "rows", key="k")
+    found = read_rows(tmp_path / "rows", renderer, key="k")
+    assert found is not None
+    assert list(found.schedule.rows) == list(prepared.schedule.rows)
+    assert list(found.branches.fitting) == list(prepared.branches.fitting)
+    for step in range(1, prepared.schedule.steps + 1):
+        assert found.schedule.step_rows(step) == prepared.schedule.step_rows(step)
+    assert found.schedule.rows[-1] == prepared.schedule.rows[-1]
+    assert list(found.schedule.rows[1:3]) == list(prepared.schedule.rows[1:3])
+    with pytest.raises(IndexError):
+        found.schedule.rows[len(prepared.schedule.rows)]
+    for name in ("question", "data_digest", "reviewers", "digest", "longest"):
+        assert getattr(found, name) == getattr(prepared, name), name
+    assert replace(found.schedule, rows=()) == replace(prepared.schedule, rows=())
+    assert isinstance(found.branches.fitting.tokens.flat, np.memmap)  # type: ignore[attr-defined]
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=4), min_size=1, max_size=3), st.text(max_size=5)),
+        min_size=1,
+        max_size=6,
+    )
+)
+def test_any_branches_come_back(tmp_path_factory: pytest.TempPathFactory, drawn: list[tuple[list[list[int]], str]]) -> None:
+    branches = tuple(
+        Branch(f"{at}{text}".rstrip("\0") + "|", tuple(map(tuple, parts)), (1, at), len(parts) - 1, 3, 2)
+        for at, (parts, text) in enumerate(drawn)
+    )
+    rows = (branches[::-1], (), branches[:1])
+    known: dict[str, Any] = {"question": _question(), "renderer": None, "data_digest": "d", "digest": "x", "longest": 9}
+    prepared = Prepared(
+        branches=Branches(branches, ("left",)), schedule=Schedule(rows, 3, 1.0, True), reviewers=frozenset({None, "r"}), **known
+    )
+    folder = tmp_path_factory.mktemp("rows") / "rows"
+    write_rows(prepared, folder, key="k")
+    found = read_rows(folder, None, key="k")  # type: ignore[arg-type]
+    assert found is not None and tuple(found.schedule.rows) == rows and tuple(found.branches.fitting) == branches
+    assert found.reviewers == {None, "r"} and found.branches.too_long == ("left",)
+
+
+def _question() -> Any:
+    from perse.questions import QUESTIONS
+
+    return QUESTIONS["pointwise"]
+
+
+def test_the_key_changes_with_whatever_rows_depend_on_and_with_nothing_else(
+    tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    config = settings(tiny_model_folder, data)
+    key = rows_key(config, tiny_model_folder)
+    for more in ("train.seed=3", "train.branches=1", "train.rows_per_step=4", "data.answer_tokens=50", "model.context=1024"):
+        assert rows_key(settings(tiny_model_folder, data, more), tiny_model_folder) != key, more
+    for more in ("train.learning_rate=1", "lora.rank=2", f"output={tmp_path / 'other'}", "train.world_size=1"):
+        assert rows_key(settings(tiny_model_folder, data, more), tiny_model_folder) == key, more
+    data.write_text(data.read_text().replace("r0-0", "r0-x"), encoding="utf-8")
+    assert rows_key(config, tiny_model_folder) != key
+
+
+def test_rows_are_made_once_and_again_when_the_data_changed(
+    tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any]
+) -> None:
+    config = settings(tiny_model_folder, data)
+    renderer = renderer_for(config, tiny_model_folder, tokenizers["whole_numbers"])
+    about = data.parent / "run" / ".rows" / ABOUT
+    first = prepared_once(config, renderer, tiny_model_folder, ALONE)
+    stamp = about.stat().st_mtime_ns
+    assert prepared_once(config, renderer, tiny_model_folder, ALONE).digest == first.digest
+    assert about.stat().st_mtime_ns == stamp
+    data.write_text("".join(example_lines(pointwise_examples(3, 4))), encoding="utf-8")
+    second = prepared_once(config, renderer, tiny_model_folder, ALONE)
+    assert len(second.branches.fitting) == 12 and second.digest != first.digest
+    about.write_text("{torn", encoding="utf-8")
+    assert prepared_once(config, renderer, tiny_model_folder, ALONE).digest == second.digest
+
+
+def test_a_process_that_does_not_see_the_run_folder_says_so(tmp_path: Path) -> None:
+    with pytest.raises(
+        BadInput, match="are not to be seen here; give an output folder on a file system that all machines share"
+    ):
+        needed(None, tmp_path)
