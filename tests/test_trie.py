@@ -14,7 +14,7 @@ from perse.errors import BadInput
 from perse.training.attention import dense_mask
 from perse.training.branches import Branch
 from perse.training.schedule import schedule
-from perse.training.trie import PackedRow, pack, packed
+from perse.training.trie import PackedRow, RowSize, pack, packed, row_size
 
 # Few different segments, so that many branches begin alike, some equal others whole, and some end where others go on.
 SEGMENTS = st.sampled_from([(1, 2, 3), (4, 5), (1, 2), (6,), (7, 8, 9, 1)])
@@ -56,6 +56,13 @@ def test_every_learned_token_sees_exactly_its_own_example(drawn: Drawn, share: b
 
 
 @settings(deadline=None)
+@given(BRANCHES, st.booleans())
+def test_the_size_of_a_row_is_counted_without_laying_it_out(drawn: Drawn, share: bool) -> None:
+    branches = branches_of(drawn)
+    row = packed(branches, share=share)
+    assert row_size(branches, share=share) == RowSize(len(row.ids), row.tree.pairs, len(row.targets), row.unshared)
+
+
 @given(BRANCHES)
 def test_a_shared_row_holds_every_beginning_once(drawn: Drawn) -> None:
     branches = branches_of(drawn)

@@ -12,9 +12,13 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
+from perse.training.batches import filler
 from perse.training.flops import Passed, training_flops
 from perse.training.hardware import reported
 from perse.training.schedule import Schedule
+
+FILLER = len(filler().ids)
+"""Tokens of a row that teaches nothing."""
 
 
 class Throughput(TrainerCallback):
@@ -48,14 +52,14 @@ class Throughput(TrainerCallback):
             `share_ratio`: the second by the first; `padding_share`: of the tokens computed, those that teach nothing;
             `mfu`: operations that training needs (nothing counted twice) by what the devices could do, where that is known.
         """
-        rows = [row for step in self._steps for row in self.schedule.step_rows(step)]
+        per_step = self.schedule.rows_per_step
+        rows = [self.schedule.size(at) for step in self._steps for at in range((step - 1) * per_step, step * per_step)]
         seconds = self._seconds
         self._steps, self._seconds = [], 0.0
         if not rows or not seconds:
             return {}
-        known = [row for row in rows if row.example_ids]
-        tokens, unshared = sum(len(row.ids) for row in known), sum(row.unshared for row in known)
-        padding = sum(len(row.ids) for row in rows if not row.example_ids)
+        tokens, unshared = sum(row.tokens for row in rows), sum(row.unshared for row in rows)
+        padding = FILLER * sum(not row.tokens for row in rows)
         found = {
             "tokens_per_second": tokens / seconds,
             "unshared_tokens_per_second": unshared / seconds,
@@ -63,7 +67,7 @@ class Throughput(TrainerCallback):
             "padding_share": padding / (tokens + padding),
         }
         if self.peak is not None and self.weights is not None:
-            pairs, learned = sum(row.tree.pairs for row in known), sum(len(row.targets) for row in known)
+            pairs, learned = sum(row.pairs for row in rows), sum(row.learned for row in rows)
             flops = training_flops(self.weights, tokens=tokens, pairs=pairs, learned=learned)
             found["mfu"] = flops / seconds / self.peak
         return {name: float(f"{value:.4g}") for name, value in found.items()}

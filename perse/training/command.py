@@ -82,8 +82,8 @@ def rows_table(prepared: Prepared) -> Table:
     shortened = sum(branch.k_effective < branch.k for branch in branches)
     table.add_row("profiles shortened to fit", str(shortened))
     table.add_row("tokens, all / learned", f"{sum(lengths)} / {learned}")
-    rows = [planned.row(at) for at in range(len(planned.rows)) if planned.rows[at]]
-    alone, together = sum(row.unshared for row in rows), sum(len(row.ids) for row in rows)
+    rows = [size for size in map(planned.size, range(len(planned.rows))) if size.tokens]
+    alone, together = sum(size.unshared for size in rows), sum(size.tokens for size in rows)
     table.add_row("rows, optimizer steps", f"{len(rows)}, {planned.steps} ({planned.epochs:.3g} epochs)")
     table.add_row("tokens to compute", f"{together}, {alone / together:.2f} times fewer than examples one by one")
     for k, count in sorted(Counter(branch.k_effective for branch in branches).items()):

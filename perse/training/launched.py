@@ -158,10 +158,15 @@ def on_cpu() -> bool:
     return not torch.cuda.is_available() and "ACCELERATE_TORCH_DEVICE" not in os.environ
 
 
-def alone() -> None:
-    """Training is over, and what this process loads from now on is for itself: ZeRO-3 would divide it among all."""
+def part(process: Launched) -> None:
+    """Training is over, and every process goes on for itself: what the first one loads now is not divided among all, as ZeRO-3
+    would, and the others end without it, which gloo aborts over unless they have taken leave."""
+    import torch.distributed
     from transformers.integrations.deepspeed import unset_hf_deepspeed_config
 
+    if torch.distributed.is_initialized():
+        wait_for_all(process)
+        torch.distributed.destroy_process_group()
     unset_hf_deepspeed_config()  # type: ignore[no-untyped-call]
 
 

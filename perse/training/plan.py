@@ -185,13 +185,12 @@ def _renderer(config: TrainConfig, described: Architecture) -> Renderer:
 
 def _rows(prepared: Prepared) -> tuple[list[tuple[int, int]], Work]:
     """(tokens, learned tokens) of every row of the run that teaches something, and their sums."""
-    rows = [prepared.schedule.row(at) for at, some in enumerate(prepared.schedule.rows) if some]
-    sizes = [(len(row.ids), len(row.targets)) for row in rows]
-    return sizes, Work(
-        tokens=sum(tokens for tokens, _ in sizes),
-        unshared=sum(row.unshared for row in rows),
-        pairs=sum(row.tree.pairs for row in rows),
-        learned=sum(learned for _, learned in sizes),
+    rows = [size for size in map(prepared.schedule.size, range(len(prepared.schedule.rows))) if size.tokens]
+    return [(size.tokens, size.learned) for size in rows], Work(
+        tokens=sum(size.tokens for size in rows),
+        unshared=sum(size.unshared for size in rows),
+        pairs=sum(size.pairs for size in rows),
+        learned=sum(size.learned for size in rows),
     )
 
 

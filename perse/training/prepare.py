@@ -78,9 +78,10 @@ def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> P
         branches=settings.branches,
         seed=settings.seed,
     )
+    known = {id(branch): hashlib.sha256(repr(branch).encode()).digest() for branch in fitting}
     whole = hashlib.sha256()
     for row in planned.rows:
-        whole.update(repr(row).encode())
+        whole.update(len(row).to_bytes(4) + b"".join(known[id(branch)] for branch in row))
     return Prepared(
         question=question,
         renderer=renderer,

@@ -16,7 +16,7 @@ from torch.utils.data import Dataset
 
 from perse.training.batches import filler
 from perse.training.branches import Branch
-from perse.training.trie import PackedRow, pack, packed
+from perse.training.trie import PackedRow, RowSize, pack, packed, row_size
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,10 @@ class Schedule:
     def step_rows(self, step: int) -> list[PackedRow]:
         """The rows of optimizer step `step`, counted from 1, over all devices."""
         return [self.row(at) for at in range((step - 1) * self.rows_per_step, step * self.rows_per_step)]
+
+    def size(self, at: int) -> RowSize:
+        """What row `at` takes; nothing, where it teaches nothing."""
+        return row_size(self.rows[at], share=self.share)
 
     def row(self, at: int) -> PackedRow:
         return packed(self.rows[at], share=self.share) if self.rows[at] else filler()

@@ -43,7 +43,7 @@ from perse.training.disk import check_disk
 from perse.training.finite import FiniteGradients
 from perse.training.flops import passed
 from perse.training.fused import fuse
-from perse.training.launched import PATIENCE, Launched, alone, check_sharded, join, launched, on_cpu, told_by_first
+from perse.training.launched import PATIENCE, Launched, check_sharded, join, launched, on_cpu, part, told_by_first
 from perse.training.prepare import Prepared, prepare, renderer_for
 from perse.training.quantized import check_undivided, load_base
 from perse.training.regroup import regroup
@@ -116,10 +116,12 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
                 callbacks += [RunLogCallback(runlog), ProgressCallback(), *trackers(names, out, step=max(step, 0))]
         if ready is None:
             log.info("%s is already trained", out)
+            part(process)
             return out
         if checkpoint and process.leads:
             log.info("going on from %s", checkpoint)
         made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, process=process, facts=facts)
+        part(process)
         if made is None:
             log.info("stopped as asked; the same command goes on from here")
             return out
@@ -129,7 +131,6 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
                 best = {"step": state.best_global_step, "best": arguments.metric_for_best_model, "value": state.best_metric}
                 runlog.append([json.dumps(best) + "\n"])
             write_curves(out)
-            alone()
             _finish(config, base, trained, out)
     return out
 

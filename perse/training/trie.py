@@ -90,6 +90,40 @@ def packed(branches: Sequence[Branch], *, share: bool = True) -> PackedRow:
     )
 
 
+@dataclass(frozen=True)
+class RowSize:
+    """What a row takes: `tokens`, query-key `pairs` that attend, `learned` tokens, and what its branches would take alone."""
+
+    tokens: int
+    pairs: int
+    learned: int
+    unshared: int
+
+
+def row_size(branches: Sequence[Branch], *, share: bool = True) -> RowSize:
+    """Of `packed(branches)`, from the lengths of segments alone: a run has a hundred million tokens to count."""
+    paths = [(*branch.segments, branch.answer) for branch in branches]
+    trees = [list(range(len(paths)))] if share else [[at] for at in range(len(paths))]
+    sizes = [_size(paths, members, depth=0) for members in trees]
+    return RowSize(
+        tokens=sum(tokens for tokens, _ in sizes),
+        pairs=sum(pairs for _, pairs in sizes),
+        learned=sum(len(branch.answer) for branch in branches),
+        unshared=sum(branch.tokens for branch in branches),
+    )
+
+
+def _size(paths: Sequence[tuple[Ids, ...]], members: Sequence[int], *, depth: int) -> tuple[int, int]:
+    """Tokens, and pairs, of what stands below `depth` segments of `members`."""
+    tokens = pairs = 0
+    for alike in _by_segment(paths, [at for at in members if len(paths[at]) > depth], depth):
+        own = len(paths[alike[0]][depth])
+        below, among = _size(paths, alike, depth=depth + 1)
+        tokens += own + below
+        pairs += own * (own + 1) // 2 + below * own + among
+    return tokens, pairs
+
+
 class _Layout:
     """A row while it is laid out: its tokens so far, and for every branch the places of its path."""
 

@@ -125,12 +125,13 @@ def test_the_same_run_gives_the_same_card(judge: Published) -> None:
 
 
 def test_a_scored_run_of_another_judge_is_refused(judge: Published) -> None:
+    before = (judge.run / "README.md").read_text()
     change(judge.scored, run__judge__digest="0" * 64)
     with pytest.raises(
         BadInput, match=r"was judged with other weights than those of .*; give a folder that `perse score --judge"
     ):
         write_card(judge.run, scored=[judge.scored])
-    assert not (judge.run / "README.md").exists()
+    assert (judge.run / "README.md").read_text() == before
 
 
 def test_a_run_that_scored_the_adapter_on_its_base_is_this_judges(judge: Published) -> None:

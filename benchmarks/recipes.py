@@ -1,0 +1,61 @@
+"""What every recipe needs, as a table: recipe -> GPUs -> memory -> hours, by the planner, on data of your choice.
+
+  python benchmarks/recipes.py --data work/released
+
+Nothing is measured here: memory is predicted and hours are assumed, as docs/training.md says of `perse plan`.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from perse.training.config import load_config
+from perse.training.hardware import device
+from perse.training.plan import Plan, plan
+
+GB = 1e9
+WHERE: dict[str, tuple[tuple[str, int], ...]] = {
+    "llama2_7b_full": (("a100-80gb", 8), ("a100-80gb", 4), ("h100-80gb", 8)),
+    "llama2_13b_full": (("a100-80gb", 8), ("h100-80gb", 8)),
+    "llama2_7b_lora": (("a100-80gb", 8), ("a100-80gb", 1), ("l40s", 1)),
+    "llama2_13b_lora": (("a100-80gb", 8), ("a100-80gb", 1)),
+    "llama2_7b_dora": (("a100-80gb", 8), ("a100-80gb", 1)),
+    "llama2_7b_qlora": (("a100-40gb", 1), ("a10", 1)),
+    "qwen3_4b_lora": (("a100-80gb", 1), ("a10", 1)),
+    "olmo3_7b_lora": (("a100-80gb", 8), ("a100-80gb", 1)),
+}
+"""On which GPUs, and how many."""
+
+
+def line(recipe: str, found: Plan, steps: int) -> str:
+    """A row of the table."""
+    where = f"{found.devices} x {found.device.name.removeprefix('NVIDIA ')}"
+    checkpoint = (found.needs.standing.gradients + found.needs.standing.optimizer) / GB
+    if found.way is None:
+        least = min(way.total for way in found.ways) / GB
+        return f"| `{recipe}` | {where} | does not fit: {least:.0f} GB at least | | | {checkpoint:.1f} GB |"
+    launch = "fsdp2" if found.way.sharded else "ddp" if found.devices > 1 else "one process"
+    again = "on" if found.way.checkpointing else "off"
+    hours = "" if found.hours is None else f"{found.hours:.1f} for {steps:,} steps"
+    return (
+        f"| `{recipe}` | {where} | {found.way.total / GB:.0f} of {found.device.usable / GB:.0f} GB | {launch}, {again} | {hours} | "
+        f"{checkpoint:.1f} GB |"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, help="a data set folder or a file of examples")
+    given = parser.parse_args()
+    print("| recipe | GPUs | memory on each | held, checkpointing | hours | a checkpoint |\n|---|---|---|---|---|---|")
+    for recipe, places in WHERE.items():
+        config = load_config(recipe, [f"data.path={given.data}", "watch=null"])
+        if config.train.steps is None:  # an epoch of the user's own data; here as many as LLaMA-2 7B's
+            config = load_config(recipe, [f"data.path={given.data}", "watch=null", "train.steps=2000"])
+        for name, count in places:
+            found = plan(config, device=device(name), devices=count)
+            print(line(recipe, found, found.steps), flush=True)
+
+
+if __name__ == "__main__":
+    main()
