@@ -93,8 +93,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     if process.leads and not (out / MERGED).exists():
         check_disk(config)
     facts = told_by_first(process, made_of(prepared, base) if process.leads else None)
-    finished = (out / MERGED / "config.json").exists()
     # The first process looks for all, so that they go on from the same place, and reads the bytes once.
+    finished = told_by_first(process, (out / MERGED / "config.json").exists())
     found = whole_checkpoint(out / CHECKPOINTS, facts=facts) if process.leads and not finished else None
     checkpoint = told_by_first(process, found)
     arguments = training_arguments(
