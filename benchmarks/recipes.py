@@ -30,7 +30,9 @@ WHERE: dict[str, tuple[tuple[str, int], ...]] = {
 def line(recipe: str, found: Plan, steps: int) -> str:
     """A row of the table."""
     where = f"{found.devices} x {found.device.name.removeprefix('NVIDIA ')}"
-    checkpoint = (found.needs.standing.gradients + found.needs.standing.optimizer) / GB
+    held = found.needs.standing
+    twice = found.way is not None and found.way.sharded  # FSDP2 writes its pieces of the weights beside the whole ones
+    checkpoint = (held.gradients * (2 if twice else 1) + held.optimizer) / GB
     if found.way is None:
         least = min(way.total for way in found.ways) / GB
         return f"| `{recipe}` | {where} | does not fit: {least:.0f} GB at least | | | {checkpoint:.1f} GB |"

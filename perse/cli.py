@@ -95,7 +95,7 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 def _train(context: typer.Context) -> None:
     from perse.training.command import app as train_app
 
-    train_app(args=list(context.args), prog_name="perse train", standalone_mode=False)
+    _leave(train_app(args=list(context.args), prog_name="perse train", standalone_mode=False))
 
 
 @app.command(
@@ -106,7 +106,13 @@ def _train(context: typer.Context) -> None:
 def _serve(context: typer.Context) -> None:
     from perse.serving.command import app as serve_app
 
-    serve_app(args=list(context.args), prog_name="perse serve", standalone_mode=False)
+    _leave(serve_app(args=list(context.args), prog_name="perse serve", standalone_mode=False))
+
+
+def _leave(code: int | None) -> None:
+    """A command within a command hands its exit code back, Ctrl-C's too, where on its own it would leave with it."""
+    if code:
+        raise typer.Exit(code)
 
 
 @models_app.command("pull")
@@ -255,7 +261,7 @@ def list_recipes(recipes: dict[str, Path]) -> None:
     """Every packaged recipe with the first line of its file, which says what it is for."""
     for name, path in recipes.items():
         first = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-        err.print(f"[bold]{name}[/bold]  {first}")
+        typer.echo(f"{name:<18} {first}")
 
 
 def _settings(temperature: float, max_new_tokens: int, seed: int) -> JudgeSettings:

@@ -195,6 +195,9 @@ def load(folder: Path, *, dtype: str, adapter: Path | None = None) -> Any:
         BadInput: the adapter was made for another model.
     """
     import torch
+
+    if not torch.cuda.is_available():  # else DeepSpeed, where it is installed, warns that it found none
+        os.environ.setdefault("DS_ACCELERATOR", "cpu")
     from transformers import AutoModelForCausalLM
 
     _no_progress_bars()

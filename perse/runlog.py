@@ -79,10 +79,7 @@ class RunLog:
     def __init__(self, folder: Path, identity: dict[str, Any], *, lines: str, context: dict[str, Any] | None = None) -> None:
         self.folder = folder
         self.path = folder / lines
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise BadInput(f"cannot make the run folder {folder}: {error.strerror}; choose another") from None
+        make_folder(folder)
         self._refuse_strangers()
         self._file: TextIO = self.path.open("a+", encoding="utf-8")
         try:
@@ -127,12 +124,7 @@ class RunLog:
             raise RunMismatch(f"{self.folder} is not empty and holds no run; choose another folder")
 
     def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise RunMismatch(
-                f"{self.folder} is being written by another process; wait for it, or choose another folder"
-            ) from None
+        _lock(self._file, self.folder)
 
     def _check_identity(self, identity: dict[str, Any], context: dict[str, Any]) -> None:
         path = self.folder / MANIFEST
@@ -141,6 +133,36 @@ class RunLog:
             write_whole(path, json.dumps(manifest, indent=2) + "\n")
             return
         refuse_other_run(self.folder, identity)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a run folder if it is not there.
+
+    Raises:
+        BadInput: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the run folder {folder}: {error.strerror}; choose another") from None
+
+
+def refuse_open_run(lines: Path) -> None:
+    """Look whether another process writes the run that these lines are of.
+
+    Raises:
+        RunMismatch: one does.
+    """
+    if lines.exists():
+        with lines.open("a") as file:
+            _lock(file, lines.parent)
+
+
+def _lock(file: TextIO, folder: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise RunMismatch(f"{folder} is being written by another process; wait for it, or choose another folder") from None
 
 
 def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
@@ -152,10 +174,12 @@ def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
     was, now = _dotted(read_manifest(folder).get("run", {})), _dotted(json.loads(json.dumps(identity)))
     differing = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
     if differing:
-        key = differing[0]
+        told = [
+            f"{key.removeprefix('config.')} was {json.dumps(was.get(key))}, is {json.dumps(now.get(key))}" for key in differing
+        ]
         raise RunMismatch(
-            f"{folder} holds a run with other settings ({', '.join(differing)}; {key} was {json.dumps(was.get(key))}, is "
-            f"{json.dumps(now.get(key))}); give the same command to continue it, or choose another folder"
+            f"{folder} holds a run with other settings ({'; '.join(told)}); give the same command to continue it, or choose another "
+            "folder"
         )
 
 

@@ -19,7 +19,7 @@ from builders import pointwise_examples, tiny_llama, whole_number_tokenizer
 
 from perse.errors import BadInput, SaveFailed
 from perse.records import example_lines
-from perse.training.checkpoints import ASIDE, LIST, check_room, made_by, remove_older, seal, step_of, whole_checkpoint
+from perse.training.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
 from perse.training.config import load_config
 from perse.training.trainer import train
 from perse.training.whole import check_written, whole_weights, write_weights
@@ -87,7 +87,7 @@ def test_a_checkpoint_of_another_model_or_data_set_is_refused(tmp_path: Path) ->
 def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
     for step in (1, 2, 3, 10):
         sealed(tmp_path, step)
-    remove_older(tmp_path, keep=2, best=1)
+    remove_others(tmp_path, newest=10, keep=2, best=1)
     assert sorted(path.name for path in tmp_path.glob("checkpoint-*")) == ["checkpoint-1", "checkpoint-10", "checkpoint-3"]
 
 
@@ -212,7 +212,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole_and_is_said_in_a_sentenc
         "    free = __import__('shutil').disk_usage(into).free\n"
         "    if not Path('FILLED').exists(): Path('FILLED').write_bytes(b'x' * (free - 40_000))\n"
         "    return place\n"
-        "watched.seal = fill; trainer.check_disk = lambda config: 0\n"
+        "watched.seal = fill; trainer.check_disk = lambda *_: 0\n"
         "main()\n"
     ).replace("FILLED", str(small_disk / "others"))
     command = [sys.executable, "-c", program, "--config", "embedded_lora", *given]
@@ -229,3 +229,50 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole_and_is_said_in_a_sentenc
     shutil.copytree(small_disk / "run", moved)
     run = train(load_config("embedded_lora", [*remaining, f"output={moved}"]))
     assert (run / "merged" / "config.json").exists()
+
+
+def test_a_run_that_came_back_behind_a_damaged_checkpoint_keeps_what_it_saves_then(tmp_path: Path) -> None:
+    for step in (30, 40):
+        sealed(tmp_path, step)
+    (tmp_path / "checkpoint-40" / "weights").write_bytes(b"torn")
+    sealed(tmp_path, 35)
+    remove_others(tmp_path, newest=35, keep=1, best=None)
+    assert whole_checkpoint(tmp_path, facts=FACTS) == tmp_path / "checkpoint-35"
+    assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-35"]
+
+
+def test_what_a_person_put_beside_the_checkpoints_is_left_alone(tmp_path: Path) -> None:
+    for step in (30, 40):
+        sealed(tmp_path, step)
+    for name in ("checkpoint-40-copy", "checkpoint-30-2"):
+        shutil.copytree(tmp_path / "checkpoint-40", tmp_path / name)
+    assert whole_checkpoint(tmp_path, facts=FACTS) == tmp_path / "checkpoint-40"
+    remove_others(tmp_path, newest=40, keep=1, best=None)
+    assert sorted(path.name for path in tmp_path.glob("checkpoint-*")) == [
+        "checkpoint-30-2",
+        "checkpoint-40",
+        "checkpoint-40-copy",
+    ]
+
+
+def test_weights_taken_from_a_checkpoint_are_those_it_was_sealed_with(tmp_path: Path) -> None:
+    from perse.training.watch.trainer import take_weights
+
+    checkpoint = sealed(tmp_path, 1)
+    take_weights(checkpoint, tmp_path / "trained")
+    assert (tmp_path / "trained" / "weights").read_bytes() == (checkpoint / "weights").read_bytes()
+    (checkpoint / "weights").write_bytes(b"\0" * 256)
+    with pytest.raises(SaveFailed, match="is not what was saved in .*checkpoint-1; remove that checkpoint"):
+        take_weights(checkpoint, tmp_path / "trained")
+
+
+def test_the_room_that_is_counted_is_what_checkpoints_take(tiny_model_folder: Path, tmp_path: Path) -> None:
+    from perse.training.disk import check_disk
+
+    given = settings(tiny_model_folder, tmp_path, "lora=null", "train.save_every=1", "train.keep_checkpoints=2", "watch=null")
+    config = load_config("embedded_lora", given)
+    counted = check_disk(config, "none")
+    run = train(config)
+    kept = sum(path.stat().st_size for path in (run / "checkpoints").rglob("*") if path.suffix in (".safetensors", ".pt"))
+    assert counted * 2 / 3 == pytest.approx(kept, rel=0.1)  # the third is there while it is written
+    assert check_disk(load_config("embedded_lora", [*given, f"output={tmp_path / 'new'}"]), "fsdp2") == pytest.approx(counted * 4 / 3, rel=1e-3)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import torch
 from builders import pointwise_examples
 from safetensors.torch import load_file
 
@@ -176,6 +177,61 @@ def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
     assert losses(killed) == losses(whole)
     files = [(run / "merged" / "model.safetensors").read_bytes() for run in (whole, killed)]
     assert files[0] == files[1]
+
+
+@pytest.mark.parametrize("way", ["zero2", "zero3"])
+def test_deepspeed_computes_in_bfloat16_and_saves_what_it_learned_in_float32(
+    way: str, tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    """And stops at a gradient that is no number, which it would leave out and go on."""
+    given = settings(tiny_model_folder, data, tmp_path / "run", "lora=null", "train.precision=bf16", "train.learning_rate=1e-5")
+    trained(way, 2, given)
+    begun = load_file(tiny_model_folder / "model.safetensors")
+    weights = load_file(tmp_path / "run" / "merged" / "model.safetensors")
+    moved = max(float((weights[name] - weight).norm() / weight.norm()) for name, weight in begun.items())
+    assert {weight.dtype for weight in weights.values()} == {torch.float32}
+    assert 0 < moved < 1e-2, "steps too small for bfloat16 are kept"
+    script = tmp_path / "spoilt.py"
+    script.write_text(SPOILT.replace("TESTS", str(ROOT / "tests")), encoding="utf-8")
+    spoilt = settings(tiny_model_folder, data, tmp_path / "spoilt", "lora=null", "train.save_every=1")
+    done = subprocess.run(
+        command(way, 2, spoilt, script=str(script)),
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    said = " ".join(done.stderr.split())
+    assert done.returncode != 0 and "is not finite in step 3; look at these examples" in said, done.stderr[-5000:]
+    assert not (tmp_path / "spoilt" / "merged").exists()
+
+
+# From the third step on every gradient is no number.
+SPOILT = """
+import sys
+sys.path.insert(0, "TESTS")
+import cpu_devices
+from perse.training import trainer
+
+loss = trainer.answer_loss
+calls = [0]
+
+def spoilt(outputs, labels, num_items_in_batch=None):
+    calls[0] += 1
+    found = loss(outputs, labels, num_items_in_batch)
+    if calls[0] == 3:
+        found.register_hook(lambda gradient: gradient * float("nan"))
+    return found
+
+trainer.answer_loss = spoilt
+
+if __name__ == "__main__":
+    from perse.training.command import main
+
+    main()
+"""
 
 
 def kill_all(process: subprocess.Popen[bytes]) -> None:

@@ -96,7 +96,7 @@ def test_a_run_with_other_settings_in_the_folder_is_found(tiny_model_folder: Pat
     train(load_config("embedded_lora", given(tiny_model_folder, data, "train.steps=2", "train.save_every=1")))
     (data.parent / "run" / "merged").rename(data.parent / "elsewhere")
     found = problems(given(tiny_model_folder, data, "train.steps=2", "train.save_every=1", "train.learning_rate=0.5"))
-    assert "config.train.learning_rate was 0.01, is 0.5" in found["run folder"]
+    assert "(train.learning_rate was 0.01, is 0.5); give the same" in found["run folder"]
     assert problems(given(tiny_model_folder, data, "train.steps=2", "train.save_every=1", "train.world_size=2")) == {}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from builders import pointwise_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perse.errors import BadInput
+from perse.errors import BadInput, RunMismatch
 from perse.records import example_lines
 from perse.rendering import Renderer
 from perse.training.branches import Branch, Branches
@@ -21,7 +22,7 @@ from perse.training.launched import ALONE
 from perse.training.prepare import Prepared, prepare, renderer_for
 from perse.training.rows import ABOUT, needed, read_rows, rows_key, write_rows
 from perse.training.schedule import Schedule
-from perse.training.trainer import prepared_once
+from perse.training.trainer import prepared_once, train
 
 
 @pytest.fixture
@@ -133,3 +134,43 @@ def test_a_process_that_does_not_see_the_run_folder_says_so(tmp_path: Path) -> N
         BadInput, match="are not to be seen here; give an output folder on a file system that all machines share"
     ):
         needed(None, tmp_path)
+
+
+def test_rows_that_were_damaged_are_made_again(
+    tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    prepared, renderer = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    for damage in ("tokens.npy", "paths.npy"):
+        write_rows(prepared, tmp_path / "rows", key="k")
+        file = tmp_path / "rows" / damage
+        file.write_bytes(file.read_bytes()[:-8] + b"\7" * 8 if damage == "tokens.npy" else b"")
+        assert read_rows(tmp_path / "rows", renderer, key="k") is None
+
+
+def test_rows_of_a_run_are_not_replaced_by_those_of_other_settings_or_while_it_runs(
+    tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any]
+) -> None:
+    more = ["model.dtype=float32", "train.steps=1", "train.report_to=[]"]
+    run = train(settings(tiny_model_folder, data, *more))
+    before = (run / ".rows" / ABOUT).read_text()
+    config = settings(tiny_model_folder, data, *more, "train.seed=5")
+    renderer = renderer_for(config, tiny_model_folder, tokenizers["whole_numbers"])
+    with pytest.raises(RunMismatch, match=r"train.seed was 0, is 5"):
+        prepared_once(config, renderer, tiny_model_folder, ALONE)
+    assert (run / ".rows" / ABOUT).read_text() == before
+    (run / ".rows" / ABOUT).write_text(before.replace('"key": "', '"key": "of older code '))
+    with (run / "log.jsonl").open("a") as held, pytest.raises(RunMismatch, match="is being written by another process"):
+        fcntl.flock(held, fcntl.LOCK_EX)
+        prepared_once(settings(tiny_model_folder, data, *more), renderer, tiny_model_folder, ALONE)
+    assert prepared_once(settings(tiny_model_folder, data, *more), renderer, tiny_model_folder, ALONE).schedule.steps == 1
+
+
+def test_a_folder_of_somebody_elses_is_not_replaced(
+    tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    prepared, _ = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    (tmp_path / ".rows").mkdir()
+    (tmp_path / ".rows" / "mine").touch()
+    with pytest.raises(BadInput, match="is there and holds no rows"):
+        write_rows(prepared, tmp_path / ".rows", key="k")
+    assert (tmp_path / ".rows" / "mine").exists()

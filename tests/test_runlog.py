@@ -38,7 +38,7 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
 def test_another_identity_is_refused_naming_what_differs(tmp_path: Path) -> None:
     with RunLog(tmp_path / "run", {"judge": "a", "seed": 0}, lines="x.jsonl"):
         pass
-    with pytest.raises(RunMismatch, match=r"other settings \(seed; seed was 0, is 1\)"):
+    with pytest.raises(RunMismatch, match=r"other settings \(seed was 0, is 1\)"):
         RunLog(tmp_path / "run", {"judge": "a", "seed": 1}, lines="x.jsonl")
 
 

@@ -57,14 +57,14 @@ def write_card(folder: Path, *, scored: Sequence[Path] = (), base: str | None = 
 def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = None) -> str:
     """See `write_card`."""
     facts = read_facts(folder)
-    on_hub = base or hub_name(str(facts.setting("model", "path")))
+    on_hub = base or hub_name(facts.model)
     name = folder.resolve().name
     lines = [
         f"# {plain(name)}: a judge that answers as one reader would",
         "",
         _ANSWERS.get(facts.question, f"It answers the question {plain(facts.question)} of perse."),
         "",
-        *_asking(facts, name, base=on_hub or public_name(str(facts.setting("model", "path")))),
+        *_asking(facts, name, base=on_hub or public_name(facts.model)),
         *_data(facts),
         *_recipe(facts, on_hub),
         "## What was measured",
@@ -132,14 +132,14 @@ def _split(card: str) -> tuple[dict[str, Any], str]:
 
 def _asking(facts: RunFacts, name: str, *, base: str) -> list[str]:
     said = word(name)
-    judges = [said, *([f"{word(base)}+{said}"] if facts.has_adapter else [])]
+    judges = [*([f"{word(base)}+{said}"] if facts.has_adapter else []), said]
     if facts.question.startswith("pointwise"):
         more = "" if facts.question == "pointwise" else f" --question {word(facts.question)}"
         commands = [f"perse ask --judge {judge} --reviews mine.jsonl --text @plot.txt{more}" for judge in judges]
     else:
         commands = [f"perse score --judge {judge} --examples examples.jsonl --out judged" for judge in judges]
     if facts.has_adapter:
-        commands[1] += "    # the adapter on its base, where the merged model is not here"
+        commands[1] += "    # where the merged model is here, too"
     return [
         "## How to ask it",
         "",
@@ -155,7 +155,7 @@ def _asking(facts: RunFacts, name: str, *, base: str) -> list[str]:
 
 def _data(facts: RunFacts) -> list[str]:
     trained = facts.trained
-    counts = {"examples trained on": trained.examples, "reviewers": trained.reviewers, "too long, left out": trained.too_long}
+    counts = {"examples to train on": trained.examples, "reviewers": trained.reviewers, "too long, left out": trained.too_long}
     rows = [
         ["data set", plain(_last_part(facts.setting("data", "path")))],
         ["sha256", plain(_known(facts.run.get("data_digest")))],

@@ -61,8 +61,13 @@ def card(run: Run, scored: Scored = None, base: OnHub = None) -> None:
 
     Example:  perse models card runs/first --scored runs/first-valid
     """
+    from perse.errors import BadInput
     from perse.publishing.card import write_card
 
+    if not (run / "merged" / "config.json").exists():
+        raise BadInput(
+            f"{run} is no finished training run (merged/config.json is not there); let it finish, then write its card"
+        )
     with err.status("evaluating"):
         written = write_card(run, scored=scored or (), base=base)
     err.print(f"written: [bold]{written}[/bold]", soft_wrap=True)

@@ -49,6 +49,12 @@ class RunFacts:
         return _part(_part(self.run, "config"), section).get(name)
 
     @property
+    def model(self) -> str:
+        """What `model.path` named; a folder so that no other reader takes it for a name on the hub."""
+        path = str(self.setting("model", "path"))
+        return f"./{path}" if self.context.get("model_is_folder") and not Path(path).is_absolute() else path
+
+    @property
     def question(self) -> str:
         return str(self.run.get("question") or "unknown")
 
@@ -99,13 +105,16 @@ def read_facts(folder: Path) -> RunFacts:
         lines: tuple[Mapping[str, Any], ...] | None = tuple(read_lines(folder / LOG)) or None
     except BadInput:  # damaged since; the card says that it is unknown
         lines = None
-    trained = _trained(folder / ROWS)
+    trained = _trained(folder / ROWS, digest=run.get("rows_sha256"))
     return RunFacts(folder, run, _part(manifest, "context"), _part(manifest, "environment"), trained, lines)
 
 
-def _trained(rows: Path) -> Trained:
+def _trained(rows: Path, *, digest: Any) -> Trained:
+    """Counts of the rows that were trained on; unknown where others lie there now."""
     try:
         about = json.loads((rows / "about.json").read_text(encoding="utf-8"))
+        if about["digest"] != digest:
+            return Trained()
         examples = int(np.load(rows / "ids.npy", mmap_mode="r", allow_pickle=False).shape[0])
         return Trained(examples, len(about["reviewers"]), len(about["too_long"]))
     except (OSError, ValueError, KeyError, TypeError):

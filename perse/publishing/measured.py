@@ -51,7 +51,8 @@ def while_training(facts: RunFacts) -> list[str]:
     columns = {key: name for key, name in _WATCHED.items() if any(f"eval_{key}" in line for line in shown.values())}
     rows = [[_step(step, kept), *(_watched(line, key) for key in columns)] for step, line in shown.items()]
     asked = int(last.get("eval_asked", 0))
-    said = f"{len(judgings)} judgings of {asked} examples of readers who were not trained on; shown are the first, the kept and the last."
+    of = f"of {asked} examples of" if asked else "by the loss alone of"
+    said = f"{len(judgings)} judgings {of} readers who were not trained on; shown are the first, the kept and the last."
     if asked and "kendall" in columns:
         said += (
             f" Kendall of {asked} examples strays by about {STRAYS / math.sqrt(asked):.2f} by chance, which makes an approximate 95% "

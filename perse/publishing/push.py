@@ -27,7 +27,7 @@ _OF_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 _OF_MODEL = ("config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json")
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _SETTINGS = ("adapter_config.json", "config.json", "generation_config.json", "tokenizer_config.json")
-_FOLDER = re.compile(r"[/~\\]|[A-Za-z]:[/\\]")
+_FOLDER = re.compile(r"[/~\\]|\.\.?/|[A-Za-z]:[/\\]")
 _TEMPLATE = "[More Information Needed]"
 """Stands in the card that peft writes beside every adapter, which says nothing."""
 
@@ -143,7 +143,7 @@ def _of_run(folder: Path, *, merged: bool, scored: Sequence[Path], base: str | N
         if card.exists() and not scored and base is None
         else card_text(folder, scored=scored, base=base)
     )
-    called = base or named_base(text) or public_name(str(facts.setting("model", "path")))
+    called = base or named_base(text) or public_name(facts.model)
     place = folder / (ADAPTER if adapter else MERGED)
     return _parcel(place, folder / MERGED, for_weights(text, adapter=adapter), base=called)
 
@@ -176,8 +176,8 @@ def _cleaned(file: Path, base: str | None) -> Path | bytes:
     cleaned = {
         key: public_name(value) if isinstance(value, str) and _FOLDER.match(value) else value for key, value in settings.items()
     }
-    if base is not None and "base_model_name_or_path" in cleaned:
-        cleaned["base_model_name_or_path"] = base
+    if cleaned.get("base_model_name_or_path"):
+        cleaned["base_model_name_or_path"] = base or public_name(cleaned["base_model_name_or_path"])
     return file if cleaned == settings else (json.dumps(cleaned, indent=2, sort_keys=True) + "\n").encode()
 
 

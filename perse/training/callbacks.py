@@ -55,6 +55,10 @@ class StopFile(TrainerCallback):
             self.asked = True
             control.should_save = control.should_training_stop = True
 
+    def on_evaluate(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
+        if self.asked:  # patience that ends in the same step would leave the checkpoint out
+            control.should_save = True
+
 
 class ProgressCallback(TrainerCallback):
     """A bar with time left and the latest loss on a terminal; elsewhere a line a logged step."""

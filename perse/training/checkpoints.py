@@ -12,6 +12,7 @@ import errno
 import json
 import logging
 import os
+import re
 import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,7 @@ ASIDE = ".saving"
 READERS = 8
 """Files whose digests are computed at once."""
 
+_NAME = re.compile(r"checkpoint-\d+")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _LEAST = 1 << 20
 """Where fewer bytes are free, a failed write is taken to have failed for that: torch's writer does not say why."""
@@ -40,6 +42,11 @@ _LEAST = 1 << 20
 def step_of(checkpoint: Path) -> int:
     """The optimizer step after which it was saved."""
     return int(checkpoint.name.rpartition("-")[2])
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """The checkpoints there, the newest last; what a person has put beside them under other names is left alone."""
+    return sorted((path for path in folder.glob("checkpoint-*") if _NAME.fullmatch(path.name)), key=step_of)
 
 
 def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mapping[str, Any]) -> Path:
@@ -52,19 +59,19 @@ def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mappin
     files = sorted(path for path in written.rglob("*") if path.is_file())
     with ThreadPoolExecutor(READERS) as readers:
         digests = list(readers.map(file_digest, files))
-        list(readers.map(_to_disk, files))
+        list(readers.map(to_disk, files))
     listed = {
         str(path.relative_to(written)): [path.stat().st_size, digest] for path, digest in zip(files, digests, strict=True)
     }
     write_whole(written / LIST, json.dumps({"facts": dict(facts), "made_by": dict(made_by), "files": listed}, indent=1) + "\n")
     for folder in {path.parent for path in files} | {written}:
-        _to_disk(folder)
+        to_disk(folder)
     place = into / written.name
     if place.exists():  # a run that went back behind this step and has come here again
         shutil.rmtree(into / f"{ASIDE}-old", ignore_errors=True)
         place.rename(into / f"{ASIDE}-old")
     written.rename(place)
-    _to_disk(into)
+    to_disk(into)
     shutil.rmtree(into / f"{ASIDE}-old", ignore_errors=True)
     return place
 
@@ -76,7 +83,7 @@ def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any]) -> Path | None:
         BadInput: one is of another run, or there are some and none is whole.
     """
     broken: list[str] = []
-    for path in sorted(folder.glob("checkpoint-*"), key=step_of, reverse=True):
+    for path in reversed(checkpoints_in(folder)):
         problem = problem_of(path, facts=facts)
         if problem is None:
             return path
@@ -132,11 +139,32 @@ def _first_difference(checkpoint: Path, listed: Mapping[str, tuple[int, str]]) -
     return None
 
 
-def remove_older(folder: Path, *, keep: int, best: int | None) -> None:
-    """Delete all but the newest `keep` checkpoints and that of step `best`."""
-    found = sorted(folder.glob("checkpoint-*"), key=step_of)
-    for path in found[:-keep]:
-        if step_of(path) != best:
+def check_copied(checkpoint: Path, into: Path) -> None:
+    """Compare the files in `into` with what the checkpoint that they were copied from was sealed with; bring them to the disk.
+
+    Raises:
+        SaveFailed: one differs.
+    """
+    listed = json.loads((checkpoint / LIST).read_text(encoding="utf-8"))["files"]
+    for path in sorted(path for path in into.rglob("*") if path.is_file()):
+        name = str(path.relative_to(into))
+        if name not in listed or file_digest(path) != listed[name][1]:
+            raise SaveFailed(
+                f"{path} is not what was saved in {checkpoint}; remove that checkpoint, and the same command goes on from another"
+            )
+        to_disk(path)
+    to_disk(into)
+
+
+def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> None:
+    """Delete all but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
+
+    Those of later steps go, too: a run that has come back to an earlier step found them damaged.
+    """
+    found = checkpoints_in(folder)
+    kept = [path for path in found if step_of(path) <= newest][-keep:]
+    for path in found:
+        if path not in kept and step_of(path) != best:
             shutil.rmtree(path)
 
 
@@ -152,7 +180,7 @@ def saving(what: str, folder: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises the second
-        free = shutil.disk_usage(folder).free
+        free = shutil.disk_usage(_nearest(folder)).free
         if not _is_full(error) and free > _LEAST:
             raise
         raise SaveFailed(
@@ -167,8 +195,7 @@ def check_room(folder: Path, needed: int, *, what: str) -> None:
     Raises:
         BadInput: they are not.
     """
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-    free = shutil.disk_usage(there).free
+    free = shutil.disk_usage(_nearest(folder)).free
     if free < needed:
         raise BadInput(
             f"{what} takes about {needed / 1e9:,.1f} GB in {folder}, and {free / 1e9:,.1f} GB are free there; make room, choose another "
@@ -176,11 +203,17 @@ def check_room(folder: Path, needed: int, *, what: str) -> None:
         )
 
 
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
 def _is_full(error: BaseException) -> bool:
     return (isinstance(error, OSError) and error.errno in _FULL) or "No space left" in str(error) or "os error 28" in str(error)
 
 
-def _to_disk(path: Path) -> None:
+def to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would outlast a loss of power."""
     opened = os.open(path, os.O_RDONLY)
     try:
         os.fsync(opened)

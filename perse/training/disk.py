@@ -7,9 +7,10 @@ from pathlib import Path
 from perse.training.architecture import architecture, meta_model
 from perse.training.checkpoints import CHECKPOINTS, check_room
 from perse.training.config import TrainConfig
+from perse.training.launched import Sharding
 
 
-def check_disk(config: TrainConfig) -> int:
+def check_disk(config: TrainConfig, sharding: Sharding) -> int:
     """Bytes that a run writes at most at one time: the checkpoints that are kept, one more while it is written, and the model.
 
     Raises:
@@ -19,7 +20,9 @@ def check_disk(config: TrainConfig) -> int:
 
     model = meta_model(config, architecture(config.model.path), checkpointing=False)
     held = standing(model)
-    parts = held.gradients + held.optimizer  # the trained weights, and what AdamW keeps of them
+    # The trained weights, and what AdamW keeps of them; FSDP2, ZeRO-1 and -2 write their pieces of the weights once more.
+    twice = sharding in ("fsdp2", "zero1", "zero2")
+    parts = held.gradients * (2 if twice else 1) + held.optimizer
     kept = config.train.keep_checkpoints + 1 + (config.watch is not None)
     itemsize = 4 if config.model.dtype == "float32" else 2
     whole = sum(each.numel() for each in model.parameters()) * itemsize

@@ -34,8 +34,16 @@ def check_loss(loss: Tensor, *, schedule: Schedule, step: int, input_ids: Tensor
     raise BadInput(f"the loss of {_named(rows)} is {float(loss)} in step {step}, expected a finite number; {_REMEDY}")
 
 
+def not_finite(schedule: Schedule, *, step: int) -> BadInput:
+    """Of the gradient of a step."""
+    return BadInput(f"the gradient of {_named(schedule.step_rows(step))} is not finite in step {step}; {_REMEDY}")
+
+
 class FiniteGradients(TrainerCallback):
-    """Stops before an optimizer step with a gradient that is not finite, on every device that has it."""
+    """Stops before an optimizer step with a gradient that is not finite, on every device that has it.
+
+    DeepSpeed keeps gradients to itself and leaves such a step out; `WatchedTrainer` stops at that.
+    """
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
@@ -48,8 +56,7 @@ class FiniteGradients(TrainerCallback):
         """
         grads = [each.grad for each in model.parameters() if each.grad is not None]
         if grads and not bool(torch.isfinite(torch.nn.utils.get_total_norm(grads))):
-            step = state.global_step + 1
-            raise BadInput(f"the gradient of {_named(self.schedule.step_rows(step))} is not finite in step {step}; {_REMEDY}")
+            raise not_finite(self.schedule, step=state.global_step + 1)
 
 
 _REMEDY = (

@@ -34,7 +34,8 @@ def fuse(model: Any, *, asked: bool | None) -> bool:
             f"train.liger is true, and {why}; or leave train.liger out, which uses fused kernels where they can be had"
         )
     if asked is False or why:
-        log.info("kernels: torch's (%s)", why or "train.liger is false")
+        if _on_cuda():
+            log.info("kernels: torch's (%s)", why or "train.liger is false")
         return False
     exchange(model)
     log.info("kernels: liger-kernel's for norms and MLPs, torch's for the rest")
@@ -54,11 +55,15 @@ def exchange(model: Any) -> None:
             setattr(module, name, value)
 
 
-def _hindrance(model: Any) -> str | None:
-    """Why the kernels cannot be had, and what would help."""
+def _on_cuda() -> bool:
     import torch
 
-    if not torch.cuda.is_available():
+    return torch.cuda.is_available()
+
+
+def _hindrance(model: Any) -> str | None:
+    """Why the kernels cannot be had, and what would help."""
+    if not _on_cuda():
         return "there is no CUDA device, which they are written for: train on one"
     if find_spec("liger_kernel") is None:
         return "liger-kernel is not installed: pip install 'perse-judge[cluster]'"

@@ -61,6 +61,26 @@ def placement(needs: Needs, *, devices: int, sharded: bool, checkpointing: bool)
     return Placement(False, checkpointing, standing.weights, standing.gradients, standing.optimizer, buckets, rows.peak)
 
 
+def optimizer_divided(needs: Needs, *, devices: int, checkpointing: bool, gradients: bool, bf16: bool) -> Placement:
+    """Bytes of one of `devices` under ZeRO-1, or with `gradients` ZeRO-2: the weights whole, what AdamW keeps of them divided.
+
+    Args:
+        bf16: float32 weights are computed in bfloat16. DeepSpeed then holds them so, and float32 ones beside AdamW's moments.
+    """
+    standing, rows = needs.standing, needs.on if checkpointing else needs.off
+    share = 2 if bf16 else 1
+    held = standing.gradients // share
+    return Placement(
+        sharded=False,
+        checkpointing=checkpointing,
+        weights=standing.weights // share,
+        gradients=-(-held // devices) if gradients else held,
+        optimizer=-(-(standing.optimizer + (standing.gradients if bf16 else 0)) // devices),
+        communication=2 * 500_000_000 * (4 // share),  # two buckets, as configs/deepspeed/zero2.json has them
+        activations=rows.peak_sharded,
+    )
+
+
 def placements(needs: Needs, *, devices: int) -> tuple[Placement, ...]:
     """Every way, the preferred one first; one device has nothing to divide with."""
     return tuple(

@@ -26,7 +26,8 @@ from perse.training.checkpoints import CHECKPOINTS, whole_checkpoint
 from perse.training.config import TrainConfig
 from perse.training.disk import check_disk
 from perse.training.hardware import Device
-from perse.training.launched import Launched, Sharding
+from perse.training.launched import ALONE, Sharding
+from perse.training.placement import optimizer_divided
 from perse.training.plan import plan
 from perse.training.prepare import Prepared, renderer_for
 from perse.training.quantized import check_undivided
@@ -58,30 +59,30 @@ def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sh
             seen.append(Checked(what, "", f"{error.filename}: {error.strerror}"))
         return seen[-1].problem is None
 
-    process = Launched(devices, 0, sharding)
     prepared: list[Prepared] = []
 
     def rows() -> str:
         base = models.find(config.model.path)
         renderer = renderer_for(config, base, AutoTokenizer.from_pretrained(base))
-        prepared.append(prepared_once(config, renderer, base, Launched(1, 0, "none")))
+        prepared.append(prepared_once(config, renderer, base, ALONE))
         planned = prepared[0].schedule
         examples, left = len(prepared[0].branches.fitting), len(prepared[0].branches.too_long)
         return f"{examples:,} examples ({left:,} too long) in {len(planned.rows):,} rows, {planned.steps:,} steps; kept for the run"
 
-    look("world size", lambda: _world(config, devices))
+    divides = look("world size", lambda: _world(config, devices))
     look("libraries", lambda: _libraries(config, sharding))
     there = look("model", lambda: _model(config))
     if there:
-        look("disk", lambda: _disk(config))
+        look("disk", lambda: _disk(config, sharding))
     if there and look("data", rows):
-        look("memory", lambda: _memory(config, prepared[0], device=device, devices=devices, sharding=process.sharding))
+        if divides:
+            look("memory", lambda: _memory(config, prepared[0], device=device, devices=devices, sharding=sharding))
         look("run folder", lambda: _run(config, prepared[0]))
     return seen
 
 
-def _disk(config: TrainConfig) -> str:
-    needed = check_disk(config)
+def _disk(config: TrainConfig, sharding: Sharding) -> str:
+    needed = check_disk(config, sharding)
     there = next(path for path in (Path(config.output), *Path(config.output).absolute().parents) if path.exists())
     if not os.access(there, os.W_OK):
         raise BadInput(f"{there} cannot be written to; choose another output")
@@ -93,7 +94,8 @@ def _world(config: TrainConfig, devices: int) -> str:
         raise BadInput(
             f"train.world_size is {config.train.world_size}, and {devices} devices are asked for; leave it out, or ask for as many"
         )
-    return f"{devices} devices, {config.train.accumulation(devices)} rows each in a step of {config.train.rows_per_step}"
+    rows = config.train.accumulation(devices)
+    return f"devices: {devices}; of a step's {config.train.rows_per_step} rows each computes {rows}"
 
 
 def _libraries(config: TrainConfig, sharding: Sharding) -> str:
@@ -126,7 +128,13 @@ def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices:
     check_undivided(config.model, sharding=sharding)
     found = plan(config, device=device, devices=devices, prepared=prepared)
     sharded, checkpointing = sharding in ("fsdp2", "zero3"), config.train.gradient_checkpointing
-    [way] = [way for way in found.ways if way.sharded == (sharded and devices > 1) and way.checkpointing == checkpointing]
+    if sharding in ("zero1", "zero2"):
+        bf16 = config.train.precision == "bf16"
+        way = optimizer_divided(
+            found.needs, devices=devices, checkpointing=checkpointing, gradients=sharding == "zero2", bf16=bf16
+        )
+    else:
+        [way] = [way for way in found.ways if way.sharded == (sharded and devices > 1) and way.checkpointing == checkpointing]
     usable = found.device.usable
     if way.total > usable:
         raise BadInput(
@@ -139,11 +147,11 @@ def _memory(config: TrainConfig, prepared: Prepared, *, device: Device, devices:
 
 def _run(config: TrainConfig, prepared: Prepared) -> str:
     out = Path(config.output)
-    if (out / "merged" / "config.json").exists():
-        return "trained already: the run would end at once"
     if not (out / MANIFEST).exists():
         return "new"
     facts: dict[str, Any] = made_of(prepared, models.find(config.model.path))
     refuse_other_run(out, run_identity(config, prepared, facts))
+    if (out / "merged" / "config.json").exists():
+        return "trained already: the command would end at once"
     checkpoint = whole_checkpoint(out / CHECKPOINTS, facts=facts)
     return "begun, without a checkpoint" if checkpoint is None else f"goes on from {checkpoint.name}"

@@ -1,23 +1,27 @@
 """Going on from a checkpoint on another number of devices than wrote it.
 
-Whole models (and ZeRO-1's, -2's and FSDP2's pieces, by torch's own checkpoint format for the last) need nothing. What DeepSpeed
-divided is put together parameter by parameter by its own converter first. What one way of holding the model wrote, another
+Whole models need nothing, nor do FSDP2's pieces, which torch's own checkpoint format divides anew. What DeepSpeed divided is put together parameter by parameter by its own converter first. What one way of holding the model wrote, another
 cannot read: the Trainer would take the weights and begin with a new optimizer without a word, so that is refused.
 """
 
 from __future__ import annotations
 
 import logging
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.runlog import write_whole
 from perse.training.checkpoints import made_by, step_of
 from perse.training.launched import Launched, wait_for_all
 
 log = logging.getLogger(__name__)
+
+_LATEST = "latest_universal"
+"""Names the converted folder to DeepSpeed. Written last."""
 
 
 def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
@@ -35,7 +39,7 @@ def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
     if wrote["world_size"] == process.world_size or not process.sharding.startswith("zero"):
         return
     folder = checkpoint / f"for-any-{step_of(checkpoint)}"
-    if process.leads and not folder.exists():
+    if process.leads and not (folder.exists() and (checkpoint / _LATEST).exists()):
         log.info("putting together what %s processes wrote, for %s", wrote["world_size"], process.world_size)
         _together(checkpoint, folder)
     wait_for_all(process)
@@ -45,6 +49,7 @@ def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
 def _together(checkpoint: Path, folder: Path) -> None:
     pieces = checkpoint / f"global_step{step_of(checkpoint)}"
     aside = folder.with_name(f"{folder.name}.tmp")
+    shutil.rmtree(aside, ignore_errors=True)
     command = [
         sys.executable,
         "-m",
@@ -59,5 +64,6 @@ def _together(checkpoint: Path, folder: Path) -> None:
         raise BadInput(
             f"DeepSpeed could not convert {pieces} for another number of processes ({last}); start as many as before"
         )
+    shutil.rmtree(folder, ignore_errors=True)
     aside.rename(folder)
-    (checkpoint / "latest_universal").write_text(folder.name, encoding="utf-8")
+    write_whole(checkpoint / _LATEST, folder.name)

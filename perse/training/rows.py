@@ -25,6 +25,7 @@ from perse.questions import QUESTIONS
 from perse.rendering import Ids, Renderer
 from perse.runlog import file_digest, write_whole
 from perse.training.branches import Branch, Branches
+from perse.training.checkpoints import to_disk
 from perse.training.config import TrainConfig
 from perse.training.prepare import Prepared
 from perse.training.schedule import Schedule
@@ -62,6 +63,8 @@ def _digests(place: Path) -> list[str]:
 
 def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     """Keep `prepared` in `folder`, whole or not at all."""
+    if folder.exists() and not (folder / ABOUT).exists():
+        raise BadInput(f"{folder} is there and holds no rows; choose another output, or move it away")
     aside = folder.with_name(f"{folder.name}.tmp")
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
@@ -88,19 +91,24 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
         "rows_per_step": planned.rows_per_step,
         "epochs": planned.epochs,
         "share": planned.share,
+        "files": {path.name: file_digest(path) for path in sorted(aside.iterdir())},
     }
+    for path in aside.iterdir():
+        to_disk(path)
     write_whole(aside / ABOUT, json.dumps(about) + "\n")
     shutil.rmtree(folder, ignore_errors=True)
     aside.rename(folder)
+    to_disk(folder.parent)
 
 
 def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
-    """What `write_rows` kept under `key`; None where that is something else, or nothing."""
+    """What `write_rows` kept under `key`; None where that is something else, damaged, or nothing."""
     try:
         about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError):
+        about["files"]
+    except (OSError, ValueError, KeyError):
         return None
-    if about["key"] != key:
+    if about["key"] != key or any(file_digest(folder / name) != known for name, known in about["files"].items()):
         return None
     pieces, paths = _Lists.load(folder, "tokens"), _Lists.load(folder, "paths")
     branches = StoredBranches(pieces, paths, _array(folder, "facts"), _array(folder, "ids"))

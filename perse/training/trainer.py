@@ -30,7 +30,7 @@ from perse.errors import BadInput
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering import Renderer
-from perse.runlog import RunLog
+from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted, without_adapter
 from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
@@ -91,7 +91,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         process=process,
     )
     if process.leads and not (out / MERGED).exists():
-        check_disk(config)
+        check_disk(config, process.sharding)
     facts = told_by_first(process, made_of(prepared, base) if process.leads else None)
     # The first process looks for all, so that they go on from the same place, and reads the bytes once.
     finished = told_by_first(process, (out / MERGED / "config.json").exists())
@@ -106,7 +106,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         callbacks: list[TrainerCallback] = []
         if arguments.should_save:
             identity = run_identity(config, prepared, facts)
-            context = {"world_size": process.world_size, "sharding": process.sharding}
+            local = Path(config.model.path).expanduser().is_dir()
+            context = {"world_size": process.world_size, "sharding": process.sharding, "model_is_folder": local}
             runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=context))
             show(prepared)
             if ready is not None:
@@ -125,13 +126,14 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         if made is None:
             log.info("stopped as asked; the same command goes on from here")
             return out
-        trained, state = made
+        trained, state, is_best = made
         if arguments.should_save:
-            if state.best_global_step:
+            if is_best:
                 best = {"step": state.best_global_step, "best": arguments.metric_for_best_model, "value": state.best_metric}
                 runlog.append([json.dumps(best) + "\n"])
             write_curves(out)
-            _finish(config, base, trained, out)
+            with saving("the trained model", out):
+                _finish(config, base, trained, out)
     return out
 
 
@@ -160,6 +162,10 @@ def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: 
     key = rows_key(config, base) if process.leads else ""
     if process.leads and read_rows(folder, renderer, key=key) is None:
         prepared = prepare(config, renderer, quiet=False)
+        if (folder.parent / MANIFEST).exists():  # rows of a run that has begun, which may be running, are not taken from it
+            refuse_other_run(folder.parent, run_identity(config, prepared, made_of(prepared, base)))
+            refuse_open_run(folder.parent / LOG)
+        make_folder(folder.parent)
         with saving("the training rows", folder.parent):
             write_rows(prepared, folder, key=key)
     return needed(read_rows(folder, renderer, key=told_by_first(process, key)), folder)
@@ -176,18 +182,20 @@ def _fit(
     *,
     process: Launched,
     facts: Mapping[str, str],
-) -> tuple[Path, TrainerState] | None:
+) -> tuple[Path, TrainerState, bool] | None:
     """Train, and write the trained weights (the adapter's, or all), which takes every rank where they are sharded.
 
     Returns:
-        where they are, and the Trainer's state; None where the run was asked to stop before its end.
+        where they are, the Trainer's state, and whether they are the best judged and not the last; None where the run was asked to stop before its end.
     """
     trained = Path(config.output) / CHECKPOINTS / "trained"
     if checkpoint is not None and step_of(checkpoint) == prepared.schedule.steps:  # killed after the last step
         state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+        best = best_checkpoint(state, trained.parent)
         if arguments.should_save:
-            take_weights(best_checkpoint(state, trained.parent) or checkpoint, trained)
-        return trained, state
+            with saving("the trained weights", trained.parent):
+                take_weights(best or checkpoint, trained)
+        return trained, state, best is not None
     peak = device_peak(torch.bfloat16 if arguments.bf16 else ready.model.dtype)
     throughput = Throughput(prepared.schedule, passed(ready.model), peak=peak and peak * arguments.world_size)
     stop = StopFile(Path(config.output), process)
@@ -201,8 +209,8 @@ def _fit(
             *callbacks,
             FiniteGradients(prepared.schedule),
             throughput,
-            stop,
             *([Patience(config.watch.patience)] if watching and config.watch and config.watch.patience else []),
+            stop,
         ],
         throughput=throughput,
         judging=None
@@ -222,8 +230,9 @@ def _fit(
         trainer.save_model(str(trained))
     elif arguments.should_save:
         log.info("the weights of step %d are kept: best %s", trainer.state.best_global_step, arguments.metric_for_best_model)
-        take_weights(best, trained)
-    return trained, trainer.state
+        with saving("the trained weights", trained.parent):
+            take_weights(best, trained)
+    return trained, trainer.state, best is not None
 
 
 def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:

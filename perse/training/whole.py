@@ -100,6 +100,12 @@ def _shape(tensor: Any) -> tuple[int, ...]:
 
 
 def _gathered(tensor: Any, *, leads: bool) -> Tensor:
+    if hasattr(tensor, "ds_id") or hasattr(tensor, "_hp_mapping"):  # where DeepSpeed computes in bfloat16 it learns in float32
+        from deepspeed.utils import safe_get_full_fp32_param
+
+        master = safe_get_full_fp32_param(tensor)
+        if master is not None:
+            return master.detach().to("cpu", copy=True) if leads else torch.empty(0)
     with _zero_gathers(tensor):
         whole = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
         # What ZeRO gathers is gone after this, so it is copied also where it is on the CPU already.

@@ -62,7 +62,7 @@ def test_the_card_tells_data_recipe_and_what_was_not_measured(judge: Published) 
     assert card.startswith("---\n") and "# first: a judge that answers as one reader would" in card
     assert lines_of(card, "data set") == "| data set | train.jsonl |"
     assert lines_of(card, "sha256") == f"| sha256 | {run['data_digest']} |"
-    assert lines_of(card, "examples trained on") == "| examples trained on | 12 |"
+    assert lines_of(card, "examples to train on") == "| examples to train on | 12 |"
     assert lines_of(card, "reviewers") == "| reviewers | 4 |"
     assert lines_of(card, "too long, left out") == "| too long, left out | 0 |"
     assert lines_of(card, "optimizer steps") == "| optimizer steps | 8 |"
@@ -73,7 +73,7 @@ def test_the_card_tells_data_recipe_and_what_was_not_measured(judge: Published) 
     assert "**This judge has not been scored against readers.**" in card
     assert "perse score --examples DATA --judge first --question pointwise_score --out first-valid\n" in card
     assert "perse models card first --scored first-valid\n" in card
-    assert "perse ask --judge first --reviews mine.jsonl --text @plot.txt --question pointwise_score\n" in card
+    assert "perse ask --judge first --reviews mine.jsonl --text @plot.txt --question pointwise_score    # where" in card
 
 
 def test_judgings_stand_with_the_examples_they_rest_on(judge: Published) -> None:
@@ -154,7 +154,7 @@ def test_a_missing_part_costs_a_line_and_not_the_card(missing: str, judge: Publi
     if missing == "log.jsonl":
         assert "What was judged while training is unknown" in card and lines_of(card, "weights kept").endswith("| unknown |")
     if missing == ".rows":
-        assert lines_of(card, "examples trained on") == "| examples trained on | unknown |"
+        assert lines_of(card, "examples to train on") == "| examples to train on | unknown |"
 
 
 def test_a_manifest_with_next_to_nothing_is_told_as_unknown(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_no_folder_of_this_machine_is_told(judge: Published, tmp_path: Path) -> 
 
 
 def test_an_embedded_base_is_named_with_its_licence(judge: Published, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    change(judge.run, run__config__model__path="smollm2-135m")
+    change(judge.run, run__config__model__path="smollm2-135m", context__model_is_folder=False)
     card = card_text(judge.run)
     assert header(card)["base_model"] == "HuggingFaceTB/SmolLM2-135M-Instruct" and header(card)["license"] == "apache-2.0"
     assert header(card)["base_model_relation"] == "adapter"
@@ -254,7 +254,7 @@ def test_a_judge_of_pairs_is_asked_by_files(judge: Published) -> None:
     change(judge.run, run__question="pairwise")
     card = card_text(judge.run)
     assert "which of two new texts this reader would prefer" in card
-    assert "perse score --judge first --examples examples.jsonl --out judged\n" in card
+    assert "perse score --judge first --examples examples.jsonl --out judged    # where" in card
 
 
 def test_the_card_needs_no_torch(judge: Published) -> None:

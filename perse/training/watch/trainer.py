@@ -23,8 +23,8 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 
 from perse.errors import SaveFailed
 from perse.training.accounting import Throughput
-from perse.training.checkpoints import ASIDE, LIST, remove_older, saving, seal
-from perse.training.finite import check_loss
+from perse.training.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal
+from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
 from perse.training.watch.plan import SHARE
 from perse.training.whole import whole_weights, write_weights
@@ -41,6 +41,8 @@ _NOT_WEIGHTS = (
     "global_step*",
     "latest",
     "zero_to_*.py",
+    "for-any-*",
+    "latest_universal",
     LIST,
 )
 
@@ -91,6 +93,9 @@ class WatchedTrainer(Trainer):
     def training_step(self, model: Any, inputs: dict[str, Any], num_items_in_batch: Any = None) -> Tensor:
         ids = inputs["input_ids"]
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)
+        engine: Any = self.deepspeed
+        if engine is not None and engine.skipped_steps:  # it steps within the line above, or not at all
+            raise not_finite(self.train_dataset.schedule, step=self.state.global_step + 1)  # type: ignore[union-attr]
         check_loss(loss, schedule=self.train_dataset.schedule, step=self.state.global_step + 1, input_ids=ids)  # type: ignore[union-attr]
         return loss
 
@@ -138,7 +143,8 @@ class WatchedTrainer(Trainer):
             raise
         if process.leads:
             aside.rmdir()
-            remove_older(self.kept.folder, keep=self.kept.keep, best=self.state.best_global_step)
+            newest, best = self.state.global_step, self.state.best_global_step
+            remove_others(self.kept.folder, newest=newest, keep=self.kept.keep, best=best)
         wait_for_all(process)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -249,6 +255,11 @@ def best_checkpoint(state: TrainerState, checkpoints: Path) -> Path | None:
 
 
 def take_weights(checkpoint: Path, into: Path) -> None:
-    """Copy the model's or the adapter's files of a checkpoint, without what only training goes on from."""
+    """Copy the model's or the adapter's files of a checkpoint, without what only training goes on from.
+
+    Raises:
+        SaveFailed: the copy has not the digests that the checkpoint was sealed with.
+    """
     shutil.rmtree(into, ignore_errors=True)
     shutil.copytree(checkpoint, into, ignore=shutil.ignore_patterns(*_NOT_WEIGHTS))
+    check_copied(checkpoint, into)
