@@ -275,4 +275,6 @@ def test_the_room_that_is_counted_is_what_checkpoints_take(tiny_model_folder: Pa
     run = train(config)
     kept = sum(path.stat().st_size for path in (run / "checkpoints").rglob("*") if path.suffix in (".safetensors", ".pt"))
     assert counted * 2 / 3 == pytest.approx(kept, rel=0.1)  # the third is there while it is written
-    assert check_disk(load_config("embedded_lora", [*given, f"output={tmp_path / 'new'}"]), "fsdp2") == pytest.approx(counted * 4 / 3, rel=1e-3)
+    assert check_disk(load_config("embedded_lora", [*given, f"output={tmp_path / 'new'}"]), "fsdp2") == pytest.approx(
+        counted * 4 / 3, rel=1e-3
+    )
