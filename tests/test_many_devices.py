@@ -112,7 +112,8 @@ def test_two_devices_train_what_one_process_does_and_either_goes_on_from_the_oth
     two = tmp_path / "two"
     trained(way, 2, settings(tiny_model_folder, data, two, "train.world_size=2", *MORE[kind]))
     manifest = json.loads((two / "manifest.json").read_text())
-    assert manifest["context"] == {"world_size": 2, "sharding": "none" if way == "ddp" else way}
+    held = {"world_size": 2, "sharding": "none" if way == "ddp" else way}
+    assert manifest["context"] == {**held, "model_is_folder": True}
     assert manifest["run"] == json.loads((alone[kind] / "manifest.json").read_text())["run"], "the same examples in every step"
     assert losses(two) == pytest.approx(losses(alone[kind]), rel=1e-5) and len(losses(two)) == STEPS
     assert apart(alone[kind], two) < 1e-5
