@@ -333,8 +333,8 @@ def test_deepspeed_leaves_starting_the_nodes_to_slurm(config: Path) -> None:
 
 # What follows trains: two "nodes" with one CPU process each, the real accelerate and the real train.py.
 
-STEPS = 100
-"""So many that a signal after the third comes long before the last."""
+STEPS = 500
+"""So many that a signal after the third comes long before the last, on an idle machine too (20 ms a step)."""
 
 
 @pytest.fixture
@@ -372,6 +372,7 @@ def training(tmp_path: Path, tiny_model_folder: Path) -> tuple[Cluster, list[str
         "train.rows_per_step=2",
         "train.report_to=[]",
         "train.log_every=1",
+        "train.save_every=200",
         f"train.steps={STEPS}",
     ]
     return Cluster(work, notes, environment), settings
