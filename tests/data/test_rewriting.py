@@ -25,10 +25,8 @@ from builders import KINDS, tiny_llama, words
 from perse.data.capitals import Name
 from perse.data.names import Renamer
 from perse.data.rewriting.anonymize import Anonymized, anonymize, anonymize_by_rules, read_mapping
-from perse.data.rewriting.cache import AnswerCache, answer_key
-from perse.data.rewriting.loop import Attempt, Bad, Good, Kind, ask_until_good, counts
+from perse.data.rewriting.faults import Fault
 from perse.data.rewriting.summarize import check_summary, summarize, summarize_by_rules
-from perse.data.rewriting.writer import Unwritable, Writer, Written
 from perse.engines.base import Capabilities, Failure, Generation, Reply, Sampling
 from perse.engines.openai import ChatCompletionsEngine, RequestFailure
 from perse.engines.scripted import ScriptedEngine
@@ -36,6 +34,9 @@ from perse.errors import BadInput, EngineLost
 from perse.judge import Judge
 from perse.judgement import Tokens
 from perse.rendering import Renderer, TextRenderer
+from perse.writing.cache import AnswerCache, answer_key
+from perse.writing.loop import Attempt, Bad, Good, Kind, ask_until_good, counts
+from perse.writing.writer import Unwritable, Writer, Written
 
 PLOT = "Ida Venn keeps bees in Larkspur. Her brother Tom Venn sells the hives. Ida forgives Tom, and Larkspur is at peace."
 MAPPING = {"Ida Venn": "Olga Brandt", "Tom Venn": "Rolf Brandt", "Larkspur": "Sundhaven"}
@@ -127,12 +128,12 @@ BAD: dict[str, tuple[Reply | Failure | str, Kind, str]] = {
     "a trailing comma": ('{"Ida Venn": "Olga Brandt",}', Kind.BAD_JSON, "JSON"),
     "two objects": ('{"Ida Venn": "Olga Brandt"} or {"Ida Venn": "Ute Brandt"}', Kind.BAD_JSON, "2 JSON objects"),
     "a list as a name": ('{"Ida Venn": ["Olga", "Brandt"]}', Kind.BAD_JSON, "no string"),
-    "nothing named": ("{}", Kind.MISSING_KEY, "names Ida Venn"),
-    "a name that the plot has not": (json.dumps(MAPPING | {"Ebenezer": "Joachim"}), Kind.MISSING_KEY, '"Ebenezer"'),
-    "a chain": (json.dumps(MAPPING | {"Larkspur": "Tom Venn"}), Kind.CHAINED, "Tom Venn"),
-    "two people made one": (json.dumps(MAPPING | {"Tom Venn": "Olga Brandt"}), Kind.MERGED, "Olga Brandt"),
-    "a family torn apart": (json.dumps(MAPPING | {"Tom Venn": "Rolf Ziegler"}), Kind.BAD_MAPPING, "family name"),
-    "a name kept": (json.dumps(MAPPING | {"Tom Venn": "Tom Brandt"}), Kind.BAD_MAPPING, '"Tom"'),
+    "nothing named": ("{}", Fault.MISSING_KEY, "names Ida Venn"),
+    "a name that the plot has not": (json.dumps(MAPPING | {"Ebenezer": "Joachim"}), Fault.MISSING_KEY, '"Ebenezer"'),
+    "a chain": (json.dumps(MAPPING | {"Larkspur": "Tom Venn"}), Fault.CHAINED, "Tom Venn"),
+    "two people made one": (json.dumps(MAPPING | {"Tom Venn": "Olga Brandt"}), Fault.MERGED, "Olga Brandt"),
+    "a family torn apart": (json.dumps(MAPPING | {"Tom Venn": "Rolf Ziegler"}), Fault.BAD_MAPPING, "family name"),
+    "a name kept": (json.dumps(MAPPING | {"Tom Venn": "Tom Brandt"}), Fault.BAD_MAPPING, '"Tom"'),
     "a refusal in words": ("I cannot help with this request.", Kind.REFUSED, "I cannot help"),
     "a refusal by flag": (refused("No."), Kind.REFUSED, "No."),
     "a content filter": (
@@ -198,7 +199,7 @@ def test_names_left_in_the_text_are_asked_for_once_more_and_then_reported(cache:
 
     done = anonymize({"a": PLOT}, writer(script), cache, EVERYONE, seed=1, tries=5)["a"]
     assert done.status is Kind.OK and done.survivors == ("Larkspur",) and "Larkspur" in (done.text or "")
-    assert [attempt.kind for attempt in done.attempts] == [Kind.SURVIVORS, Kind.SURVIVORS]
+    assert [attempt.kind for attempt in done.attempts] == [Fault.SURVIVORS, Fault.SURVIVORS]
     assert "still there: Larkspur." in asked[1]
 
 
@@ -277,7 +278,7 @@ def test_a_name_that_neutralising_changed_is_refused_and_not_silently_kept(cache
     text = "Ida V\u200benn keeps bees with Tom Venn."
     shown = {"Ida V enn": "Olga Brandt", "Tom Venn": "Rolf Brandt"}
     done = anonymize({"a": text}, writer(lambda message, seed: json.dumps(shown)), cache, EVERYONE, seed=1)["a"]
-    assert done.status is Kind.MISSING_KEY
+    assert done.status is Fault.MISSING_KEY
 
 
 def test_white_space_in_a_name_does_not_matter(cache: AnswerCache) -> None:
@@ -451,7 +452,7 @@ import json, sys, time
 from pathlib import Path
 from test_rewriting import EVERYONE, killed_jobs, killed_script, straggles, writer
 from perse.data.rewriting.anonymize import anonymize
-from perse.data.rewriting.cache import AnswerCache
+from perse.writing.cache import AnswerCache
 from perse.runlog import write_whole
 
 folder, wave = Path(sys.argv[1]), int(sys.argv[2])
@@ -784,16 +785,16 @@ NOT_SUMMARIES = {
     "one word": ("Done.", Kind.EMPTY),
     "cut off by the limit": (cut_off(SUMMARY), Kind.TRUNCATED),
     "cut off in a sentence": (SUMMARY[:-12], Kind.TRUNCATED),
-    "a sentence copied": (SOURCE[: SOURCE.index(".") + 1], Kind.COPIED),
-    "as long as the plot": (" ".join(SUMMARY for _ in range(8)), Kind.COPIED),
+    "a sentence copied": (SOURCE[: SOURCE.index(".") + 1], Fault.COPIED),
+    "as long as the plot": (" ".join(SUMMARY for _ in range(8)), Fault.COPIED),
     "a refusal": ("I\u2019m sorry, but I can\u2019t summarize this story.", Kind.REFUSED),
     "a refusal by flag": (refused(SUMMARY), Kind.REFUSED),
-    "an original name": ("Ida hands on everything that she finds near her town, again and again.", Kind.NAMED),
-    "an author": ("In this novel by Astrid Lindqvist a beekeeper hands on everything that she finds.", Kind.NAMED),
-    "the title": ("In The Blue Hour a beekeeper hands on everything that she finds.", Kind.NAMED),
-    "a remark": (f"Here\u2019s a brief summary of the plot: {SUMMARY}", Kind.ECHOED),
-    "a heading": (f"Summary: {SUMMARY}", Kind.ECHOED),
-    "the instruction": ("Write it in complete sentences of your own about a beekeeper and what she finds.", Kind.ECHOED),
+    "an original name": ("Ida hands on everything that she finds near her town, again and again.", Fault.NAMED),
+    "an author": ("In this novel by Astrid Lindqvist a beekeeper hands on everything that she finds.", Fault.NAMED),
+    "the title": ("In The Blue Hour a beekeeper hands on everything that she finds.", Fault.NAMED),
+    "a remark": (f"Here\u2019s a brief summary of the plot: {SUMMARY}", Fault.ECHOED),
+    "a heading": (f"Summary: {SUMMARY}", Fault.ECHOED),
+    "the instruction": ("Write it in complete sentences of your own about a beekeeper and what she finds.", Fault.ECHOED),
     "a timeout": (Failure("ReadTimeout"), Kind.ENGINE),
 }
 
@@ -846,7 +847,7 @@ def test_a_run_of_words_is_counted_against_the_summary() -> None:
     source = "one two three four five six seven eight nine ten"
     assert isinstance(check_summary("a b one two three four five six c d.", source), Good)
     found = check_summary("a b one two three four five six seven c d.", source)
-    assert isinstance(found, Bad) and found.kind is Kind.COPIED and "7 of its 11 words" in found.reason
+    assert isinstance(found, Bad) and found.kind is Fault.COPIED and "7 of its 11 words" in found.reason
 
 
 def test_the_length_asked_for_is_at_most_half_of_the_plot(cache: AnswerCache) -> None:

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from perse.data.capitals import Name
@@ -19,11 +20,12 @@ from perse.data.identity import text_key
 from perse.data.leaks import title_in
 from perse.data.names import Renamer, check_mapping, complete
 from perse.data.recognizing import Recognizer
-from perse.data.rewriting.cache import AnswerCache
-from perse.data.rewriting.loop import Attempt, Bad, Fair, Good, Kind, Outcome, ask_until_good
-from perse.data.rewriting.writer import Writer
+from perse.data.rewriting.faults import Fault
 from perse.engines.base import Sampling
 from perse.prompts import macros
+from perse.writing.cache import AnswerCache
+from perse.writing.loop import Attempt, Bad, Fair, Good, Kind, Outcome, ask_until_good
+from perse.writing.writer import Writer
 
 SCHEMA = {"type": "object", "additionalProperties": {"type": "string"}}
 
@@ -34,9 +36,9 @@ _MEANT = re.compile(r"\{\s*[\"}]")
 """How an object of names begins; other braces are words around it."""
 
 _FAULTS = (
-    ("does not occur in the text", Kind.MISSING_KEY),
-    ("is itself a name to be replaced", Kind.CHAINED),
-    ("all become", Kind.MERGED),
+    ("does not occur in the text", Fault.MISSING_KEY),
+    ("is itself a name to be replaced", Fault.CHAINED),
+    ("all become", Fault.MERGED),
 )
 """What `check_mapping` says, by kind; a test holds each sentence to its kind."""
 
@@ -54,7 +56,7 @@ class Anonymized:
     mapping: Mapping[str, str]
     survivors: tuple[str, ...]
     attempts: tuple[Attempt, ...]
-    status: Kind
+    status: StrEnum
     reason: str
 
 
@@ -185,15 +187,15 @@ def _checked(text: str, answer: str, recognizer: Recognizer, title: str) -> Good
     except ValueError as error:
         return Bad(Kind.BAD_JSON, f"{error}.")
     if not mapping and (names := [name.text for name in recognizer.names([text])[0] if name.kind != "other"]):
-        return Bad(Kind.MISSING_KEY, f"the object is empty, but the plot names {_listed(names)}.")
+        return Bad(Fault.MISSING_KEY, f"the object is empty, but the plot names {_listed(names)}.")
     if reasons := check_mapping(mapping, text):
-        return Bad(next((kind for said, kind in _FAULTS if said in reasons[0]), Kind.BAD_MAPPING), " ".join(reasons))
+        return Bad(next((kind for said, kind in _FAULTS if said in reasons[0]), Fault.BAD_MAPPING), " ".join(reasons))
     renamed, left = _renamed(text, mapping, recognizer, title)
     if left:
         reason = (
             f"The mapping is right as far as it goes, but these names are still there: {_listed(left)}. Keep it and add them."
         )
-        return Fair(renamed, Kind.SURVIVORS, reason, rank=len(left))
+        return Fair(renamed, Fault.SURVIVORS, reason, rank=len(left))
     return Good(renamed)
 
 

@@ -18,11 +18,12 @@ from typing import Any, Literal
 from perse.data.leaks import check_names
 from perse.data.recognizing import Recognizer
 from perse.data.rewriting.anonymize import Anonymized, anonymize, anonymize_by_rules
-from perse.data.rewriting.cache import AnswerCache
-from perse.data.rewriting.loop import Kind, counts
+from perse.data.rewriting.faults import Fault
 from perse.data.rewriting.summarize import Summarized, summarize, summarize_by_rules
-from perse.data.rewriting.writer import Writer
 from perse.errors import BadInput
+from perse.writing.cache import AnswerCache
+from perse.writing.loop import counts
+from perse.writing.writer import Writer
 
 RULES = "rules"
 NONE = "none"
@@ -168,7 +169,7 @@ def _account(
         if text is None:
             failed[item] = f"not {'summarized' if summarized else 'anonymized'}: {status}"
         elif check_names({item: text}, {item: tuple(mapping)}, titles, warn=True):
-            status = str(Kind.NAMED)
+            status = str(Fault.NAMED)
             failed[item] = "still holding its title or an original name"
         else:
             done[item] = text

@@ -11,15 +11,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from enum import StrEnum
 from typing import Any
 
 from perse.data.leaks import title_in
 from perse.data.names import Renamer
-from perse.data.rewriting.cache import AnswerCache
-from perse.data.rewriting.loop import Attempt, Bad, Good, Kind, ask_until_good
-from perse.data.rewriting.writer import Writer
+from perse.data.rewriting.faults import Fault
 from perse.engines.base import Sampling
 from perse.prompts import macros
+from perse.writing.cache import AnswerCache
+from perse.writing.loop import Attempt, Bad, Good, Kind, ask_until_good
+from perse.writing.writer import Writer
 
 WORDS = 100
 """Length to ask for; for a short text, half of its own."""
@@ -54,7 +56,7 @@ class Summarized:
 
     text: str | None
     attempts: tuple[Attempt, ...]
-    status: Kind
+    status: StrEnum
     reason: str
 
 
@@ -129,20 +131,20 @@ def check_summary(answer: str, source: str, *, original: Renamer | None = None, 
     if len(said) < min(FEWEST, len(given)):
         return Bad(Kind.EMPTY, f"The answer has {len(said)} words; retell the plot.")
     if remark:
-        return Bad(Kind.ECHOED, f'"{remark[0]}" is no part of the story; begin with the story itself and add no remark.')
+        return Bad(Fault.ECHOED, f'"{remark[0]}" is no part of the story; begin with the story itself and add no remark.')
     if echo := _echo(said, given):
-        return Bad(Kind.ECHOED, f'"{echo}" is from the instruction, not from the plot; write the story only.')
+        return Bad(Fault.ECHOED, f'"{echo}" is from the instruction, not from the plot; write the story only.')
     if not _ENDED.search(summary):
         return Bad(Kind.TRUNCATED, "The last sentence is not finished; end with a whole sentence.")
     run = _run(given, said)
     if len(run) > COPIED_RUN * len(said):
-        return Bad(Kind.COPIED, f"{len(run)} of its {len(said)} words are copied in one piece; use your own words.")
+        return Bad(Fault.COPIED, f"{len(run)} of its {len(said)} words are copied in one piece; use your own words.")
     if len(given) > LONG and len(said) > COPIED_LENGTH * len(given):
-        return Bad(Kind.COPIED, f"The answer has {len(said)} words, the plot {len(given)}; make it much shorter.")
+        return Bad(Fault.COPIED, f"The answer has {len(said)} words, the plot {len(given)}; make it much shorter.")
     old = [span.old for span in original.spans(summary)] if original else []
     names = dict.fromkeys([*old, *([title] if title_in(summary, title) else []), *_new_names(summary, given)])
     if names:
-        return Bad(Kind.NAMED, f"These names are not in the plot: {', '.join(names)}. Use the names that the plot has.")
+        return Bad(Fault.NAMED, f"These names are not in the plot: {', '.join(names)}. Use the names that the plot has.")
     return Good(summary)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import TypeVar, cast
 
-from perse.engines.base import ChatEngine, Engine, Failure, Generation, Reply, Sampling
+from perse.engines.base import ChatEngine, Engine, Failure, Generation, Reply, Sampling, Turns
 from perse.errors import BadInput
 from perse.judge import Judge
 from perse.rendering import Ids, Renderer
@@ -60,6 +60,9 @@ class Unreachable(Failure):
     connected: bool = False
 
 
+Prompt = str | Turns | Ids
+"""What an engine is given: a message for a chat engine, token ids for the others."""
+
 Keep = Callable[[Mapping[int, Written]], Mapping[int, Written]]
 """Of answers by the places of their messages; gives those that stand for them."""
 
@@ -97,13 +100,11 @@ class Writer:
         """Untrusted text as it may stand in a message, line breaks kept: the judge's renderer does it (DESIGN.md, promise 9)."""
         return self._judge.renderer.neutralise(text, lines=True)
 
-    def prompt(self, message: str) -> str | Ids:
+    def prompt(self, message: str | Turns) -> Prompt:
         """What the engine is given for a message: token ids in the chat template's frame, or the message itself."""
         if not isinstance(self._judge.renderer, Renderer):
             return message
-        frame, tokenizer = self._judge.renderer.frame, self._judge.renderer.tokenizer
-        # Without the frame's lead: the space before the first word is the model's to write, as part of that word.
-        return tuple(tokenizer.encode(frame.head + message + frame.middle, add_special_tokens=False))
+        return self._judge.renderer.conversation((message,) if isinstance(message, str) else message)
 
     def sampling(self, wanted: Sampling) -> Sampling:
         """`wanted` as this engine is asked: with the template's end of turn, and with a schema only where it is obeyed.
@@ -116,7 +117,7 @@ class Writer:
         ends = renderer.end_ids if isinstance(renderer, Renderer) else frozenset[int]()
         return replace(wanted, stop_ids=ends, schema=schema)
 
-    def excess(self, message: str, wanted: Sampling) -> Unwritable | None:
+    def excess(self, message: str | Turns, wanted: Sampling) -> Unwritable | None:
         """Why the message does not fit, or None; a chat server's context is not known, so there everything is sent.
 
         Raises:
@@ -133,9 +134,9 @@ class Writer:
         return Unwritable(f"too_long: {tokens} tokens, {allowed} allowed", too_long=True) if tokens > allowed else None
 
     def write(
-        self, messages: Sequence[str], wanted: Sampling, *, seeds: Sequence[int], keep: Keep = lambda answers: answers
+        self, messages: Sequence[str | Turns], wanted: Sampling, *, seeds: Sequence[int], keep: Keep = lambda answers: answers
     ) -> Iterator[tuple[int, Written | Failure]]:
-        """The answer to each message, as the only turn of a conversation, or why there is none, with the message's place.
+        """The answer to each message, a string being a conversation's only turn, or why there is none, with the message's place.
 
         They come as they arrive. A server is sent one message at a time by each of as many threads as it is sent requests at
         once; an engine in this process gets batch after batch. Whoever stops listening waits for nothing: what has not begun
@@ -153,8 +154,8 @@ class Writer:
         sampling = self.sampling(wanted)
         excesses: dict[int, Unwritable] = {}
 
-        def batches(size: int) -> Iterator[dict[int, str | Ids]]:
-            some: dict[int, str | Ids] = {}
+        def batches(size: int) -> Iterator[dict[int, Prompt]]:
+            some: dict[int, Prompt] = {}
             for n, message in enumerate(messages):
                 if excess := self.excess(message, wanted):
                     excesses[n] = excess
@@ -166,7 +167,7 @@ class Writer:
             if some:
                 yield some
 
-        def ask(some: dict[int, str | Ids]) -> dict[int, Written | Failure]:
+        def ask(some: dict[int, Prompt]) -> dict[int, Written | Failure]:
             said = self._ask(list(some.values()), sampling, [seeds[n] for n in some])
             answers = dict(zip(some, said, strict=True))
             return {**answers, **keep({n: one for n, one in answers.items() if isinstance(one, Written)})}
@@ -186,10 +187,10 @@ class Writer:
             return CONCURRENCY
         return 0 if engine.capabilities.accepts_token_ids else engine.capabilities.batch
 
-    def _ask(self, prompts: list[str | Ids], sampling: Sampling, seeds: list[int]) -> list[Written | Failure]:
+    def _ask(self, prompts: list[Prompt], sampling: Sampling, seeds: list[int]) -> list[Written | Failure]:
         if not self._judge.engine.capabilities.accepts_token_ids:
             chat = cast(ChatEngine, self._judge.engine)
-            return [self._read(said) for said in chat.chat(cast(list[str], prompts), sampling, seeds=seeds)]
+            return [self._read(said) for said in chat.chat(cast(list[str | Turns], prompts), sampling, seeds=seeds)]
         engine = cast(Engine, self._judge.engine)
         try:
             return [self._read(said) for said in engine.generate(cast(list[Ids], prompts), sampling, seeds=seeds)]

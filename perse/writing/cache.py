@@ -18,9 +18,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from perse.data.rewriting.writer import Writer, Written
-from perse.engines.base import Sampling
+from perse.engines.base import Sampling, Turns
 from perse.errors import BadInput
+from perse.writing.writer import Writer, Written
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
@@ -29,7 +29,7 @@ _SOME = 500
 """Keys looked up in one query; SQLite binds at most 999 in old versions."""
 
 
-def answer_key(writer: Writer, message: str, wanted: Sampling, seed: int) -> str:
+def answer_key(writer: Writer, message: str | Turns, wanted: Sampling, seed: int) -> str:
     """sha256 over all that an answer depends on: the writer (weights included), the prompt as its engine gets it (token ids,
     where it takes them), sampling, schema and seed."""
     sampling = writer.sampling(wanted)

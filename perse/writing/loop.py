@@ -8,6 +8,7 @@ the earlier answers alone, never on ids, order, batch size or time: equal texts 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,10 +17,10 @@ from enum import StrEnum
 from typing import Generic, TypeVar
 
 from perse.data.identity import draw
-from perse.data.rewriting.cache import AnswerCache, answer_key
-from perse.data.rewriting.writer import Unreachable, Unwritable, Writer, Written
-from perse.engines.base import Failure, Sampling
+from perse.engines.base import Failure, Sampling, Turns
 from perse.errors import BadInput, EngineLost
+from perse.writing.cache import AnswerCache, answer_key
+from perse.writing.writer import Unreachable, Unwritable, Writer, Written
 
 Value = TypeVar("Value")
 
@@ -42,31 +43,16 @@ _DECLINING = re.compile(
 
 
 class Kind(StrEnum):
-    """What became of one try."""
+    """What became of one try, whatever was asked for; a check has kinds of its own beside these."""
 
     OK = "ok"
-    SURVIVORS = "survivors"
-    """A mapping that is right in itself, but original names are still in the text."""
     BAD_JSON = "bad_json"
-    MISSING_KEY = "missing_key"
-    """A name that the text does not have."""
-    CHAINED = "chained"
-    """A new name that is itself to be replaced."""
-    MERGED = "merged"
-    """Two names with one new name."""
-    BAD_MAPPING = "bad_mapping"
-    """Any other fault of a mapping, such as a family torn apart."""
     REFUSED = "refused"
     ENGINE = "engine"
     """No answer: a timeout, a lost connection, a server's or the engine's error."""
     TOO_LONG = "too_long"
     EMPTY = "empty"
     TRUNCATED = "truncated"
-    COPIED = "copied"
-    NAMED = "named"
-    """An original name, or the title, in a summary."""
-    ECHOED = "echoed"
-    """Words of the instruction, or a remark about the answer, in a summary."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +67,7 @@ class Fair(Generic[Value]):
     """An answer that would do: it is asked for once more, and the one with the lower `rank` stands, the earlier on a tie."""
 
     value: Value
-    kind: Kind
+    kind: StrEnum
     reason: str
     rank: int
 
@@ -90,7 +76,7 @@ class Fair(Generic[Value]):
 class Bad:
     """An answer that cannot be used; `reason` is a sentence that the model is sent."""
 
-    kind: Kind
+    kind: StrEnum
     reason: str
 
 
@@ -98,7 +84,7 @@ class Bad:
 class Attempt:
     """One try; `reason` is empty when it is ok."""
 
-    kind: Kind
+    kind: StrEnum
     reason: str = ""
 
 
@@ -110,7 +96,7 @@ class Outcome(Generic[Value]):
     attempts: tuple[Attempt, ...]
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> StrEnum:
         """`ok` where there is a value, else what the last try was."""
         return Kind.OK if self.value is not None else self.attempts[-1].kind
 
@@ -134,9 +120,9 @@ class _Job(Generic[Value]):
     """A job on its way."""
 
     id: str
-    first: str
+    first: str | Turns
     """The message of the first try, to which later ones add."""
-    message: str
+    message: str | Turns
     who: str
     """What its seeds are drawn for: the first message, so that equal messages get equal answers."""
     attempts: list[Attempt] = field(default_factory=list)
@@ -149,7 +135,7 @@ class _Job(Generic[Value]):
 
 def ask_until_good(
     writer: Writer,
-    messages: Mapping[str, str],
+    messages: Mapping[str, str | Turns],
     check: Check[Value],
     *,
     cache: AnswerCache,
@@ -163,7 +149,7 @@ def ask_until_good(
     """The outcome of every job, by id, in the order given.
 
     Args:
-        messages: id -> the first message; untrusted text in it is neutralised already.
+        messages: id -> the first message, or a conversation that ends with it; untrusted text in it is neutralised already.
         check: says whether an answer is good.
         again: (the bad answer, shortened and neutralised; the reason) -> what is added to the first message.
         purpose: keeps the seeds of one kind of task apart from another's.
@@ -175,9 +161,7 @@ def ask_until_good(
     """
     if tries < 1:
         raise BadInput(f"{tries} tries for each text: expected 1 or more")
-    jobs: list[_Job[Value]] = [
-        _Job(name, message, message, hashlib.sha256(message.encode()).hexdigest()) for name, message in messages.items()
-    ]
+    jobs: list[_Job[Value]] = [_Job(name, message, message, _digest(message)) for name, message in messages.items()]
     silence = _Silence()
     for wave in range(tries):
         going = [job for job in jobs if not job.over]
@@ -260,7 +244,7 @@ def _answered(
     writer: Writer, jobs: list[_Job[Value]], cache: AnswerCache, *, sampling: Sampling, seed: int, purpose: str
 ) -> Iterator[tuple[list[_Job[Value]], Written | Failure]]:
     """Answers with the jobs that they are for: first those that were kept, then as they arrive, each kept by then."""
-    asked: dict[str, tuple[str, int]] = {}
+    asked: dict[str, tuple[str | Turns, int]] = {}
     waiting: dict[str, list[_Job[Value]]] = {}
     for job in jobs:
         number = draw(seed, job.who, f"{purpose} {job.answered}").getrandbits(63)
@@ -279,6 +263,10 @@ def _answered(
     messages, seeds = [asked[key][0] for key in rest], [asked[key][1] for key in rest]
     for n, answer in writer.write(messages, sampling, seeds=seeds, keep=keep):
         yield waiting[rest[n]], answer
+
+
+def _digest(message: str | Turns) -> str:
+    return hashlib.sha256((message if isinstance(message, str) else json.dumps(message)).encode()).hexdigest()
 
 
 def _settle(job: _Job[Value], said: Written | Failure, check: Check[Value]) -> None:
@@ -314,12 +302,15 @@ def _failure_kind(failure: Failure) -> Kind:
     return Kind.TOO_LONG if isinstance(failure, Unwritable) and failure.too_long else Kind.ENGINE
 
 
-def _next_message(writer: Writer, job: _Job[Value], said: Written, again: Callable[[str, str], str], sampling: Sampling) -> str:
+def _next_message(
+    writer: Writer, job: _Job[Value], said: Written, again: Callable[[str, str], str], sampling: Sampling
+) -> str | Turns:
     """The first message with the bad answer and what is wrong with it; without them where they do not fit."""
     shown = said.text if len(said.text) <= SHOWN else said.text[:SHOWN] + " ..."
     # Both hold words of the model, which it may have from the plot: as untrusted as that.
     added = again(writer.neutralise(shown), writer.neutralise(job.attempts[-1].reason))
-    longer = f"{job.first}\n{added}"
+    first = job.first
+    longer = f"{first}\n{added}" if isinstance(first, str) else (*first[:-1], f"{first[-1]}\n{added}")
     return job.first if writer.excess(longer, sampling) else longer
 
 
