@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import cast
 
 from pydantic import ValidationError
 
@@ -19,7 +20,8 @@ from perse.engines.base import ChatEngine, Engine
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.questions import Question, question_for
-from perse.records import Example, PointwiseExample, ProfileReview, explain
+from perse.questions.base import ListedQuestion
+from perse.records import Asked, ClaimsExample, PointwiseExample, ProfileReview, explain
 from perse.rendering import Renderer, TextRenderer
 
 __all__ = ["Judge", "JudgeSettings"]
@@ -63,7 +65,7 @@ class Judge:
 
         return load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer)
 
-    def ask(self, question: Question, examples: Sequence[Example], settings: JudgeSettings | None = None) -> list[Judgement]:
+    def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
         """A judgement for every example, in the order given.
 
         Raises:
@@ -76,13 +78,33 @@ class Judge:
         return [by_id[example.id] for example in examples]
 
     def stream(
-        self, question: Question, examples: Iterable[Example], settings: JudgeSettings | None = None
+        self, question: Question, examples: Iterable[Asked], settings: JudgeSettings | None = None
     ) -> Iterator[list[Judgement]]:
         """Judgements in chunks of what the engine likes to be given at once, as they are ready, ordered by reviewer."""
         ordered = sorted(examples, key=lambda example: example.reviewer_id or "")
         chunk = self.engine.capabilities.batch
         for start in range(0, len(ordered), chunk):
             yield self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
+
+    def ask_listed(
+        self, question: ListedQuestion, examples: Sequence[ClaimsExample], settings: JudgeSettings | None = None
+    ) -> list[list[Judgement]]:
+        """The judgements of each example's claims, which are asked about in one prompt; of claim n, from 1, the id is `ID/n`.
+
+        Raises:
+            EngineLost: the engine is gone for good.
+        """
+        from perse.answering.listed import listed_exactly, listed_in_words
+
+        if isinstance(self.renderer, TextRenderer):
+            chat = cast(ChatEngine, self.engine)
+            return listed_in_words(
+                chat, self.renderer, self.identity, question=question, examples=examples, settings=settings or JudgeSettings()
+            )
+        engine = cast(Engine, self.engine)
+        return listed_exactly(
+            engine, self.renderer, self.identity, question=question, examples=examples, settings=settings or JudgeSettings()
+        )
 
     def ask_one(
         self,
@@ -111,13 +133,13 @@ class Judge:
         example = PointwiseExample(id="ask", reviewer_id="reader", item_id="text", profile=profile, query=text)
         return self.ask(question_for([example], question), [example], settings)[0]
 
-    def check(self, question: Question, example: Example, settings: JudgeSettings) -> None:
+    def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:
         """Raises:
         TooLong: the example does not fit, with the numbers.
         """
         self._answering.render(question, example, settings)
 
-    def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
+    def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
         return self._answering.prompt_digest(question, examples, settings)
 

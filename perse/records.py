@@ -148,6 +148,35 @@ class SummaryExample(_Record):
         return self.summary
 
 
+class ClaimExample(_Record):
+    """Does `claim` follow from `text`? Asked of summaries and paragraphs (KGDS, sections 4.4 and 4.5)."""
+
+    id: str
+    reviewer_id: str
+    """Whose text this is: claims about one text are asked one after the other, so that they share the work on it."""
+    text: str
+    claim: str
+
+    @property
+    def profile(self) -> tuple[()]:
+        """Nothing: a text is not shortened."""
+        return ()
+
+
+class ClaimsExample(_Record):
+    """Which of `claims` follow from `text`? Asked in one prompt; the judgement of claim n, from 1, is `ID/n`."""
+
+    id: str
+    reviewer_id: str
+    text: str
+    claims: tuple[str, ...] = Field(min_length=1)
+
+    @property
+    def profile(self) -> tuple[()]:
+        """Nothing: a text is not shortened."""
+        return ()
+
+
 def _kind_of_reference(given: object) -> str:
     return "choice" if isinstance(given, ChoiceReference) or (isinstance(given, dict) and "preference" in given) else "review"
 
@@ -173,6 +202,10 @@ class VerbatimExample(_Record):
 
 
 Example = PointwiseExample | PairwiseExample | SummaryExample | VerbatimExample
+"""What is read from files, with the true answer where it is known."""
+
+Asked = Example | ClaimExample | ClaimsExample
+"""What a judge can be asked about; claims are made where they are asked."""
 
 
 def explain(error: ValidationError) -> str:

@@ -18,8 +18,8 @@ from typing import Any
 from perse.errors import BadInput, TooLong
 from perse.prompts import source
 from perse.questions import Question
-from perse.questions.base import Ask
-from perse.records import Example, VerbatimExample
+from perse.questions.base import Ask, ListedQuestion
+from perse.records import Asked, ClaimExample, ClaimsExample, VerbatimExample
 from perse.scale import Scale
 
 MAX_WORDS = 2500
@@ -38,7 +38,7 @@ Ids = tuple[int, ...]
 
 _DELIMITERS = re.compile(
     # A line that begins with a bracket could pass for any of ours, aspects included; ours pass for themselves anywhere.
-    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|titles?|text|answer|premise|aspect|inst|interestingness|adaptability"
+    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|titles?|text|answer|premise|aspect|inst|statements?|opinions?|error|selection [ab]|interestingness|adaptability"
     r"|surprise|character development|ending)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -97,6 +97,24 @@ def chat_frame(tokenizer: Any) -> ChatFrame:
     Raises:
         BadInput: no template and not LLaMA-2, or a template that does not end the assistant's turn.
     """
+    head, middle, after = _between(tokenizer, 2)
+    special = [(after.find(token), token) for token in tokenizer.all_special_tokens if token in after]
+    if not special:
+        raise BadInput(
+            f"the chat template of {tokenizer.name_or_path} does not show a user's and an assistant's words followed by an "
+            "end-of-turn token; use a template that does"
+        )
+    at, token = min(special)
+    stripped = middle.rstrip(" ")
+    return ChatFrame(head, stripped, middle[len(stripped) :], after[: at + len(token)])
+
+
+def _between(tokenizer: Any, turns: int) -> list[str]:
+    """What the chat template puts before, between and after the contents of so many turns, the user's first; cut at sentinels.
+
+    Raises:
+        BadInput: no template and not LLaMA-2, or a template that does not show every turn once and in order.
+    """
     template = tokenizer.chat_template
     if template is None:
         if (tokenizer.bos_token, tokenizer.eos_token) != ("<s>", "</s>"):
@@ -105,20 +123,15 @@ def chat_frame(tokenizer: Any) -> ChatFrame:
                 "chat_template.jinja beside its tokenizer_config.json"
             )
         template = source("llama2_chat.jinja")
-    user, assistant = "USERSENTINEL", "ASSISTANTSENTINEL"
-    turns = [{"role": "user", "content": user}, {"role": "assistant", "content": assistant}]
-    text = tokenizer.apply_chat_template(turns, chat_template=template, tokenize=False)
-    head, _, rest = text.partition(user)
-    middle, found, after = rest.partition(assistant)
-    special = [(after.find(token), token) for token in tokenizer.all_special_tokens if token in after]
-    if not found or not special:
+    said = [{"role": ("user", "assistant")[n % 2], "content": f"SENTINEL{n}X"} for n in range(turns)]
+    text = tokenizer.apply_chat_template(said, chat_template=template, tokenize=False)
+    parts = re.split(r"SENTINEL(\d+)X", text)
+    if parts[1::2] != [str(n) for n in range(turns)]:
         raise BadInput(
-            f"the chat template of {tokenizer.name_or_path} does not show a user's and an assistant's words followed by an "
-            "end-of-turn token; use a template that does"
+            f"the chat template of {tokenizer.name_or_path} does not show each turn of a conversation once and in order; use a "
+            "template that does"
         )
-    at, token = min(special)
-    stripped = middle.rstrip(" ")
-    return ChatFrame(head, stripped, middle[len(stripped) :], after[: at + len(token)])
+    return parts[::2]
 
 
 class Renderer:
@@ -149,7 +162,7 @@ class Renderer:
         return neutralised(text, self._markers, lines=lines)
 
     def render(
-        self, question: Question, example: Example, *, answer_tokens: int = ANSWER_TOKENS, completion: Sequence[Ids] = ()
+        self, question: Question, example: Asked, *, answer_tokens: int = ANSWER_TOKENS, completion: Sequence[Ids] = ()
     ) -> tuple[Rendered, ...]:
         """The prompts of `question.asks`, all with the same number of profile entries.
 
@@ -182,7 +195,7 @@ class Renderer:
             word_budget=self.max_words,
         )
 
-    def completion(self, question: Question, example: Example) -> tuple[Ids, ...]:
+    def completion(self, question: Question, example: Asked) -> tuple[Ids, ...]:
         """The lines of the reviewer's true answer as ids, the last with the template's end-of-turn."""
         label, free = question.answer(question.clean(example, self.clean))
         lines = question.layout.completion(label, free)
@@ -202,9 +215,22 @@ class Renderer:
         layout = question.layout
         return self._support(layout.free_stem is None, layout.label_stem, layout.closing, question.scale)
 
+    def line_support(self, question: ListedQuestion, number: int) -> LabelSupport:
+        """`label_support` of line `number`, from 1, of an answer that has several."""
+        return self._support(number == 1, question.stem(number), "", question.scale)
+
     def decode(self, ids: Sequence[int]) -> str:
         """Text of generated ids; special tokens left out."""
         return str(self.tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    def conversation(self, turns: Sequence[str]) -> Ids:
+        """The ids of a conversation (user, assistant, user, ...) that ends with the user's words, up to the assistant's first word.
+
+        The space that a template puts before that word is left out: it is the model's to write, as part of the word.
+        """
+        *between, before_answer, _ = _between(self.tokenizer, len(turns) + 1)
+        shown = "".join(part + turn for part, turn in zip(between, turns, strict=True))
+        return self._encode_whole(shown + before_answer.rstrip(" "))
 
     @property
     def newline_ids(self) -> frozenset[int]:
@@ -285,7 +311,7 @@ class TextRenderer:
         """Untrusted text made safe for any common template (see `neutralised`)."""
         return neutralised(text, _ANY_MARKER, lines=lines)
 
-    def render(self, question: Question, example: Example) -> tuple[Message, ...]:
+    def render(self, question: Question, example: Asked) -> tuple[Message, ...]:
         """The prompts of `question.asks`, all with the same number of profile entries.
 
         Raises:
@@ -309,9 +335,9 @@ def label_room(question: Question) -> int:
     return LABEL_TOKENS + question.layout.surroundings
 
 
-def _least(example: Example) -> str:
+def _least(example: Asked) -> str:
     """What a prompt that is too long has already lost."""
-    return "" if isinstance(example, VerbatimExample) else " with an empty profile"
+    return "" if isinstance(example, VerbatimExample | ClaimExample | ClaimsExample) else " with an empty profile"
 
 
 def neutralised(text: str, markers: re.Pattern[str], *, lines: bool) -> str:

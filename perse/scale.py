@@ -42,6 +42,12 @@ CHOICES = Scale("choice", ("A", "B"))
 """Which of two texts is preferred (PerSE, section 4.1, Per-DOC)."""
 
 
+YES_NO = Scale("yes_no", ("yes", "no"))
+"""Whether a claim follows from a text (KGDS, sections 4.4 and 4.5)."""
+
+ERRORS = Scale("error", ("1", "2", "3", "4", "5"))
+"""Why a summary does not cover an opinion, numbered as in KGDS's released files."""
+
 GRADES = Scale("grade", ("1", "2", "3", "4", "5"), (1.0, 2.0, 3.0, 4.0, 5.0))
 """1 (not at all) to 5 (fully): how well a text stands to reviews (Rehearsal, section 4.1)."""
 

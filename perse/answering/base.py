@@ -10,7 +10,7 @@ from typing import Protocol
 
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
-from perse.records import Example
+from perse.records import Asked
 
 
 @dataclass(frozen=True)
@@ -47,21 +47,21 @@ class Identity:
 class Answering(Protocol):
     """Asks one engine."""
 
-    def answer(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> list[Judgement]:
+    def answer(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> list[Judgement]:
         """A judgement for each example, whatever goes wrong."""
 
-    def render(self, question: Question, example: Example, settings: JudgeSettings) -> Sequence[object]:
+    def render(self, question: Question, example: Asked, settings: JudgeSettings) -> Sequence[object]:
         """The prompts of an example.
 
         Raises:
             TooLong: it does not fit.
         """
 
-    def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
+    def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
 
 
-def failed(identity: Identity, question: Question, example: Example, status: Status, error: str) -> Judgement:
+def failed(identity: Identity, question: Question, example: Asked, status: Status, error: str) -> Judgement:
     """The judgement of an example that has no answer."""
     return Judgement(
         id=example.id,
@@ -75,12 +75,12 @@ def failed(identity: Identity, question: Question, example: Example, status: Sta
     )
 
 
-def text_seed(settings: JudgeSettings, example: Example) -> int:
+def text_seed(settings: JudgeSettings, example: Asked) -> int:
     """The seed of what is written for this example, whatever else is asked."""
     return random.Random(f"{settings.seed}:{example.id}:text").getrandbits(63)
 
 
-def draw(labels: Sequence[str], probabilities: Sequence[float], settings: JudgeSettings, example: Example) -> str:
+def draw(labels: Sequence[str], probabilities: Sequence[float], settings: JudgeSettings, example: Asked) -> str:
     """The likeliest label at temperature 0, else one drawn from the distribution at that temperature."""
     if settings.temperature == 0:
         return labels[max(range(len(labels)), key=lambda i: probabilities[i])]

@@ -15,7 +15,7 @@ from perse.engines.base import ChatEngine, Failure, Reply, Sampling
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
-from perse.records import Example
+from perse.records import Asked
 from perse.rendering import Message, TextRenderer, label_room
 
 log = logging.getLogger(__name__)
@@ -29,9 +29,9 @@ class ChatAnswering:
         self.renderer = renderer
         self.identity = identity
 
-    def answer(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> list[Judgement]:
+    def answer(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> list[Judgement]:
         done: dict[str, Judgement] = {}
-        asked: list[tuple[Example, tuple[Message, ...]]] = []
+        asked: list[tuple[Asked, tuple[Message, ...]]] = []
         for example in examples:
             try:
                 asked.append((example, self.render(question, example, settings)))
@@ -46,10 +46,10 @@ class ChatAnswering:
             done[example.id] = self._judgement(question, example, messages, own, settings)
         return [done[example.id] for example in examples]
 
-    def render(self, question: Question, example: Example, settings: JudgeSettings) -> tuple[Message, ...]:
+    def render(self, question: Question, example: Asked, settings: JudgeSettings) -> tuple[Message, ...]:
         return self.renderer.render(question, example)
 
-    def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
+    def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         digest = hashlib.sha256()
         for example in examples:
             with contextlib.suppress(TooLong):
@@ -59,7 +59,7 @@ class ChatAnswering:
     def _judgement(
         self,
         question: Question,
-        example: Example,
+        example: Asked,
         messages: Sequence[Message],
         replies: Sequence[Reply | Failure],
         settings: JudgeSettings,

@@ -15,8 +15,9 @@ from perse.engines.base import Engine, Failure, Generation, LabelDistribution, S
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
-from perse.records import Example
+from perse.records import Asked
 from perse.rendering import Ids, Rendered, Renderer, label_room
+from perse.scale import Scale
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +29,7 @@ MIN_MASS = 0.5
 class _Work:
     """One example on its way: its prompts, then what was written, then the distributions, or what failed."""
 
-    example: Example
+    example: Asked
     rendered: tuple[Rendered, ...]
     written: Generation | None = None
     text: str = ""
@@ -48,7 +49,7 @@ class ExactAnswering:
         self.renderer = renderer
         self.identity = identity
 
-    def answer(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> list[Judgement]:
+    def answer(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> list[Judgement]:
         done: dict[str, Judgement] = {}
         work: list[_Work] = []
         for example in examples:
@@ -59,14 +60,14 @@ class ExactAnswering:
         done |= {one.example.id: judgement for one, judgement in self._try(question, work, settings)}
         return [done[example.id] for example in examples]
 
-    def prompt_digest(self, question: Question, examples: Sequence[Example], settings: JudgeSettings) -> str:
+    def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         digest = hashlib.sha256(repr(self.renderer.label_support(question)).encode())
         for example in examples:
             with contextlib.suppress(TooLong):
                 digest.update(repr([prompt.ids for prompt in self.render(question, example, settings)]).encode())
         return digest.hexdigest()
 
-    def render(self, question: Question, example: Example, settings: JudgeSettings) -> tuple[Rendered, ...]:
+    def render(self, question: Question, example: Asked, settings: JudgeSettings) -> tuple[Rendered, ...]:
         return self.renderer.render(question, example, answer_tokens=settings.max_new_tokens)
 
     def _try(self, question: Question, work: Sequence[_Work], settings: JudgeSettings) -> list[tuple[_Work, Judgement]]:
@@ -142,7 +143,10 @@ class ExactAnswering:
             ),
             model=self.identity.model,
             adapter=self.identity.adapter,
-            error=None
-            if parsed
-            else f"the labels {scale.labels[0]}..{scale.labels[-1]} have {mass:.2g} of the probability, below {MIN_MASS}",
+            error=None if parsed else no_label_mass(scale, mass),
         )
+
+
+def no_label_mass(scale: Scale, mass: float) -> str:
+    """Why an answer without enough probability of any label is none."""
+    return f"the labels {scale.labels[0]}..{scale.labels[-1]} have {mass:.2g} of the probability, below {MIN_MASS}"

@@ -25,13 +25,14 @@ class Sampling:
     stop_ids: frozenset[int] = frozenset()
     """Generation ends with the first of these, which is part of the result."""
     schema: Mapping[str, Any] | None = None
-    """JSON Schema that the text must follow; only where `Capabilities.json_schema`. Never read probabilities under one."""
+    """JSON Schema that the text must follow; only where `Capabilities.json_schema`, and together with `stop_ids`. Properties come
+    in its order, without white space between them. Never read probabilities under one."""
 
 
 @dataclass(frozen=True)
 class Generation:
     """What was written: ids (stop token included), why it ended, and the mean natural log-probability of its tokens
-    under the model itself, at temperature 1."""
+    under the model itself, at temperature 1 and without a schema; None where the engine does not know it."""
 
     ids: Ids
     finish_reason: str  # "stop" | "length"
@@ -56,6 +57,10 @@ class Reply:
     finish_reason: str
     tokens: Tokens
     refused: bool = False
+
+
+Turns = tuple[str, ...]
+"""A conversation that ends with the user's words: user, assistant, user, ..."""
 
 
 @dataclass(frozen=True)
@@ -104,5 +109,5 @@ class ChatEngine(Protocol):
     @property
     def settings(self) -> dict[str, str]: ...
 
-    def chat(self, messages: Sequence[str], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
-        """The model's answer to each message, as the only turn of a conversation."""
+    def chat(self, messages: Sequence[str | Turns], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+        """The model's answer to each message; a string is the only turn of its conversation."""

@@ -17,7 +17,7 @@ import httpx2
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, BadRequestError, UnprocessableEntityError
 from pydantic import ValidationError
 
-from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling
+from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling, Turns
 from perse.engines.completions import Completion, distribution_of, generation_of
 from perse.engines.http import Answer, api_client, cause, key_refused, listed, run, safe, said, served_models, tries
 from perse.engines.labels import Read, reads
@@ -159,7 +159,7 @@ class ChatCompletionsEngine:
         self._limit = "max_completion_tokens"
         self.settings = {"engine": "openai", "url": url, "model": model, "api": "chat", "server": ""}
 
-    def chat(self, messages: Sequence[str], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+    def chat(self, messages: Sequence[str | Turns], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
         async def create(client: AsyncOpenAI, request: Request, limit: str) -> Reply:
             limited = request | {limit: sampling.max_new_tokens}
             try:
@@ -180,7 +180,7 @@ class ChatCompletionsEngine:
             self._limit = "max_tokens"
             return reply
 
-        asked = [_message(text, sampling, seed) for text, seed in zip(messages, seeds, strict=True)]
+        asked = [_message(message, sampling, seed) for message, seed in zip(messages, seeds, strict=True)]
         return self._server.ask(asked, work)
 
 
@@ -223,8 +223,10 @@ def _completion(answer: Any) -> Completion:
     return Completion(ids, tuple(told.token_logprobs), steps, str(choice.finish_reason), _tokens(answer).cached)
 
 
-def _message(text: str, sampling: Sampling, seed: int) -> Request:
-    asked: Request = {"messages": [{"role": "user", "content": text}], "temperature": sampling.temperature}
+def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
+    turns = (message,) if isinstance(message, str) else message
+    said = [{"role": ("user", "assistant")[n % 2], "content": text} for n, text in enumerate(turns)]
+    asked: Request = {"messages": said, "temperature": sampling.temperature}
     asked["seed"] = seed % 2**31  # some servers take 32 bits
     if sampling.schema:
         schema = {"name": "answer", "schema": dict(sampling.schema), "strict": True}

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from perse.engines.base import Capabilities, Failure, Reply, Sampling
+from perse.engines.base import Capabilities, Failure, Reply, Sampling, Turns
 from perse.judgement import Tokens
 
 
@@ -15,8 +15,8 @@ class ScriptedEngine:
     """A `ChatEngine` that asks `reply(message, seed)`.
 
     Args:
-        reply: the answer to one message; a plain string is one that ended by itself. A writer calls it from `batch` threads
-            at once.
+        reply: the answer to one message (of a conversation, its turns joined by empty lines); a plain string is one that
+            ended by itself. A writer calls it from `batch` threads at once.
         batch: how many messages it says it likes at once.
         name: tells scripts apart, in `settings` and so in whatever is kept by them.
     """
@@ -26,8 +26,9 @@ class ScriptedEngine:
         self.settings = {"engine": "scripted", "script": name}
         self._reply = reply
 
-    def chat(self, messages: Sequence[str], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
-        return [_whole(self._reply(message, seed)) for message, seed in zip(messages, seeds, strict=True)]
+    def chat(self, messages: Sequence[str | Turns], sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:
+        whole = [message if isinstance(message, str) else "\n\n".join(message) for message in messages]
+        return [_whole(self._reply(message, seed)) for message, seed in zip(whole, seeds, strict=True)]
 
 
 def _whole(said: Reply | Failure | str) -> Reply | Failure:

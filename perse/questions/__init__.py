@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from perse.errors import BadInput
 from perse.questions.base import Ask, Question
+from perse.questions.claims import MASK_CONFLICT, OPINION_ERROR, VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.questions.coverage import COVERAGE, COVERAGE_100
+from perse.questions.feedback import FEEDBACK
 from perse.questions.pairwise import Pairwise
 from perse.questions.pointwise import POINTWISE, POINTWISE_SCORE
 from perse.questions.pointwise_stated import POINTWISE_SCORE_STATED, POINTWISE_STATED
@@ -23,6 +25,7 @@ QUESTIONS: dict[str, Question] = {
         *(COVERAGE, SENTIMENT, COVERAGE_100, SENTIMENT_100),
         *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
         *(RECOGNITION, RECOGNITION_PAIR),
+        *(VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION, MASK_CONFLICT, OPINION_ERROR, FEEDBACK),
     )
 }
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from perse.questions.written import json_fields, read_json, read_written
-from perse.records import Example
+from perse.records import Asked
 from perse.scale import Scale
 
 
@@ -92,5 +92,15 @@ class Question(Protocol):
     def answer(self, example: Any) -> tuple[str, str | None]:
         """Label and free text of the reviewer's true answer, of an example that has a reference."""
 
-    def clean(self, example: Any, clean: Any) -> Example:
+    def clean(self, example: Any, clean: Any) -> Asked:
         """The example with every text that came from a file passed through `clean(text, lines=...)`."""
+
+
+class ListedQuestion(Question, Protocol):
+    """A question about several claims at once: the answer has a line for each, in their order, and each line a judgement of its own.
+
+    `layout` is that of the first line, and `asks` has one prompt.
+    """
+
+    def stem(self, number: int) -> str:
+        """What the line of claim `number`, from 1, begins with."""

@@ -1,0 +1,181 @@
+"""Several judgements of one prompt: a line for each claim, read one after the other (DESIGN.md, promise 4).
+
+Where an engine takes token ids, the lines are ours and only the labels the model's: the distribution of claim n is read behind the lines
+before it, each with the label it was given, so that nothing has to be parsed and no claim goes without an answer. An engine of words
+writes all lines itself; a line that is missing or cannot be read is the failure of its claim alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from perse.answering.base import Identity, JudgeSettings, draw, failed, text_seed
+from perse.answering.exact import MIN_MASS, no_label_mass
+from perse.engines.base import ChatEngine, Engine, Failure, LabelDistribution, Reply, Sampling
+from perse.errors import TooLong
+from perse.judgement import Judgement, Status, Tokens
+from perse.questions.base import ListedQuestion
+from perse.questions.written import read_written
+from perse.records import ClaimExample, ClaimsExample
+from perse.rendering import LABEL_TOKENS, Ids, LabelSupport, Renderer, TextRenderer
+
+log = logging.getLogger(__name__)
+
+NOTHING = Tokens(prompt=0, cached=0, generated=0)
+
+
+@dataclass
+class _Lines:
+    """One example on its way: its prompt with the lines that are answered, and their judgements."""
+
+    example: ClaimsExample
+    claims: list[ClaimExample]
+    ids: Ids
+    done: list[Judgement] = field(default_factory=list)
+
+
+def listed_exactly(
+    engine: Engine,
+    renderer: Renderer,
+    identity: Identity,
+    *,
+    question: ListedQuestion,
+    examples: Sequence[ClaimsExample],
+    settings: JudgeSettings,
+) -> list[list[Judgement]]:
+    """The judgements of each example's claims, from an engine of token ids."""
+    work: dict[str, _Lines] = {}
+    done: dict[str, list[Judgement]] = {}
+    for example in examples:
+        claims = each_claim(example)
+        room = tuple(_line(renderer, question, number, longest(question)) for number in range(1, len(claims) + 1))
+        try:
+            (prompt,) = renderer.render(question, example, completion=room)
+            work[example.id] = _Lines(example, claims, prompt.ids)
+        except TooLong as error:
+            done[example.id] = [failed(identity, question, claim, Status.TOO_LONG, str(error)) for claim in claims]
+    going = list(work.values())
+    while going:
+        number = len(going[0].done) + 1
+        support = renderer.line_support(question, number)
+        for one, read in zip(going, _read(engine, [one.ids for one in going], support), strict=True):
+            claim = one.claims[number - 1]
+            if isinstance(read, Failure):  # the claims that follow it cannot be asked either
+                log.warning("example %s: the engine failed: %s", claim.id, read.reason)
+                one.done += [
+                    failed(identity, question, rest, Status.ENGINE_ERROR, read.reason) for rest in one.claims[number - 1 :]
+                ]
+                continue
+            label = draw(question.scale.labels, read.probabilities, settings, claim)
+            one.done.append(_judgement(identity, question, claim, read, label=label, prompt=len(one.ids)))
+            one.ids += _line(renderer, question, number, label)
+        going = [one for one in going if len(one.done) < len(one.claims)]
+    return [work[example.id].done if example.id in work else done[example.id] for example in examples]
+
+
+def listed_in_words(
+    engine: ChatEngine,
+    renderer: TextRenderer,
+    identity: Identity,
+    *,
+    question: ListedQuestion,
+    examples: Sequence[ClaimsExample],
+    settings: JudgeSettings,
+) -> list[list[Judgement]]:
+    """The judgements of each example's claims, as a chat engine wrote them."""
+    done: dict[str, list[Judgement]] = {}
+    asked: list[tuple[ClaimsExample, str]] = []
+    for example in examples:
+        try:
+            asked.append((example, renderer.render(question, example)[0].text))
+        except TooLong as error:
+            done[example.id] = [failed(identity, question, one, Status.TOO_LONG, str(error)) for one in each_claim(example)]
+    most = max((len(example.claims) for example, _ in asked), default=0)
+    sampling = Sampling(settings.temperature, LABEL_TOKENS * (most + 1))
+    seeds = [text_seed(settings, each_claim(example)[0]) for example, _ in asked]
+    replies = engine.chat([text for _, text in asked], sampling, seeds=seeds) if asked else []
+    for (example, _), reply in zip(asked, replies, strict=True):
+        done[example.id] = _as_written(identity, question, example, reply, renderer)
+    return [done[example.id] for example in examples]
+
+
+def each_claim(example: ClaimsExample) -> list[ClaimExample]:
+    """The claims of an example, each with the id that its judgement has."""
+    return [
+        ClaimExample(id=f"{example.id}/{number}", reviewer_id=example.reviewer_id, text=example.text, claim=claim)
+        for number, claim in enumerate(example.claims, start=1)
+    ]
+
+
+def longest(question: ListedQuestion) -> str:
+    """The label that takes the most room."""
+    return max(question.scale.labels, key=len)
+
+
+def _line(renderer: Renderer, question: ListedQuestion, number: int, label: str) -> Ids:
+    """The ids of a claim's whole line."""
+    lead = renderer.frame.lead if number == 1 else ""
+    return renderer.encode(f"{lead}{question.stem(number)}{label}\n")
+
+
+def _read(engine: Engine, prefixes: list[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    """What the engine says behind each prefix; if it fails at them together, each is asked alone."""
+    try:
+        return engine.label_distributions(prefixes, support)
+    except RuntimeError as error:  # what torch raises, out of memory included
+        if len(prefixes) == 1:
+            return [Failure(f"{type(error).__name__}: {error}")]
+        return [_read(engine, [prefix], support)[0] for prefix in prefixes]
+
+
+def _judgement(
+    identity: Identity, question: ListedQuestion, claim: ClaimExample, read: LabelDistribution, *, label: str, prompt: int
+) -> Judgement:
+    parsed = read.mass >= MIN_MASS
+    return Judgement(
+        id=claim.id,
+        question=question.name,
+        status=Status.OK if parsed else Status.UNPARSED,
+        label=label if parsed else None,
+        expected=question.scale.expected(read.probabilities),
+        distribution=dict(zip(question.scale.labels, read.probabilities, strict=True)),
+        mass=read.mass,
+        k_effective=0,
+        tokens=Tokens(prompt=prompt, cached=min(prompt, read.cached), generated=0),
+        model=identity.model,
+        adapter=identity.adapter,
+        error=None if parsed else no_label_mass(question.scale, read.mass),
+    )
+
+
+def _as_written(
+    identity: Identity, question: ListedQuestion, example: ClaimsExample, reply: Reply | Failure, renderer: TextRenderer
+) -> list[Judgement]:
+    claims = each_claim(example)
+    if isinstance(reply, Failure):
+        log.warning("example %s: the engine failed: %s", example.id, reply.reason)
+        return [failed(identity, question, claim, Status.ENGINE_ERROR, reply.reason) for claim in claims]
+    if reply.refused:
+        reason = f"the model declined to answer: {renderer.neutralise(reply.text)[:200] or reply.finish_reason}"
+        return [failed(identity, question, claim, Status.REFUSED, reason) for claim in claims]
+    whole = reply.text.rpartition("\n")[0] if reply.finish_reason == "length" else reply.text
+    found = []
+    for number, claim in enumerate(claims, start=1):
+        lines = re.findall(rf"(?m)^\W*(?:\w+ )?{number}\b(?![.,]\d).*$", whole)
+        labels = {read_written(line, question.scale, label_stem=question.stem(number), free_stem=None)[0] for line in lines}
+        label = labels.pop() if len(labels) == 1 else None
+        said = renderer.neutralise(" / ".join(lines) if lines else whole)[:200] or "(nothing)"
+        one = failed(
+            identity, question, claim, Status.UNPARSED, f"expected a line '{number}: yes' or no; the model said: {said}"
+        )
+        ok = {"status": Status.OK, "label": label, "error": None} if label else {}
+        # The request is one: its tokens stand with the first claim.
+        found.append(
+            one.model_copy(
+                update={**ok, "tokens": reply.tokens if number == 1 else NOTHING, "finish_reason": reply.finish_reason}
+            )
+        )
+    return found

@@ -1,0 +1,89 @@
+"""Does a claim follow from a text? Facts and opinions of a summary, one by one or in a list (KGDS, sections 4.4 and 4.5, figures 10 and 17).
+
+Asked one by one, everything but the claim is shared by all claims about a text, and each has a probability that depends on no other. In a
+list, as the paper asks about facts, an answer also depends on those before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NoReturn
+
+from perse.errors import BadInput
+from perse.prompts import macros
+from perse.questions.base import AnswerLayout, Ask
+from perse.records import ClaimExample, ClaimsExample
+from perse.scale import ERRORS, YES_NO, Scale
+
+_ANSWER = AnswerLayout(free_stem=None, label_stem="[Answer] ")
+_FIRST_LINE = AnswerLayout(free_stem=None, label_stem="1: ")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One label for one claim; `kind` is what is claimed, `template` has the wording."""
+
+    name: str
+    kind: Literal["statement", "opinion"]
+    template: str = "verify.jinja"
+    scale: Scale = YES_NO
+    layout: AnswerLayout = _ANSWER
+    example_type: type = ClaimExample
+
+    def asks(self, example: ClaimExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
+        wording = macros(self.template)
+        return (Ask(wording.instruction(self.kind), (), wording.query(example.text), wording.ask(self.kind, example.claim)),)
+
+    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+        return tuple(probabilities)
+
+    def answer(self, example: ClaimExample) -> NoReturn:
+        raise BadInput(_NOT_LEARNED.format(self.name))
+
+    def clean(self, example: ClaimExample, clean: Any) -> ClaimExample:
+        return example.model_copy(update={"text": clean(example.text, lines=True), "claim": clean(example.claim)})
+
+
+@dataclass(frozen=True)
+class Claims:
+    """Yes or no for each of several claims, line by line."""
+
+    name: str
+    kind: Literal["statement", "opinion"]
+    scale: Scale = YES_NO
+    layout: AnswerLayout = _FIRST_LINE
+    example_type: type = ClaimsExample
+
+    def stem(self, number: int) -> str:
+        return f"{number}: "
+
+    def asks(self, example: ClaimsExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
+        wording = macros("verify.jinja")
+        ask = wording.ask_each(self.kind, example.claims)
+        return (Ask(wording.instruction(self.kind, several=True), (), wording.query(example.text), ask),)
+
+    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+        return tuple(probabilities)
+
+    def answer(self, example: ClaimsExample) -> NoReturn:
+        raise BadInput(_NOT_LEARNED.format(self.name))
+
+    def clean(self, example: ClaimsExample, clean: Any) -> ClaimsExample:
+        claims = tuple(clean(claim) for claim in example.claims)
+        return example.model_copy(update={"text": clean(example.text, lines=True), "claims": claims})
+
+
+VERIFY_FACT = Claim("verify_fact", "statement")
+VERIFY_OPINION = Claim("verify_opinion", "opinion")
+MASK_CONFLICT = replace(VERIFY_FACT, name="mask_conflict")
+"""Is a nonsupporting paragraph's fact also said by the supporting ones? The paper asks as it verifies facts (KGDS, section 4.4)."""
+
+OPINION_ERROR = Claim(
+    "opinion_error", "opinion", "opinion_error.jinja", ERRORS, AnswerLayout(free_stem=None, label_stem="[Error] Type ")
+)
+"""Which of five types of error keeps an opinion from being covered? The text is the opinion summary."""
+
+VERIFY_FACTS = Claims("verify_facts", "statement")
+
+_NOT_LEARNED = "question '{}' has no examples to be trained on; choose another question"

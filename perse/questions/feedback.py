@@ -1,0 +1,49 @@
+"""Which of two selections of an article's paragraphs is the better background of a discussion? Asked in both orders (KGDS, section 6.1).
+
+The example's premise is article and discussion, its two texts the selections; a reader's preference is not asked about, so there is no
+profile and the aspect is not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from perse.errors import BadInput
+from perse.prompts import macros
+from perse.questions.base import AnswerLayout, Ask
+from perse.records import PairwiseExample
+from perse.scale import CHOICES, Scale
+
+
+class Feedback:
+    """A or B."""
+
+    name = "feedback"
+    scale: Scale = CHOICES
+    layout = AnswerLayout(free_stem=None, label_stem="Selection ")
+    example_type: type = PairwiseExample
+
+    def asks(self, example: PairwiseExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
+        wording = macros("feedback.jinja")
+        one, other, query = example.query.text_a, example.query.text_b, wording.query(example.query.premise)
+        return tuple(Ask(wording.instruction(), (), query, wording.ask(*texts)) for texts in ((one, other), (other, one)))
+
+    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+        as_given, swapped = probabilities
+        return as_given, (swapped[1], swapped[0])
+
+    def answer(self, example: PairwiseExample) -> NoReturn:
+        raise BadInput("question 'feedback' has no examples to be trained on; choose another question")
+
+    def clean(self, example: PairwiseExample, clean: Any) -> PairwiseExample:
+        query = example.query
+        texts = {
+            "text_a": clean(query.text_a),
+            "text_b": clean(query.text_b),
+            "premise": clean(query.premise or "", lines=True),
+        }
+        return example.model_copy(update={"profile": (), "query": query.model_copy(update=texts)})
+
+
+FEEDBACK = Feedback()
