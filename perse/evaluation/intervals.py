@@ -44,18 +44,19 @@ class Interval(BaseModel):
     """Resamples in which the value was undefined (for instance constant); the interval is that of the others."""
 
 
-def bootstrap_interval(resampled: FloatArray, *, reviewers: int) -> Interval:
+def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "reviewer") -> Interval:
     """The interval of a value from its resamples: expanded percentiles (Hesterberg, 2015).
 
     Args:
         resampled: (R,), NaN where undefined.
         reviewers: how many stand behind the value. With fewer than 10 there is no interval, nor when most resamples are
             undefined: one of the few that are not would be one of a luckier data set.
+        of: what one of them is called in the reason, where others than reviewers are resampled.
     """
     undefined = int(np.isnan(resampled).sum())
     reason = None
     if reviewers < FEWEST_REVIEWERS:
-        reason = ONE_REVIEWER if reviewers == 1 else FEW_REVIEWERS
+        reason = (ONE_REVIEWER if reviewers == 1 else FEW_REVIEWERS).replace("reviewer", of)
     elif 2 * undefined >= len(resampled):
         reason = f"undefined (in {undefined} of {len(resampled)} resamples)"
     if reason:

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
@@ -91,23 +91,23 @@ class PageData:
 
 def render_page(page: PageData) -> str:
     """The whole HTML file, the same for the same data. Half surrogate pairs, which no file can hold, become "?"."""
-    script = "\n(() => {\n'use strict';\n" + "".join(map(_source, SCRIPTS)) + "})();\n"
+    return fill("page.html.jinja", SCRIPTS, page=page, signs=SIGNS, head=_embedded(page.samples.head))
+
+
+def fill(template: str, scripts: Sequence[str], **values: object) -> str:
+    """A template of the folder `page` as a whole HTML file.
+
+    Args:
+        scripts: files of the same folder, of which the page's one script is made; its own policy lets no other run.
+        values: what the template shows, besides `policy`, `style` and `script`, which it gets from here.
+    """
+    script = "\n(() => {\n'use strict';\n" + "".join(map(_source, scripts)) + "})();\n"
     policy = (
         f"default-src 'none'; script-src 'sha256-{_sha256(script)}'; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    html = (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            page=page,
-            signs=SIGNS,
-            policy=policy,
-            style=Markup(_source("page.css")),
-            script=Markup(script),
-            head=_embedded(page.samples.head),
-        )
-    )
+    look = {"policy": policy, "style": Markup(_source("page.css")), "script": Markup(script)}
+    html = _environment().get_template(template).render(**look, **values)
     return html.encode("utf-8", "replace").decode()
 
 

@@ -1,0 +1,3 @@
+setUpColours();
+setUpPrinting();
+document.documentElement.dataset.ready = "page";
