@@ -33,6 +33,7 @@ from perse.errors import PerseError
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
 from perse.evaluation.compare_command import compare
+from perse.kgds.commands import app as kgds_app
 from perse.publishing.command import card, merge, push
 from perse.reporting.command import report
 from perse.studies.commands import app as study_app
@@ -57,6 +58,7 @@ models_app.command("merge")(merge)
 models_app.command("card")(card)
 models_app.command("push")(push)
 app.add_typer(study_app, name="study")
+app.add_typer(kgds_app, name="kgds")
 app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("agreement")(agreement)
@@ -302,6 +304,7 @@ _OPTIONAL = (
     "tokenizers",
     "fastapi",
     "uvicorn",
+    "llguidance",
 )
 
 

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -21,7 +21,11 @@ from perse import models
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Sampling
 from perse.engines.labels import label_probabilities
 from perse.engines.prefix_cache import BUDGET, PrefixCache, parts
+from perse.errors import BadInput
 from perse.rendering import Ids, LabelSupport
+
+if TYPE_CHECKING:
+    from perse.engines.grammar import Grammars, Guide
 
 
 class TransformersEngine:
@@ -29,15 +33,17 @@ class TransformersEngine:
 
     Args:
         model: a causal LM in evaluation mode.
+        tokenizer: the folder of its tokenizer, read when a schema is first asked for; without it no schema is obeyed.
         max_rows: most prompts written to at the same time.
         cache_bytes: keys and values kept for prompts that begin alike; 0 computes every prompt whole.
     """
 
-    capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True)
-
-    def __init__(self, model: Any, *, max_rows: int = 16, cache_bytes: int = BUDGET) -> None:
+    def __init__(self, model: Any, *, tokenizer: Path | None = None, max_rows: int = 16, cache_bytes: int = BUDGET) -> None:
         self.model = model
+        self.capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, json_schema=tokenizer is not None)
         self.max_rows = max_rows
+        self._tokenizer = tokenizer
+        self._grammars: Grammars | None = None
         self._prefixes = PrefixCache(cache_bytes)
 
     @classmethod
@@ -45,7 +51,8 @@ class TransformersEngine:
         """The model at `path`, with a LoRA adapter where one is given, on the GPU if there is one, else the CPU; `dtype` is
         "bfloat16", "float16" or "float32"."""
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        return cls(_with_exact_head(models.load(path, dtype=dtype, adapter=adapter)).to(device).eval())
+        model = _with_exact_head(models.load(path, dtype=dtype, adapter=adapter)).to(device).eval()
+        return cls(model, tokenizer=path)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -68,11 +75,31 @@ class TransformersEngine:
 
     @torch.inference_mode()
     def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
+        guides = self._guides(sampling, len(prompts))
         found: list[Generation | Failure] = []
         for start in range(0, len(prompts), self.max_rows):
             some = slice(start, start + self.max_rows)
-            found += self._write(prompts[some], sampling, seeds[some])
+            writing = [
+                _Writing(torch.Generator().manual_seed(n), guide) for n, guide in zip(seeds[some], guides[some], strict=True)
+            ]
+            found += self._write(prompts[some], sampling, writing)
         return found
+
+    def _guides(self, sampling: Sampling, count: int) -> Sequence[Guide | None]:
+        if sampling.schema is None:
+            return [None] * count
+        if self._grammars is None:
+            if self._tokenizer is None:
+                raise BadInput(
+                    "this TransformersEngine was made without a tokenizer, so it cannot follow a JSON schema; "
+                    "make it with tokenizer=FOLDER or by TransformersEngine.load"
+                )
+            from transformers import AutoTokenizer
+
+            from perse.engines.grammar import Grammars
+
+            self._grammars = Grammars(AutoTokenizer.from_pretrained(str(self._tokenizer)))
+        return self._grammars.guides(sampling.schema, sampling.stop_ids, count=count)
 
     def _read(self, prefix: Ids, chains: Sequence[Ids], support: LabelSupport) -> LabelDistribution | Failure:
         after: dict[Ids, Tensor] = {}  # node -> next-token log-probabilities (V,)
@@ -97,20 +124,18 @@ class TransformersEngine:
         self._prefixes.keep(ids, cache)
         return torch.log_softmax(out.logits[0].float(), dim=-1), cache, known
 
-    def _write(self, prompts: Sequence[Ids], sampling: Sampling, seeds: Sequence[int]) -> list[Generation | Failure]:
+    def _write(self, prompts: Sequence[Ids], sampling: Sampling, writing: Sequence[_Writing]) -> list[Generation | Failure]:
         begun = [self._prefill(prompt, last=1) for prompt in prompts]
-        writing = [_Writing(torch.Generator().manual_seed(seed)) for seed in seeds]
         rows = _Rows(self.model, [cache for _, cache, _ in begun], torch.cat([logprobs for logprobs, _, _ in begun]))
-        still = writing
+        still = list(writing)
         while True:
-            tokens = _choose(rows.logprobs, sampling.temperature, [one.generator for one in still])
+            tokens = _choose(rows.logprobs, sampling.temperature, still)
             for row, (one, token) in enumerate(zip(still, tokens, strict=True)):
-                one.logprob += float(rows.logprobs[row, token])
-                one.ids.append(token)
+                one.add(token, float(rows.logprobs[row, token]))
             going = [
                 row
                 for row, one in enumerate(still)
-                if one.ids[-1] not in sampling.stop_ids and len(one.ids) < sampling.max_new_tokens
+                if one.ids[-1] not in sampling.stop_ids and len(one.ids) < sampling.max_new_tokens and not one.problem
             ]
             if not going:
                 break
@@ -119,7 +144,9 @@ class TransformersEngine:
                 still = [still[row] for row in going]
             rows.step([one.ids[-1] for one in still])
         return [
-            Generation(
+            Failure(f"the text cannot go on as the JSON schema says: {one.problem}")
+            if one.problem
+            else Generation(
                 ids=tuple(one.ids),
                 finish_reason="stop" if one.ids[-1] in sampling.stop_ids else "length",
                 mean_logprob=one.logprob / len(one.ids),
@@ -152,11 +179,23 @@ def _with_exact_head(model: Any) -> Any:
 
 @dataclass
 class _Writing:
-    """What has been written after one prompt so far, and the sum of its log-probabilities."""
+    """What has been written after one prompt so far, and the sum of its log-probabilities, whatever else was allowed."""
 
     generator: torch.Generator
+    guide: Guide | None  # where there is a schema
     ids: list[int] = field(default_factory=list)
     logprob: float = 0.0
+
+    def add(self, token: int, logprob: float) -> None:
+        self.ids.append(token)
+        self.logprob += logprob
+        if self.guide:
+            self.guide.advance(token)
+
+    @property
+    def problem(self) -> str | None:
+        """Why its schema lets no token follow, or None."""
+        return self.guide.problem if self.guide else None
 
 
 class _Rows:
@@ -200,14 +239,22 @@ def _padded(part: Tensor, length: int) -> Tensor:
     return torch.nn.functional.pad(part, (0, 0, length - part.shape[2], 0))
 
 
-def _choose(logprobs: Tensor, temperature: float, generators: Sequence[torch.Generator]) -> list[int]:
-    """One token a row: the likeliest at temperature 0, else drawn by the row's own generator (Gumbel-max).
+def _choose(logprobs: Tensor, temperature: float, writing: Sequence[_Writing]) -> list[int]:
+    """One token a row: the likeliest at temperature 0, else drawn by the row's own generator (Gumbel-max); of those that its
+    schema allows, where it has one.
 
-    The noise is drawn on the CPU row by row, so that a row's text depends on its seed and not on its neighbours.
+    The noise is drawn on the CPU row by row, so that a row's text depends on its seed and not on its neighbours. Every token
+    gets its noise, allowed or not, so that a schema changes no text that would have followed it anyway.
     """
-    if temperature == 0:
-        return [int(token) for token in logprobs.argmax(-1)]
-    noise = torch.stack(
-        [torch.empty(logprobs.shape[-1]).exponential_(generator=generator).log().neg() for generator in generators]
-    )
-    return [int(token) for token in (logprobs / temperature + noise.to(logprobs.device)).argmax(-1)]
+    scores = logprobs
+    if temperature != 0:
+        noise = torch.stack(
+            [torch.empty(logprobs.shape[-1]).exponential_(generator=one.generator).log().neg() for one in writing]
+        )
+        scores = logprobs / temperature + noise.to(logprobs.device)
+    guides = [one.guide for one in writing if one.guide]  # of all rows or of none
+    if guides:
+        from perse.engines.grammar import allowed
+
+        scores = scores.masked_fill(~allowed(guides, logprobs), -torch.inf)
+    return [int(token) for token in scores.argmax(-1)]

@@ -39,7 +39,7 @@ def answer_key(writer: Writer, message: str | Turns, wanted: Sampling, seed: int
         "temperature": sampling.temperature,
         "max_new_tokens": sampling.max_new_tokens,
         "stop_ids": sorted(sampling.stop_ids),
-        "schema": sampling.schema,
+        "schema": None if sampling.schema is None else json.dumps(dict(sampling.schema)),  # properties are written in its order
         "seed": seed,
     }
     return hashlib.sha256(json.dumps(depends, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

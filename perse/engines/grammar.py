@@ -1,0 +1,112 @@
+"""JSON schemas as masks over the next token, for an engine that chooses its tokens itself.
+
+A schema is compiled once, by llguidance, and every text has a matcher of its own that says which tokens may come next. So a
+text that follows the schema by itself is written as if there were none. Where the schema leaves no choice, the tokens are
+those that the tokenizer makes of it, and yet each costs a forward pass: simple, and small beside the strings. No white
+space is allowed between JSON tokens, because a small model given the choice goes on with line breaks for ever. Shapes: N
+texts, V vocabulary.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+from llguidance import LLMatcher, LLParserLimits
+from llguidance.hf import from_tokenizer
+from torch import Tensor
+
+from perse.errors import BadInput
+
+KEPT = 64
+"""Compiled schemas kept for the next call; compiling takes about a millisecond, for a long schema 50."""
+
+log = logging.getLogger(__name__)
+
+
+class Grammars:
+    """JSON schemas over one tokenizer's vocabulary.
+
+    Args:
+        tokenizer: a fast Hugging Face tokenizer; preparing it takes about half a second.
+    Raises:
+        BadInput: the tokenizer cannot be used.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        try:
+            self._vocabulary = from_tokenizer(tokenizer)
+        except ValueError as error:
+            raise BadInput(
+                f"the embedded engine cannot follow a JSON schema with a {type(tokenizer).__name__} ({_line(str(error))}); "
+                "use a model with a fast tokenizer (tokenizer.json), or serve this one with vLLM"
+            ) from None
+        self._compiled = lru_cache(KEPT)(self._compile)
+
+    def guides(self, schema: Mapping[str, Any], stop_ids: frozenset[int], *, count: int) -> list[Guide]:
+        """A guide for each of `count` texts. Properties come in the schema's order.
+
+        Raises:
+            BadInput: the schema is wrong, or has a part that llguidance does not know; or there is nothing to stop with.
+        """
+        if not stop_ids:
+            raise BadInput("a JSON schema needs Sampling.stop_ids: nothing else may follow a whole JSON text; give the end ids")
+        matcher = self._compiled(json.dumps(dict(schema)))
+        return [Guide(matcher.deep_copy(), stop_ids=sorted(stop_ids), ends=self._vocabulary.eos_tokens) for _ in range(count)]
+
+    def _compile(self, schema: str) -> LLMatcher:
+        grammar = LLMatcher.grammar_from_json_schema(schema, overrides={"whitespace_flexible": False})
+        matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=LLParserLimits(verbose_errors=False))
+        if matcher.is_error():
+            raise BadInput(
+                f"the embedded engine cannot follow this JSON schema: {_line(matcher.get_error())}; correct that part or leave "
+                "it out"
+            )
+        for warning in matcher.get_grammar_warnings():
+            log.warning("JSON schema: %s", _line(warning))
+        return matcher
+
+
+class Guide:
+    """What may come next in one text that follows a schema."""
+
+    def __init__(self, matcher: LLMatcher, *, stop_ids: list[int], ends: list[int]) -> None:
+        self._matcher = matcher
+        self._stop_ids = stop_ids
+        self._ends = ends  # what llguidance takes for the end of a text: whether that is so is for the stop ids to say
+
+    @property
+    def problem(self) -> str | None:
+        """Why this text cannot go on, or None: no token of the vocabulary fits, or the schema has become too complex."""
+        return _line(self._matcher.get_error()) or "no token fits" if self._matcher.is_error() else None
+
+    def allowed(self, width: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which of `width` ids may come next (V,): stop ids where the text is whole, and nothing else once it can only end.
+        Ids that no token has, which models have for padding, never."""
+        bits = np.frombuffer(self._matcher.compute_bitmask(), dtype=np.uint8)
+        found = np.zeros(max(width, 8 * len(bits)), dtype=np.bool_)
+        found[: 8 * len(bits)] = np.unpackbits(bits, bitorder="little")
+        found[self._ends] = False
+        # A stop id may also be an ordinary token that fits inside; there it would end a text that is not whole.
+        found[self._stop_ids] = self._matcher.is_accepting()
+        return found[:width]
+
+    def advance(self, token: int) -> None:
+        """The text goes on with `token`; to be called for each one, also for the stop id that ends it."""
+        if token not in self._stop_ids:
+            self._matcher.consume_token(token)
+
+
+def allowed(guides: Sequence[Guide], like: Tensor) -> Tensor:
+    """Which tokens may come next in each text: a mask of the shape (N, V) and on the device of `like`."""
+    return torch.from_numpy(np.stack([guide.allowed(like.shape[-1]) for guide in guides])).to(like.device)
+
+
+def _line(text: str) -> str:
+    """What llguidance says, in one line and without the state of its parser, which follows in angle brackets."""
+    return " ".join(text.partition("\n<")[0].split())
