@@ -38,8 +38,8 @@ Ids = tuple[int, ...]
 
 _DELIMITERS = re.compile(
     # A line that begins with a bracket could pass for any of ours, aspects included; ours pass for themselves anywhere.
-    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|titles?|text|answer|premise|aspect|inst|statements?|opinions?|error|selection [ab]|interestingness|adaptability"
-    r"|surprise|character development|ending)\b)",
+    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|titles?|text|answer|premise|aspect|inst|statements?|opinions?"
+    r"|type|selection [ab]|interestingness|adaptability|surprise|character development|ending)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANY_MARKER = re.compile(r"<{1,2}[|\uff5c/]?[\w\u2581 .-]{1,40}[|\uff5c]?>{1,2}|\[/?[A-Z_]{3,40}\]")

@@ -80,7 +80,7 @@ MASK_CONFLICT = replace(VERIFY_FACT, name="mask_conflict")
 """Is a nonsupporting paragraph's fact also said by the supporting ones? The paper asks as it verifies facts (KGDS, section 4.4)."""
 
 OPINION_ERROR = Claim(
-    "opinion_error", "opinion", "opinion_error.jinja", ERRORS, AnswerLayout(free_stem=None, label_stem="[Error] Type ")
+    "opinion_error", "opinion", "opinion_error.jinja", ERRORS, AnswerLayout(free_stem=None, label_stem="[Type] ")
 )
 """Which of five types of error keeps an opinion from being covered? The text is the opinion summary."""
 

@@ -1,0 +1,89 @@
+"""Conversations of several turns: rendered by the model's own template, sent as turns to a server, asked again in the last turn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import KINDS
+
+from perse.engines.base import Failure, Reply, Sampling
+from perse.engines.openai import _message
+from perse.engines.scripted import ScriptedEngine
+from perse.errors import BadInput
+from perse.judge import Judge
+from perse.rendering import Renderer, TextRenderer
+from perse.writing.cache import AnswerCache
+from perse.writing.loop import Bad, Good, Kind, ask_until_good
+from perse.writing.writer import Writer
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_single_turn_is_the_frame_around_it(tokenizers: dict[str, Any], name: str) -> None:
+    tokenizer = tokenizers[name]
+    renderer = Renderer(tokenizer, 2048)
+    whole = renderer.frame.head + "Tell me of the ferry." + renderer.frame.middle
+    assert renderer.conversation(("Tell me of the ferry.",)) == tuple(tokenizer.encode(whole, add_special_tokens=False))
+
+
+def test_three_turns_are_what_the_chat_template_makes_of_them(tokenizers: dict[str, Any]) -> None:
+    tokenizer = tokenizers["chatml"]
+    turns = ("Tell me of the ferry.", "It sails twice a day.", "Look at that again.")
+    roles = ("user", "assistant", "user")
+    expected = tokenizer.apply_chat_template(
+        [{"role": role, "content": turn} for role, turn in zip(roles, turns, strict=True)],
+        add_generation_prompt=True,
+        return_dict=False,
+    )
+    assert list(Renderer(tokenizer, 2048).conversation(turns)) == expected
+
+
+def test_a_conversation_begins_with_the_ids_of_its_first_turn(tokenizers: dict[str, Any]) -> None:
+    renderer = Renderer(tokenizers["chatml"], 2048)
+    first = renderer.conversation(("Tell me of the ferry.",))
+    longer = renderer.conversation(("Tell me of the ferry.", "It sails twice a day.", "Look at that again."))
+    assert longer[: len(first)] == first  # so that the second turn computes nothing of the first again
+
+
+def test_a_template_that_hides_earlier_turns_is_refused(tokenizers: dict[str, Any]) -> None:
+    import copy
+
+    tokenizer = copy.deepcopy(tokenizers["chatml"])
+    renderer = Renderer(tokenizer, 2048)
+    tokenizer.chat_template = "{{ messages[0]['content'] }}<|im_end|>{{ messages[-1]['content'] }}<|im_end|>"
+    with pytest.raises(BadInput, match="each turn of a conversation once and in order"):
+        renderer.conversation(("one", "two", "three"))
+
+
+def test_a_server_is_sent_turns_by_role() -> None:
+    sent = _message(("one", "two", "three"), Sampling(), 1)["messages"]
+    assert sent == [
+        {"role": "user", "content": "one"},
+        {"role": "assistant", "content": "two"},
+        {"role": "user", "content": "three"},
+    ]
+    assert _message("one", Sampling(), 1)["messages"] == [{"role": "user", "content": "one"}]
+
+
+def test_what_must_change_is_said_in_the_last_turn(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def reply(message: str, seed: int) -> Reply | Failure | str:
+        asked.append(message)
+        return "good" if "MUST CHANGE" in message else "bad"
+
+    judge = Judge(ScriptedEngine(reply, batch=1), TextRenderer(), name="scripted")
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
+        outcomes = ask_until_good(
+            Writer(judge),
+            {"one": ("first", "answered", "again")},
+            lambda name, answer: Good(answer) if answer == "good" else Bad(Kind.BAD_JSON, "it is bad"),
+            cache=cache,
+            again=lambda answer, reason: f"MUST CHANGE: {reason}",
+            sampling=Sampling(),
+            seed=0,
+            purpose="test",
+        )
+    assert outcomes["one"].value == "good"
+    assert asked == ["first\n\nanswered\n\nagain", "first\n\nanswered\n\nagain\nMUST CHANGE: it is bad"]
