@@ -1,0 +1,179 @@
+"""The KGDS benchmark: an article, a discussion of it, and what a good summary must and must not say (KGDS, section 4).
+
+One JSON file holds a list of samples in the authors' own format, whose keys are the aliases below. A sample is known by its number, its
+place in the file from 1, as in the authors' file names. What does not fit together is refused with sample and field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from perse.errors import BadInput
+from perse.records import explain
+
+Pattern = Literal["ebs-aos", "abs-aos"]
+"""What a summary is made of: paragraphs of the article or a background in own words, and the opinions."""
+
+Paradigm = Literal["structured", "reflection"]
+"""One structured prompt, or a second turn in which the model looks at its answer again (KGDS, section 5)."""
+
+PATTERNS: tuple[Pattern, ...] = ("ebs-aos", "abs-aos")
+PARADIGMS: tuple[Paradigm, ...] = ("structured", "reflection")
+
+NONSUPPORTING, KEY, NON_KEY, REPEATED, MASKED = 0, 1, 2, 3, 4
+"""Types of facts. 4 to 6 are masked: a nonsupporting paragraph says them, and a supporting one does, too. Only 0 and 1 count."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Paragraph(_Part):
+    """A paragraph of the article; `index` counts from 1."""
+
+    index: int = Field(alias="paragraph_index", ge=1)
+    text: str = Field(alias="paragraph_text", min_length=1)
+
+
+class Utterance(_Part):
+    """One turn of the discussion."""
+
+    participant: str = Field(min_length=1)
+    utterance: str = Field(min_length=1)
+
+
+class AtomicFact(_Part):
+    """A statement that a paragraph makes; see the types above."""
+
+    text: str = Field(alias="atomic_fact", min_length=1)
+    type: int = Field(ge=0, le=6)
+
+
+class ParagraphFacts(_Part):
+    """The facts of one paragraph."""
+
+    index: int = Field(alias="paragraph_index", ge=1)
+    facts: tuple[AtomicFact, ...] = Field(alias="atomic_facts")
+
+
+@dataclass(frozen=True)
+class PlacedFact:
+    """A fact and where it stands: `at` counts from 1 within its paragraph."""
+
+    paragraph: int
+    at: int
+    text: str
+    type: int
+
+
+class Sample(_Part):
+    """One task: summarize `discussion` for somebody who has not read `article`."""
+
+    number: int = Field(ge=1)
+    """Its place in the benchmark, from 1."""
+    article: tuple[Paragraph, ...] = Field(alias="SBK", min_length=1)
+    discussion: tuple[Utterance, ...] = Field(alias="KGD", min_length=1)
+    supporting: tuple[Paragraph, ...] = Field(alias="BSP", min_length=1)
+    """The paragraphs that the discussion cannot be understood without."""
+    opinions: tuple[str, ...] = Field(alias="CAO", min_length=1)
+    """Clear atomic opinions; a reference that was made clear stands between `**`."""
+    supporting_facts: tuple[ParagraphFacts, ...] = Field(alias="BSPAF")
+    nonsupporting_facts: tuple[ParagraphFacts, ...] = Field(alias="BNPAF")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        indices = [paragraph.index for paragraph in self.article]
+        if indices != list(range(1, len(indices) + 1)):
+            raise ValueError(f"paragraphs of SBK are numbered {indices}; expected 1 to {len(indices)}")
+        supporting = [paragraph.index for paragraph in self.supporting]
+        for name, listed in (
+            ("BSP", supporting),
+            ("BSPAF", [one.index for one in self.supporting_facts]),
+            ("BNPAF", [one.index for one in self.nonsupporting_facts]),
+        ):
+            if len(set(listed)) < len(listed):
+                raise ValueError(f"{name} lists a paragraph twice: {listed}")
+            if strange := sorted(set(listed) - set(indices)):
+                raise ValueError(f"{name} lists paragraph {strange[0]}; the article has {len(indices)}")
+        if {one.index for one in self.supporting_facts} != set(supporting):
+            raise ValueError("BSPAF and BSP list different paragraphs; expected the same")
+        if {one.index for one in self.nonsupporting_facts} != set(indices) - set(supporting):
+            raise ValueError("BNPAF must list every paragraph that BSP does not")
+        wrong = [fact for one in self.supporting_facts for fact in one.facts if fact.type == NONSUPPORTING]
+        wrong += [fact for one in self.nonsupporting_facts for fact in one.facts if fact.type in (KEY, NON_KEY)]
+        if wrong:
+            raise ValueError(f"fact '{wrong[0].text}' has type {wrong[0].type}, which no fact of such a paragraph has")
+        return self
+
+    @property
+    def supporting_indices(self) -> frozenset[int]:
+        return frozenset(paragraph.index for paragraph in self.supporting)
+
+    @cached_property
+    def facts(self) -> tuple[PlacedFact, ...]:
+        """All facts, as they are asked: those of supporting paragraphs, then the others', each in the order of the file."""
+        return tuple(
+            PlacedFact(one.index, at, fact.text, fact.type)
+            for one in (*self.supporting_facts, *self.nonsupporting_facts)
+            for at, fact in enumerate(one.facts, start=1)
+        )
+
+    def paragraph(self, index: int) -> str:
+        """The text of paragraph `index`."""
+        return self.article[index - 1].text
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The samples of one file, by number, and the digest of its bytes."""
+
+    path: Path
+    samples: dict[int, Sample]
+    digest: str
+
+    def first(self, limit: int | None) -> Benchmark:
+        """The first `limit` samples."""
+        return Benchmark(self.path, dict(list(self.samples.items())[:limit]), self.digest)
+
+
+def read_benchmark(path: Path) -> Benchmark:
+    """The samples of `path`.
+
+    Raises:
+        BadInput: no such file, not JSON, no list, or a sample that does not fit; the message names sample and field.
+    """
+    try:
+        data = path.read_bytes()
+        raw: Any = json.loads(data)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}; give the benchmark's JSON file") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path} is not JSON ({error}); give the benchmark's JSON file") from None
+    if not isinstance(raw, list) or not raw:
+        raise BadInput(f"{path} holds no samples; expected a JSON list of objects with SBK, KGD, BSP, CAO, BSPAF, BNPAF")
+    samples = {number: _sample(one, number, path) for number, one in enumerate(raw, start=1)}
+    return Benchmark(path, samples, hashlib.sha256(data).hexdigest())
+
+
+def write_benchmark(samples: Sequence[Sample]) -> str:
+    """The samples as the authors write them, for `read_benchmark`."""
+    return (
+        json.dumps([one.model_dump(by_alias=True, exclude={"number"}) for one in samples], indent=1, ensure_ascii=False) + "\n"
+    )
+
+
+def _sample(raw: object, number: int, path: Path) -> Sample:
+    if not isinstance(raw, dict):
+        raise BadInput(f"{path}, sample {number}: expected a JSON object, found {type(raw).__name__}")
+    try:
+        return Sample.model_validate({**raw, "number": number})
+    except ValidationError as error:
+        raise BadInput(f"{path}, sample {number}: {explain(error)}") from None

@@ -1,0 +1,230 @@
+"""`perse kgds ...`: knowledge-grounded discussion summaries, from the benchmark to the report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, cast, get_args
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from perse.kgds.agreement_command import agreement
+from perse.kgds.build_command import build, feedback
+from perse.kgds.numbers_command import metrics, stats
+from perse.kgds.report_command import report
+
+err = Console(stderr=True)
+app = typer.Typer(no_args_is_help=True, help="Discussion summaries for outsiders: generate, verify and score them (KGDS).")
+
+BenchmarkFile = Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The benchmark's JSON file.", show_default=False)]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `perse kgds generate` wrote.", show_default=False)]
+JudgeName = Annotated[
+    str,
+    typer.Option(
+        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name), or openai:URL#MODEL.",
+        show_default=False,
+    ),
+]
+Name = Annotated[str, typer.Option(help="Of the verification: a folder in RUN, so that several can stand side by side.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="The first so many samples.", show_default=False)]
+Dtype = Annotated[str, typer.Option(help="bfloat16, float16 or float32.")]
+Context = Annotated[
+    int | None, typer.Option(min=64, help="Tokens to use; by default what the model was made for.", show_default=False)
+]
+Tokenizer = Annotated[
+    str | None, typer.Option(help="Of a served model whose folder is not on this machine.", show_default=False)
+]
+Seed = Annotated[int, typer.Option(help="Seed of every draw.")]
+
+
+def generate(
+    benchmark: BenchmarkFile,
+    writer: Annotated[str, typer.Option(help="The model that summarizes, named as a judge is.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="The run folder to write or to continue.", show_default=False)],
+    pattern: Annotated[
+        list[str] | None, typer.Option(help="ebs-aos (chosen paragraphs) or abs-aos (own words); by default both.")
+    ] = None,
+    paradigm: Annotated[
+        list[str] | None, typer.Option(help="structured (one prompt) or reflection (and a second turn); by default both.")
+    ] = None,
+    limit: Limit = None,
+    max_new_tokens: Annotated[int, typer.Option(min=64, help="Longest answer, in tokens; 4096 is the paper's.")] = 4096,
+    temperature: Annotated[float, typer.Option(min=0.0, max=2.0, help="0 is greedy, and the paper's.")] = 0.0,
+    tries: Annotated[int, typer.Option(min=1, help="Answers asked for at most, until one can be read.")] = 3,
+    dtype: Dtype = "bfloat16",
+    context: Context = None,
+    tokenizer: Tokenizer = None,
+    seed: Seed = 0,
+) -> None:
+    """Let a model summarize every discussion; the same command continues after a stop, and adds what is not there yet.
+
+    Example:  perse kgds generate KGDS.json --writer smollm2-135m --max-new-tokens 400 --out runs/kgds
+
+    Server:   perse kgds generate KGDS.json --writer openai:http://127.0.0.1:8000/v1#llama --pattern ebs-aos --out runs/llama
+    """
+    from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern, read_benchmark
+    from perse.kgds.folder import read_summaries
+    from perse.kgds.generate import generate as run_generate
+    from perse.writing.writer import Writer
+
+    patterns = cast(list[Pattern], _chosen("--pattern", pattern, PATTERNS))
+    paradigms = cast(list[Paradigm], _chosen("--paradigm", paradigm, PARADIGMS))
+    samples = read_benchmark(benchmark).first(limit)
+    with err.status(f"loading {writer}"):
+        loaded = Writer.load(writer, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
+    with bars() as tell:
+        run_generate(
+            loaded,
+            samples,
+            out,
+            patterns=patterns,
+            paradigms=paradigms,
+            max_new_tokens=max_new_tokens,
+            temperature=temperature,
+            tries=tries,
+            seed=seed,
+            progress=lambda of, how, done, total: tell(f"{of} {how}", done, total),
+        )
+    for (of, how), summaries in read_summaries(out).items():
+        counts = Counter(one.status for one in summaries.values())
+        strange = sum(
+            any(n > len(samples.samples[one.sample].article) for n in one.paragraphs or ())
+            for one in summaries.values()
+            if one.sample in samples.samples
+        )
+        told = ", ".join(f"{count} {status}" for status, count in counts.most_common())
+        err.print(f"{of} {how}: {told}" + (f"; {strange} cite paragraphs that do not exist" if strange else ""))
+    asked = len(patterns) * len(paradigms) * len(samples.samples)
+    have = sum(
+        one.sample in samples.samples and one.pattern in patterns and one.paradigm in paradigms
+        for summaries in read_summaries(out).values()
+        for one in summaries.values()
+    )
+    if have < asked:
+        err.print(f"{asked - have} summaries are missing, because the engine failed; the same command asks for them again")
+    err.print(f"summaries: [bold]{out}[/bold]  next: perse kgds verify {benchmark} {out} --judge JUDGE", soft_wrap=True)
+
+
+def verify(
+    benchmark: BenchmarkFile,
+    run: Run,
+    judge: JudgeName,
+    facts: Annotated[
+        str, typer.Option(help="single (an exact probability each, sharing the summary) or paragraph (in lists, as the paper).")
+    ] = "single",
+    name: Name = "verified",
+    dtype: Dtype = "bfloat16",
+    context: Context = None,
+    tokenizer: Tokenizer = None,
+    seed: Seed = 0,
+) -> None:
+    """Ask a judge which facts and opinions each summary tells; the same command continues after a stop.
+
+    Example:  perse kgds verify KGDS.json runs/kgds --judge smollm2-135m
+
+    As the paper:  perse kgds verify KGDS.json runs/kgds --judge openai:https://api.openai.com/v1#gpt-4o --facts paragraph --name gpt-4o
+    """
+    from perse.errors import BadInput
+    from perse.judge import Judge
+    from perse.kgds.benchmark import read_benchmark
+    from perse.kgds.folder import JUDGEMENTS, read_judgements, read_summaries
+    from perse.kgds.verify import FactMode
+    from perse.kgds.verify import verify as run_verify
+
+    if facts not in get_args(FactMode):
+        raise BadInput(f"--facts is '{facts}'; choose single or paragraph")
+    samples = read_benchmark(benchmark)
+    read_summaries(run)
+    with err.status(f"loading {judge}"):
+        loaded = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
+    with bars() as tell:
+        folder = run_verify(
+            loaded, samples, run, name=name, facts=cast(FactMode, facts), seed=seed,
+            tick=lambda done, total: tell("verifying", done, total),
+        )  # fmt: skip
+    _told(folder, read_judgements(folder / JUDGEMENTS))
+    err.print(f"verified: [bold]{folder}[/bold]  next: perse kgds errors {benchmark} {run} --judge {judge}", soft_wrap=True)
+
+
+def errors(
+    benchmark: BenchmarkFile,
+    run: Run,
+    judge: JudgeName,
+    name: Name = "verified",
+    dtype: Dtype = "bfloat16",
+    context: Context = None,
+    tokenizer: Tokenizer = None,
+    seed: Seed = 0,
+) -> None:
+    """Ask a judge which of five errors keeps each opinion that is not covered from being so.
+
+    Example:  perse kgds errors KGDS.json runs/kgds --judge smollm2-135m
+    """
+    from perse.judge import Judge
+    from perse.kgds.benchmark import read_benchmark
+    from perse.kgds.errors import detect
+    from perse.kgds.folder import JUDGEMENTS, TYPES, read_judgements
+
+    samples = read_benchmark(benchmark)
+    with err.status(f"loading {judge}"):
+        loaded = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
+    with bars() as tell:
+        folder = detect(loaded, samples, run, name=name, seed=seed, tick=lambda done, total: tell("classifying", done, total))
+    found = read_judgements(folder / JUDGEMENTS)
+    _told(folder, found)
+    types = Counter(TYPES[one.label] for one in found.values() if one.label)
+    err.print("errors: " + (", ".join(f"{count} {kind}" for kind, count in types.most_common()) or "none classified"))
+    err.print(f"next: perse kgds metrics {benchmark} {run}", soft_wrap=True)
+
+
+def _told(folder: Path, judgements: dict[str, Any]) -> None:
+    """How many were answered, what it cost, and what the first failure was."""
+    statuses = Counter(str(one.status) for one in judgements.values())
+    prompt, cached = (sum(getattr(one.tokens, part) for one in judgements.values()) for part in ("prompt", "cached"))
+    err.print(
+        f"{folder}: " + (", ".join(f"{count:,} {status}" for status, count in statuses.most_common()) or "nothing to ask")
+        + f"; {prompt:,} prompt tokens, {prompt - cached:,} computed",
+        soft_wrap=True,
+    )  # fmt: skip
+    failed = next((one for one in judgements.values() if one.status != "ok"), None)
+    if failed:
+        err.print(f"the first without an answer is {failed.id}: {failed.error}", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def bars() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar for each thing that is told of: name, done, total."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=err) as progress:
+        tasks: dict[str, Any] = {}
+
+        def tell(name: str, done: int, total: int) -> None:
+            if name not in tasks:
+                tasks[name] = progress.add_task(name, total=total)
+            progress.update(tasks[name], completed=done, total=total)
+
+        yield tell
+
+
+def _chosen(option: str, given: list[str] | None, allowed: tuple[str, ...]) -> list[str]:
+    from perse.errors import BadInput
+
+    if wrong := [one for one in given or () if one not in allowed]:
+        raise BadInput(f"{option} is '{wrong[0]}'; choose {' or '.join(allowed)}")
+    return list(given or allowed)
+
+
+def _dtype(name: str) -> str:
+    from perse.errors import BadInput
+
+    if name not in ("bfloat16", "float16", "float32"):
+        raise BadInput(f"--dtype is '{name}'; choose bfloat16, float16 or float32")
+    return name
+
+
+for command in (stats, generate, verify, errors, metrics, report, build, feedback, agreement):
+    app.command(command.__name__)(command)

@@ -1,0 +1,65 @@
+"""Why does a summary not cover an opinion? Each opinion that the judge did not find in it is put to the judge again (KGDS, section 4.5).
+
+The answer is one of five types, with the exact probability of each. The annotators' marks stay in the opinion, other than in verification:
+they show which of its words were vague in the discussion. An opinion whose verification has no answer is not classified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from perse.errors import BadInput
+from perse.judge import Judge, JudgeSettings
+from perse.judgement import Status, judgement_line
+from perse.kgds.benchmark import Benchmark
+from perse.kgds.folder import ERRORS, JUDGEMENTS, check_same, identity_of, opinion_id, read_judgements, read_summaries
+from perse.questions.claims import OPINION_ERROR
+from perse.records import ClaimExample
+from perse.runlog import RunLog
+
+
+def detect(
+    judge: Judge,
+    benchmark: Benchmark,
+    run: Path,
+    *,
+    name: str,
+    seed: int = 0,
+    tick: Callable[[int, int], None] = lambda done, total: None,
+) -> Path:
+    """Classify every opinion that the verification `name` of `run` found missing; the folder of the answers.
+
+    Raises:
+        BadInput: nothing was verified under that name, or a summary has changed since.
+        RunMismatch: the folder was begun by another judge or with another benchmark.
+        EngineLost: the engine is gone for good.
+    """
+    verified = run / name
+    if not (verified / JUDGEMENTS).exists():
+        raise BadInput(f"{verified} holds no verification; run `perse kgds verify` first, or give its --name")
+    claims = list(uncovered(benchmark, run, name))
+    settings = JudgeSettings(temperature=0, seed=seed)
+    identity = {"kind": "kgds-errors", **identity_of(judge, benchmark)}
+    with RunLog(verified / ERRORS, identity, lines=JUDGEMENTS) as log:
+        known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
+        done = len(known & {one.id for one in claims})
+        tick(done, len(claims))
+        for judgements in judge.stream(OPINION_ERROR, [one for one in claims if one.id not in known], settings):
+            log.append(map(judgement_line, judgements))
+            done += len(judgements)
+            tick(done, len(claims))
+    return verified / ERRORS
+
+
+def uncovered(benchmark: Benchmark, run: Path, name: str) -> Iterator[ClaimExample]:
+    """The opinions that the judge said a summary does not tell, with that summary's opinions."""
+    verified = run / name
+    judgements = read_judgements(verified / JUDGEMENTS)
+    for summaries in read_summaries(run).values():
+        check_same(verified, list(summaries.values()))
+        for one in summaries.values():
+            for number, opinion in enumerate(benchmark.samples[one.sample].opinions, start=1):
+                key = opinion_id(one.place, number)
+                if key in judgements and judgements[key].label == "no":
+                    yield ClaimExample(id=key, reviewer_id=one.place, text=str(one.opinions), claim=opinion)

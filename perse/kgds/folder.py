@@ -1,0 +1,223 @@
+"""A KGDS run folder: one model's summaries, and below it what a judge said of them.
+
+    RUN/manifest.json            who wrote, from which benchmark, how
+    RUN/summaries.jsonl          one summary a line, of a sample under a pattern and paradigm; may be written by anybody
+    RUN/answers.sqlite           everything that the model answered
+    RUN/NAME/judgements.jsonl    a verification, "verified" unless named: one judgement for each fact and opinion asked about
+    RUN/NAME/asked.json          digest of each summary that was asked about, so that no judgement is taken for another text's
+    RUN/NAME/errors/             why opinions are not covered
+
+Ids of judgements are PATTERN/PARADIGM/SAMPLE/fact/PARAGRAPH/N and PATTERN/PARADIGM/SAMPLE/opinion/N.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from perse.errors import BadInput
+from perse.judgement import Judgement, Status, parse_judgement
+from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
+from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
+from perse.records import explain
+from perse.runlog import read_lines
+
+if TYPE_CHECKING:
+    from perse.judge import Judge
+
+SUMMARIES = "summaries.jsonl"
+JUDGEMENTS = "judgements.jsonl"
+ASKED = "asked.json"
+ERRORS = "errors"
+VERIFIED = "verified"
+
+TYPES = {"1": ErrorType.OM, "2": ErrorType.IRIC, "3": ErrorType.IRU, "4": ErrorType.OSD, "5": ErrorType.OFI}
+"""Labels of the question about errors, as the authors' files number them."""
+
+Combination = tuple[Pattern, Paradigm]
+
+
+class Summary(BaseModel):
+    """One summary: `paragraphs` under ebs-aos, `background` under abs-aos, and `opinions`; none of them where `status` is not ok."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    sample: int = Field(ge=1)
+    pattern: Pattern
+    paradigm: Paradigm
+    model: str
+    status: str = "ok"
+    paragraphs: tuple[int, ...] | None = None
+    background: str | None = None
+    opinions: str | None = None
+    error: str | None = None
+    tries: tuple[str, ...] = ()
+    """What became of each try at it, bad ones included."""
+
+    @property
+    def place(self) -> str:
+        """Where it stands: the beginning of the ids of its judgements. Sorts by sample."""
+        return place(self.pattern, self.paradigm, self.sample)
+
+    @property
+    def digest(self) -> str:
+        """Of what a judge is shown of it."""
+        return hashlib.sha256(json.dumps([self.background, self.opinions]).encode()).hexdigest()[:16]
+
+
+def place(pattern: Pattern, paradigm: Paradigm, sample: int) -> str:
+    """See `Summary.place`."""
+    return f"{pattern}/{paradigm}/{sample:03d}"
+
+
+def fact_id(where: str, paragraph: int, at: int) -> str:
+    """The id of the judgement of a fact."""
+    return f"{where}/fact/{paragraph}/{at}"
+
+
+def opinion_id(where: str, number: int) -> str:
+    """The id of the judgement of opinion `number`, from 1."""
+    return f"{where}/opinion/{number}"
+
+
+def read_summaries(run: Path) -> dict[Combination, dict[int, Summary]]:
+    """The summaries of a run folder, by pattern and paradigm and by sample.
+
+    Raises:
+        BadInput: there are none, or a line that is none, or one sample has two; the message names the line.
+    """
+    path = run / SUMMARIES
+    if not path.exists():
+        raise BadInput(f"{run} has no {SUMMARIES}; give a folder that `perse kgds generate` wrote, or write that file")
+    found: dict[Combination, dict[int, Summary]] = {}
+    for line, row in enumerate(read_lines(path), start=1):
+        try:
+            one = Summary.model_validate(row)
+        except ValidationError as error:
+            raise BadInput(f"{path}, line {line}: {explain(error)}") from None
+        wanted = "paragraphs" if one.pattern == "ebs-aos" else "background"
+        if one.status == "ok" and (getattr(one, wanted) is None or not one.opinions):
+            raise BadInput(f"{path}, line {line}: a summary under {one.pattern} has '{wanted}' and 'opinions'; give both")
+        of_pattern = found.setdefault((one.pattern, one.paradigm), {})
+        if one.sample in of_pattern:
+            raise BadInput(
+                f"{path}, line {line}: sample {one.sample} has a second {one.pattern} {one.paradigm} summary; keep one"
+            )
+        of_pattern[one.sample] = one
+    if not found:
+        raise BadInput(f"{path} is empty; run `perse kgds generate` to an end first")
+    return {
+        key: dict(sorted(found[key].items()))
+        for key in sorted(found, key=lambda one: (one[0] != "ebs-aos", one[1] != "structured"))
+    }
+
+
+def read_judgements(path: Path) -> dict[str, Judgement]:
+    """The judgements of an append-only file by id; what the engine failed at was asked again, and the later answer counts."""
+    found: dict[str, Judgement] = {}
+    for line, row in enumerate(read_lines(path), start=1):
+        judgement = parse_judgement(row, f"{path}, line {line}")
+        if judgement.id not in found or found[judgement.id].status is Status.ENGINE_ERROR:
+            found[judgement.id] = judgement
+    return found
+
+
+def read_asked(folder: Path) -> dict[str, str]:
+    """The digest of each summary that a verification has asked about, by its place."""
+    path = folder / ASKED
+    if not path.exists():
+        return {}
+    asked: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return asked
+
+
+def check_same(folder: Path, summaries: Sequence[Summary]) -> None:
+    """Compare summaries with those that a verification was of.
+
+    Raises:
+        BadInput: one of them has changed since.
+    """
+    asked = read_asked(folder)
+    for one in summaries:
+        if asked.get(one.place, one.digest) != one.digest:
+            raise BadInput(
+                f"the {one.pattern} {one.paradigm} summary of sample {one.sample} has changed since {folder} was made of it; "
+                "verify under another --name"
+            )
+
+
+def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> list[Outcomes]:
+    """What became of a run's summaries, by pattern and paradigm; verified under `name`, if they were.
+
+    Raises:
+        BadInput: a summary of a sample that the benchmark does not have, a verification that is not finished or of other texts.
+    """
+    folder = run / name
+    judgements = read_judgements(folder / JUDGEMENTS)
+    errors = read_judgements(folder / ERRORS / JUDGEMENTS)
+    found = []
+    for (pattern, paradigm), summaries in read_summaries(run).items():
+        if strange := sorted(set(summaries) - set(benchmark.samples)):
+            raise BadInput(
+                f"{run} has a summary of sample {strange[0]}; {benchmark.path} has {len(benchmark.samples)}: give its own benchmark"
+            )
+        check_same(folder, list(summaries.values()))
+        models = sorted({one.model for one in summaries.values()})
+        if len(models) > 1:
+            raise BadInput(f"{run / SUMMARIES} has summaries by {' and '.join(models)}; give each model a folder of its own")
+        outcomes = {
+            number: _outcome(benchmark.samples[number], one, judgements, errors, folder) for number, one in summaries.items()
+        }
+        found.append(Outcomes(models[0], pattern, paradigm, outcomes, str(run)))
+    return found
+
+
+def _outcome(
+    sample: Sample, summary: Summary, judgements: Mapping[str, Judgement], errors: Mapping[str, Judgement], folder: Path
+) -> Outcome:
+    facts = [fact_id(summary.place, fact.paragraph, fact.at) for fact in sample.facts] if summary.pattern == "abs-aos" else []
+    opinions = [opinion_id(summary.place, number) for number in range(1, len(sample.opinions) + 1)]
+    cited = frozenset(summary.paragraphs or ()) if summary.pattern == "ebs-aos" else None
+    if summary.status != "ok":
+        covered = (False,) * len(opinions)
+        return Outcome(cited, (False,) * len(facts) or None, covered, failed=summary.error or summary.status)
+    if not any(one in judgements for one in (*facts, *opinions)):
+        return Outcome(cited)
+    if missing := next((one for one in (*facts, *opinions) if one not in judgements), None):
+        raise BadInput(
+            f"{folder} has no answer about {_words(missing)} yet; give the same `perse kgds verify` again to finish it"
+        )
+    asked = [judgements[one] for one in (*facts, *opinions)]
+    named = [errors[one] for one in opinions if one in errors and errors[one].label is not None]
+    shares = None
+    if named and all(one.distribution for one in named):
+        shares = {kind: sum((one.distribution or {})[label] for one in named) for label, kind in TYPES.items()}
+    return Outcome(
+        cited,
+        tuple(judgements[one].label == "yes" for one in facts) or None,
+        tuple(judgements[one].label == "yes" for one in opinions),
+        errors=tuple(TYPES[str(one.label)] for one in named) if errors else None,
+        error_shares=shares,
+        unanswered=sum(one.status is not Status.OK for one in asked),
+    )
+
+
+def _words(judgement: str) -> str:
+    """A judgement's id as a person would say it."""
+    pattern, paradigm, sample, kind, *numbers = judgement.split("/")
+    which = f"fact {numbers[-1]} of paragraph {numbers[0]}" if kind == "fact" else f"opinion {numbers[0]}"
+    return f"{which} of sample {int(sample)} ({pattern} {paradigm})"
+
+
+def identity_of(judge: Judge, benchmark: Benchmark) -> dict[str, Any]:
+    """What two commands that ask a judge about a run must share to be the same."""
+    return {
+        "benchmark": benchmark.digest,
+        "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
+    }

@@ -1,0 +1,74 @@
+"""`perse kgds stats` and `perse kgds metrics`: what a benchmark holds, and what summaries of it are worth. Thin."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+BenchmarkFile = Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The benchmark's JSON file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+
+
+def stats(benchmark: BenchmarkFile, as_json: AsJson = False) -> None:
+    """What a benchmark holds: paragraphs, facts by type, opinions, averages per sample.
+
+    Example:  perse kgds stats KGDS.json
+    """
+    from rich.console import Console
+
+    from perse.kgds.benchmark import read_benchmark
+    from perse.kgds.stats import stats as counted
+    from perse.kgds.stats import stats_view
+
+    found = counted(read_benchmark(benchmark))
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        Console().print(stats_view(found))
+
+
+def metrics(
+    benchmark: BenchmarkFile,
+    runs: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN...", help="Folders of `perse kgds generate`, or the `outputs` that the authors released."),
+    ],
+    name: Annotated[str, typer.Option(help="The verification of the RUN folders to count, as it was named.")] = "verified",
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the samples.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """What summaries are worth: recall, precision and F1 of the background, recall of opinions, overall performance, errors.
+
+    Models are compared on the samples that all of them have.
+
+    Example:  perse kgds metrics KGDS.json runs/ours
+
+    Several:  perse kgds metrics KGDS.json runs/small runs/large --json
+
+    Paper:    perse kgds metrics KGDS.json outputs    (what the authors released)
+    """
+    from rich.console import Console
+
+    from perse.kgds.benchmark import read_benchmark
+    from perse.kgds.folder import VERIFIED
+    from perse.kgds.loading import load_outcomes
+    from perse.kgds.metrics import results
+    from perse.kgds.numbers_table import numbers_view
+
+    read = read_benchmark(benchmark)
+    outcomes = load_outcomes(read, runs, name=name)
+    found = results(read, outcomes, resamples=resamples, seed=seed)
+    err = Console(stderr=True)
+    for run in runs:
+        here = [one for one in outcomes if one.source == str(run)]  # none of these are released ones, which lie deeper
+        if here and all(outcome.opinions is None or outcome.failed for one in here for outcome in one.samples.values()):
+            again = f"perse kgds verify {benchmark} {run} --judge JUDGE" + ("" if name == VERIFIED else f" --name {name}")
+            err.print(f"{run} has no verification '{name}'; to make it: {again}", markup=False, highlight=False, soft_wrap=True)
+    if as_json:
+        typer.echo(found.model_dump_json(indent=2))
+    else:
+        # The tables are made for 100 columns; fewer would break every cell.
+        Console(width=max(100, Console().width)).print(numbers_view(found))

@@ -1,0 +1,62 @@
+"""What became of one model's summaries: which paragraphs they extract, which facts and opinions they cover, how opinions went wrong.
+
+Our own runs (`folder`) and the authors' released files (`released`) are both read into this, and the metrics know nothing else. What was
+asked and not answered is not covered, and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from perse.kgds.benchmark import Paradigm, Pattern
+
+
+class ErrorType(StrEnum):
+    """Why a summary does not cover an opinion (KGDS, section 4.5), in the order of the paper's table 2."""
+
+    OFI = "OFI"
+    """Opinion fact inconsistency: a fact in the opinion is another."""
+    OSD = "OSD"
+    """Opinion sentiment distortion: the stance is another."""
+    IRU = "IRU"
+    """Implicit reference unclarified: whom or what it is about is left as vague as in the discussion."""
+    IRIC = "IRIC"
+    """Implicit reference incorrectly clarified: it is said to be about something else."""
+    OM = "OM"
+    """Opinion misattribution: somebody else is said to hold it."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One sample's summary under one pattern.
+
+    `facts` and `opinions` are in the order of `Sample.facts` and `Sample.opinions`: True where covered; None where nothing was asked.
+    """
+
+    cited: frozenset[int] | None = None
+    """ebs-aos: the extracted paragraphs, those that do not exist among them; empty if the summary failed. None: abs-aos."""
+    facts: tuple[bool, ...] | None = None
+    opinions: tuple[bool, ...] | None = None
+    errors: tuple[ErrorType, ...] | None = None
+    """Of the opinions that are not covered, those that were classified."""
+    error_shares: Mapping[ErrorType, float] | None = None
+    """Sums of the classified opinions' probabilities of each type; None where they are not known."""
+    failed: str | None = None
+    """Why there is no summary; all else is then empty or False."""
+    unanswered: int = 0
+    """Questions about it that the judge did not answer."""
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """One model under one pattern and paradigm, by sample number."""
+
+    model: str
+    pattern: Pattern
+    paradigm: Paradigm
+    samples: Mapping[int, Outcome]
+    source: str
+    """The folder that it was read from."""
+    notes: tuple[str, ...] = field(default=())

@@ -1,0 +1,112 @@
+"""What a model's answer says: the JSON object of a summary, and why it is none where it is none.
+
+The form is the authors' (`Extractive_Background_Summary` is a list of "<Paragraph_3>"). Words and code fences around the object are passed
+over, and "Paragraph 3" or 3 are taken for what they plainly mean; anything else is not repaired, since a guess would be scored as the model's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from perse.kgds.benchmark import Pattern
+
+EXTRACTIVE = "Extractive_Background_Summary"
+ABSTRACTIVE = "Abstractive_Background_Summary"
+OPINIONS = "Abstractive_Opinion_Summary"
+REFLECTION = "Reflection"
+
+_CHARACTERS = 3
+"""Of a string for each token that may be written: a token of English is four or five, so that a string that runs on ends before the tokens do."""
+
+_TAG_TOKENS = 12
+"""At most, for one paragraph's number in its list."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a summary says: `paragraphs` or `background`, and `opinions`; `answer` is the whole object as JSON."""
+
+    paragraphs: tuple[int, ...] | None
+    background: str | None
+    opinions: str
+    answer: str
+
+
+def schema(pattern: Pattern, *, reflects: bool, max_new_tokens: int) -> dict[str, Any]:
+    """JSON Schema of an answer that fits into so many tokens."""
+    strings = (pattern == "abs-aos") + reflects + 1
+    text = {"type": "string", "minLength": 1, "maxLength": max(40, _CHARACTERS * max_new_tokens // (strings + 1))}
+    tags = {
+        "type": "array",
+        "items": {"type": "string", "pattern": "^<Paragraph_[1-9][0-9]?>$"},
+        "minItems": 1,  # an empty choice is never right, and the first thing that a small model writes
+        "maxItems": max(1, min(60, max_new_tokens // (2 * _TAG_TOKENS))),
+    }
+    fields: dict[str, Any] = {REFLECTION: text} if reflects else {}
+    fields |= {EXTRACTIVE: tags} if pattern == "ebs-aos" else {ABSTRACTIVE: text}
+    fields[OPINIONS] = text
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+def read_content(answer: str, pattern: Pattern) -> Content:
+    """The summary in a model's answer.
+
+    Raises:
+        ValueError: there is none; the message is a sentence that the model can be sent.
+    """
+    found = _object(answer)
+    background, paragraphs = None, None
+    if pattern == "ebs-aos":
+        paragraphs = _paragraphs(found.get(EXTRACTIVE))
+    else:
+        background = _text(found, ABSTRACTIVE)
+    return Content(paragraphs, background, _text(found, OPINIONS), json.dumps(found, ensure_ascii=False))
+
+
+def paragraph_number(tag: object) -> int | None:
+    """The number in "<Paragraph_3>", "Paragraph 3" or 3; None if it is none of these."""
+    if isinstance(tag, int) and not isinstance(tag, bool):
+        return tag
+    match = re.fullmatch(r"\s*<?\s*Paragraph[_ ]?(\d{1,4})\s*>?\s*", tag, flags=re.IGNORECASE) if isinstance(tag, str) else None
+    return int(match[1]) if match else None
+
+
+def _object(answer: str) -> dict[str, Any]:
+    """The one JSON object of an answer; of several, the last one that has a key of ours: what was thought before is not it."""
+    decoder = json.JSONDecoder(strict=False)
+    found: list[dict[str, Any]] = []
+    fault = "there is no JSON object in the answer"
+    at = answer.find("{")
+    while at >= 0:
+        try:
+            one, end = decoder.raw_decode(answer, at)
+        except json.JSONDecodeError as error:
+            fault, end = f"the JSON object is not valid ({error.msg} at character {error.pos + 1})", at + 1
+        except RecursionError:
+            raise ValueError("the JSON object is nested; give its keys directly") from None
+        else:
+            found += [one] if isinstance(one, dict) and OPINIONS in one else []
+        at = answer.find("{", end)
+    if not found:
+        raise ValueError(fault if "not valid" in fault else f"{fault} with the key {OPINIONS}")
+    return found[-1]
+
+
+def _text(found: dict[str, Any], key: str) -> str:
+    value = found.get(key)
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"the key {key} must have a text")
+    return value.encode("utf-8", "replace").decode("utf-8").strip()
+
+
+def _paragraphs(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f'the key {EXTRACTIVE} must have a list such as ["<Paragraph_2>"]')
+    numbers = [paragraph_number(tag) for tag in value]
+    if None in numbers:
+        wrong = json.dumps(value[numbers.index(None)], ensure_ascii=False)[:60]
+        raise ValueError(f'{wrong} names no paragraph; write each as "<Paragraph_2>"')
+    return tuple(sorted({number for number in numbers if number is not None}))

@@ -1,0 +1,53 @@
+"""`perse kgds report`: tables, plots and numbers of summaries as one HTML file. Thin: everything is in `report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+
+def report(
+    benchmark: Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The benchmark's JSON file.", show_default=False)],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...",
+            help="Folders of `perse kgds generate`, or the `outputs` that the authors released.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder to write, or a report to write again.", show_default=False)],
+    name: Annotated[str, typer.Option(help="Of the verification: a folder in each RUN of ours.")] = "verified",
+    title: Annotated[str | None, typer.Option(help="Of the page; by default after the models.", show_default=False)] = None,
+    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the samples.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
+) -> None:
+    """The paper's tables and figures of the models at hand, with intervals, as one HTML file that needs no network.
+
+    Models are compared on the samples that all of them have. Beside the page: tables.md, results.json, and the figures.
+
+    Example:  perse kgds report KGDS.json runs/kgds --out reports/kgds
+
+    Several:  perse kgds report KGDS.json runs/base runs/tuned --title "Base and tuned" --out reports/tuned
+
+    Paper:    perse kgds report KGDS.json outputs --out reports/paper    (what the authors released)
+    """
+    from perse.kgds.benchmark import read_benchmark
+    from perse.kgds.loading import load_outcomes
+    from perse.kgds.metrics import results
+    from perse.kgds.report import refuse_strangers, write_report
+
+    err = Console(stderr=True)
+    refuse_strangers(out)
+    read = read_benchmark(benchmark)
+    outcomes = load_outcomes(read, runs, name=name)
+    with err.status("counting and drawing"):
+        found = results(read, outcomes, resamples=resamples, seed=seed)
+        page = write_report(found, out, title=title)
+    for note in found.notes:
+        err.print(note, markup=False, highlight=False, soft_wrap=True)
+    err.print("report:", end=" ")
+    typer.echo(page)

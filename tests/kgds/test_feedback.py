@@ -1,0 +1,185 @@
+"""`perse kgds feedback`: only what differs is asked about, in both orders, and what was not answered is neither won nor lost."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kgds_builders import benchmark, write_benchmark_file
+from typer.testing import CliRunner
+
+from perse.engines.base import Failure, Reply
+from perse.engines.scripted import ScriptedEngine
+from perse.errors import BadInput, RunMismatch
+from perse.judge import Judge
+from perse.judgement import Status
+from perse.kgds.feedback import difference, feedback
+from perse.kgds.folder import Summary
+from perse.rendering import TextRenderer
+
+Script = Callable[[str, int], Reply | Failure | str]
+
+SELECTED = re.compile(r"\[Selection ([AB])\] paragraphs? (.*)")
+
+
+def summary(number: int, paragraphs: Sequence[int] | None, **fields: Any) -> Summary:
+    given = {"pattern": "ebs-aos", "paradigm": "structured", "model": "M", "paragraphs": paragraphs, "opinions": "They differ."}
+    return Summary.model_validate({"sample": number, **given, **fields})
+
+
+def write_run(folder: Path, summaries: Sequence[Summary]) -> Path:
+    run = folder / "run"
+    run.mkdir(exist_ok=True)
+    (run / "summaries.jsonl").write_text("".join(one.model_dump_json(exclude_none=True) + "\n" for one in summaries))
+    return run
+
+
+def six(folder: Path) -> Path:
+    """Of 6 samples, whose experts say 1 3 | 2 | 1 3 | 2 | 1 3 | 2: two differ, two are
+    the same but for order and a paragraph 9, one is empty and one failed."""
+    failed = {"status": "bad_json", "opinions": None, "error": "no JSON"}
+    return write_run(
+        folder,
+        [
+            summary(1, [1, 2]),
+            summary(2, [1]),
+            summary(3, [3, 1]),
+            summary(4, [2, 9]),
+            summary(5, []),
+            summary(6, None, **failed),
+            summary(1, [4], paradigm="reflection"),
+        ],
+    )
+
+
+def a_judge(script: Script, *, name: str = "scripted") -> Judge:
+    return Judge(ScriptedEngine(script, name=name), TextRenderer(), name=name)
+
+
+def preferring(selection: str) -> Script:
+    """Whoever likes these paragraphs wherever they stand, else the first."""
+
+    def reply(message: str, seed: int) -> str:
+        return f"Selection {next((place for place, named in SELECTED.findall(message) if named == selection), 'A')}"
+
+    return reply
+
+
+def test_selections_are_told_apart_by_what_exists_of_them() -> None:
+    samples = benchmark(6).samples
+    found = [difference(samples[1], summary(1, cited)) for cited in ([1, 3], [3, 1, 1], [1, 3, 7], [1], [1, 2, 3], [], [7])]
+    assert found == ["same", "same", "same", "differs", "differs", "empty", "empty"]
+    assert difference(samples[1], summary(1, [1, 3], status="refused")) == "failed"
+
+
+def test_a_judge_in_words_is_asked_in_both_orders_about_what_differs(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def listening(message: str, seed: int) -> str:
+        asked.append(message)
+        return preferring("1, 3")(message, seed)
+
+    result = feedback(a_judge(listening), benchmark(6), six(tmp_path))
+    assert [SELECTED.findall(message) for message in asked] == [
+        [("A", "1, 3"), ("B", "1, 2")],
+        [("A", "1, 2"), ("B", "1, 3")],
+        [("A", "2"), ("B", "1")],
+        [("A", "1"), ("B", "2")],
+    ]
+    assert "4. On weekdays the doors open at nine." in asked[0] and "Person1: At last!" in asked[0]
+    assert result.selections == {"differs": 2, "same": 2, "empty": 1, "failed": 1}
+    # Sample 1: the experts' in both orders, 1. Sample 2: whatever stands first, a draw, 0.5. Mean 75%, order gaps 0 and 1.
+    assert [one.won for one in result.samples] == [1, 0.5]
+    assert (result.share.value, result.share.items, result.order_gap) == (75, 2, 0.5)
+    assert result.share.interval.reason == "undefined (few samples)"
+    assert result.probability.value is None, "words have no probability"
+    assert (result.model, result.judge, result.answered) == ("M", "scripted", 2)
+
+
+def test_what_was_not_answered_is_neither_won_nor_lost(tmp_path: Path) -> None:
+    def torn(message: str, seed: int) -> Failure | str:
+        return Failure("lost") if "ferry" in message else preferring("1, 2")(message, seed)
+
+    run = six(tmp_path)
+    result = feedback(a_judge(torn), benchmark(6), run)
+    assert [(one.status, one.won) for one in result.samples] == [(Status.OK, 0), (Status.ENGINE_ERROR, None)]
+    assert (result.answered, result.share.value, result.share.items) == (1, 0, 1)
+    healed = feedback(a_judge(preferring("2")), benchmark(6), run)
+    assert [one.won for one in healed.samples] == [0, 1], "what the engine failed at is asked again, and nothing else"
+
+
+def test_the_same_command_again_asks_nothing_and_gives_the_same_bytes(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def listening(message: str, seed: int) -> str:
+        asked.append(message)
+        return "Selection B"
+
+    run = six(tmp_path)
+    first = feedback(a_judge(listening), benchmark(6), run)
+    numbers = (run / "feedback" / "feedback.json").read_bytes()
+    assert feedback(a_judge(listening), benchmark(6), run) == first and len(asked) == 4
+    assert (run / "feedback" / "feedback.json").read_bytes() == numbers
+
+    more = [summary(1, [1, 2]), summary(2, [1]), summary(3, [2])]
+    feedback(a_judge(listening), benchmark(6), write_run(tmp_path, more))
+    assert len(asked) == 6, "a run may grow"
+    changed = [summary(1, [4]), *more[1:]]
+    result = feedback(a_judge(listening), benchmark(6), write_run(tmp_path, changed))
+    assert len(asked) == 8 and result.samples[0].own == (4,), "an answer about another selection is not taken for this one's"
+    with pytest.raises(RunMismatch):
+        feedback(a_judge(listening, name="another"), benchmark(6), run)
+
+
+def test_a_run_that_is_right_everywhere_has_no_win_rate(tmp_path: Path) -> None:
+    result = feedback(a_judge(preferring("")), benchmark(), write_run(tmp_path, [summary(1, [1, 3]), summary(2, [2])]))
+    assert (result.answered, result.share.value, result.order_gap) == (0, None, None)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"paradigm": "reflection"}, "no structured ebs-aos summaries"),
+        ({"sample": 7}, "a summary of sample 7; .* has 2 samples"),
+    ],
+)
+def test_a_run_that_does_not_fit_is_refused(tmp_path: Path, fields: dict[str, Any], said: str) -> None:
+    run = write_run(tmp_path, [summary(1, [1]).model_copy(update=fields)])
+    with pytest.raises(BadInput, match=said):
+        feedback(a_judge(preferring("")), benchmark(), run)
+    assert not (run / "feedback").exists()
+
+
+def test_an_exact_judge_gives_the_mean_probability_of_both_orders(tmp_path: Path, embedded: Path) -> None:
+    judge = Judge.load(str(embedded), dtype="float32")
+    run = write_run(tmp_path, [summary(1, [2]), summary(2, [1])])
+    result = feedback(judge, benchmark(), run)
+    lines = [json.loads(line) for line in (run / "feedback" / "judgements.jsonl").read_text().splitlines()]
+    shares = [line["distribution"]["A"] for line in lines]
+    assert [line["status"] for line in lines] == ["ok", "ok"] and all(line["order_gap"] is not None for line in lines)
+    assert [one.probability for one in result.samples] == shares
+    assert result.probability.value == pytest.approx(100 * sum(shares) / 2, abs=0.005)
+    assert result.share.value == 50 * sum(share > 0.5 for share in shares)
+    assert result.order_gap == pytest.approx(sum(line["order_gap"] for line in lines) / 2, abs=1e-4)
+
+
+def test_the_command_prints_json_or_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import typer
+
+    from perse.kgds.build_command import feedback as command
+
+    app = typer.Typer()
+    app.command("feedback")(command)
+    app.callback()(lambda: None)
+    monkeypatch.setattr(Judge, "load", classmethod(lambda cls, name, **settings: a_judge(preferring("1, 3"))))
+    run = write_run(tmp_path, [summary(1, [1, 2]), summary(2, [2])])
+    given = ["feedback", str(write_benchmark_file(tmp_path)), str(run), "--judge", "J"]
+    words = CliRunner().invoke(app, given)
+    assert words.exit_code == 0 and words.stdout == ""
+    assert "experts' selection preferred: 100.00% [undefined (one sample)]" in words.stderr
+    machine = CliRunner().invoke(app, [*given, "--json"])
+    assert json.loads(machine.stdout)["share"]["value"] == 100

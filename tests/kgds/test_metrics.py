@@ -1,0 +1,277 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from kgds_builders import benchmark, bits
+
+from perse.errors import BadInput
+from perse.evaluation.correlation import pearson, spearman
+from perse.evaluation.intervals import expanded_levels
+from perse.evaluation.resamples import times_drawn
+from perse.evaluation.results import Estimate
+from perse.kgds.across_models import CONSTANT, FEW_MODELS
+from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
+from perse.kgds.metrics import results
+from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
+from perse.kgds.words import named
+
+ALL_RIGHT = {1: Outcome(cited=frozenset({1, 3}), opinions=bits("111")), 2: Outcome(cited=frozenset({2}), opinions=bits("11"))}
+
+
+def of(
+    model: str, samples: Mapping[int, Outcome], *, pattern: Pattern = "ebs-aos", paradigm: Paradigm = "structured"
+) -> Outcomes:
+    return Outcomes(model, pattern, paradigm, samples, f"runs/{model}-{pattern}-{paradigm}")
+
+
+def drawn(model: str, known: Benchmark, *, pattern: Pattern, paradigm: Paradigm, skill: float) -> Outcomes:
+    """Each right thing is there with `skill`, each wrong one with what is left."""
+    chance = random.Random(f"{model}{pattern}{paradigm}")
+    samples = {}
+    for number, one in known.samples.items():
+        supporting = one.supporting_indices
+        cited = (p.index for p in one.article if chance.random() < (skill if p.index in supporting else 1 - skill))
+        facts = (chance.random() < (skill if fact.type == 1 else 1 - skill) for fact in one.facts)
+        opinions = tuple(chance.random() < skill for _ in one.opinions)
+        background = {"cited": frozenset(cited)} if pattern == "ebs-aos" else {"facts": tuple(facts)}
+        samples[number] = Outcome(**background, opinions=opinions)  # type: ignore[arg-type]
+    return of(model, samples, pattern=pattern, paradigm=paradigm)
+
+
+SKILLS = {"a": 0.9, "b": 0.75, "c": 0.6, "d": 0.5}
+TWELVE = benchmark(12)
+EVERYTHING = [
+    drawn(model, TWELVE, pattern=pattern, paradigm=paradigm, skill=skill)
+    for model, skill in SKILLS.items()
+    for pattern in PATTERNS
+    for paradigm in PARADIGMS
+]
+
+
+def ends(estimate: Estimate) -> tuple[float | None, float | None]:
+    return estimate.interval.low, estimate.interval.high
+
+
+def test_everything_right_is_100_percent() -> None:
+    scores = results(benchmark(), [of("a", ALL_RIGHT)]).scores[0]
+    # Extracted: 2 of 4 and 1 of 2 paragraphs, which is all that support.
+    assert {metric: estimate.value for metric, estimate in scores.values.items()} == {
+        "recall": 100, "precision": 100, "f1": 100, "cao": 100, "op": 100, "retrieved": 50,
+    }  # fmt: skip
+    assert [one.values["op"] for one in scores.samples] == [1, 1]
+
+
+def test_samples_weigh_the_same_whatever_their_length() -> None:
+    # 1 of 3 opinions and 2 of 2: (1/3 + 1) / 2, not 3 of 5.
+    uneven = {**ALL_RIGHT, 1: Outcome(cited=frozenset({1, 3}), opinions=bits("100"))}
+    assert results(benchmark(), [of("a", uneven)]).scores[0].values["cao"].value == 66.67
+
+
+def test_overall_performance_is_averaged_over_samples_and_not_made_of_averages() -> None:
+    # F1 1 and 0, CAO 0 and 1: each sample has OP 0, though both means are 50.
+    crossed = {1: Outcome(cited=frozenset({1, 3}), opinions=bits("000")), 2: Outcome(cited=frozenset(), opinions=bits("11"))}
+    values = results(benchmark(), [of("a", crossed)]).scores[0].values
+    assert (values["f1"].value, values["cao"].value, values["op"].value) == (50, 50, 0)
+
+
+def test_models_are_compared_on_the_samples_that_all_have() -> None:
+    known = benchmark(5)
+    every = {number: ALL_RIGHT[2 - number % 2] for number in range(1, 6)}
+    some = {number: every[number] for number in (1, 2, 4)}
+    fewer = {number: every[number] for number in (1, 3, 4)}
+    del every[5]
+    found = results(known, [of("a", every), of("b", some), of("c", fewer)])
+    assert found.samples == (1, 4)
+    assert found.left_out == {"c": (2,), "b": (3,), "": (5,)}
+    assert found.notes[0] == (
+        "3 of 5 samples are left out: c has no summary, or no verification, of sample 2; b has no summary, or no verification, of "
+        "sample 3; nobody has a summary, or no verification, of sample 5"
+    )
+    assert {len(scores.samples) for scores in found.scores} == {2}
+
+
+def test_a_sample_that_one_model_has_not_verified_is_not_compared() -> None:
+    half = {**ALL_RIGHT, 2: Outcome(cited=frozenset({2}))}
+    found = results(benchmark(), [of("a", ALL_RIGHT), of("b", half)])
+    assert (found.samples, found.left_out) == ((1,), {"b": (2,)})
+
+
+def test_a_model_without_any_verification_keeps_its_samples_and_lacks_the_metric() -> None:
+    unverified = {number: Outcome(cited=outcome.cited) for number, outcome in ALL_RIGHT.items()}
+    found = results(benchmark(), [of("a", ALL_RIGHT), of("b", unverified)])
+    assert found.samples == (1, 2)
+    assert list(found.scores[1].values) == ["recall", "precision", "f1", "retrieved"]
+    assert found.notes == ("b, ebs-aos, structured: opinions are not known",)
+    assert found.correlations[0].models == 1
+
+
+def test_abstractive_summaries_without_verification_have_no_metric_at_all() -> None:
+    found = results(benchmark(), [of("a", {1: Outcome(), 2: Outcome()}, pattern="abs-aos")])
+    assert found.scores[0].values == {} and found.across == ()
+    assert [note.split(": ")[1] for note in found.notes] == ["key facts are not known", "opinions are not known"]
+
+
+def test_nothing_in_common_nothing_at_all_and_strange_samples_are_refused() -> None:
+    first, second = {1: ALL_RIGHT[1]}, {2: ALL_RIGHT[2]}
+    with pytest.raises(BadInput, match="no sample is in all of runs/a-ebs-aos-structured, runs/b-ebs-aos-structured, and"):
+        results(benchmark(), [of("a", first), of("b", second)])
+    with pytest.raises(BadInput, match="there are no summaries to measure"):
+        results(benchmark(), [])
+    with pytest.raises(BadInput, match="runs/a-ebs-aos-structured holds sample 3, which KGDS.json with its 2 samples does not"):
+        results(benchmark(), [of("a", {**ALL_RIGHT, 3: ALL_RIGHT[1]})])
+    with pytest.raises(BadInput, match="50 resamples say little"):
+        results(benchmark(), [of("a", ALL_RIGHT)], resamples=50)
+
+
+def test_the_same_model_twice_names_both_sources() -> None:
+    other = Outcomes("a", "ebs-aos", "structured", ALL_RIGHT, "elsewhere/a")
+    with pytest.raises(BadInput, match="runs/a-ebs-aos-structured and elsewhere/a both hold 'a' with ebs-aos and structured"):
+        results(benchmark(), [of("a", ALL_RIGHT), other])
+
+
+def test_one_fact_too_few_names_source_sample_and_fact() -> None:
+    short = {1: Outcome(facts=bits("101 101 10 0"), opinions=bits("111"))}
+    with pytest.raises(
+        BadInput, match="runs/a-abs-aos-structured: sample 1: 9 facts are verified of 10; .* of paragraph 4, 'The"
+    ):
+        results(benchmark(), [of("a", short, pattern="abs-aos")])
+
+
+def test_a_failed_summary_scores_0_is_counted_and_covers_no_opinion() -> None:
+    failed = Outcome(cited=frozenset(), opinions=bits("000"), errors=(), failed="the answer is not JSON")
+    wrong = Outcome(cited=frozenset({2, 7}), opinions=bits("01"), errors=(ErrorType.OSD,), unanswered=1)
+    scores = results(benchmark(), [of("a", {1: failed, 2: wrong})]).scores[0]
+    assert {metric: estimate.value for metric, estimate in scores.values.items()} == {
+        "recall": 50, "precision": 50, "f1": 50, "cao": 25, "op": 35.36, "retrieved": 25,
+    }  # fmt: skip
+    assert (scores.failed, scores.unanswered, scores.strange) == (1, 1, 1)
+    assert scores.samples[0].failed == "the answer is not JSON"
+    # Three opinions of the failed summary and one of the other.
+    assert scores.errors is not None and (scores.errors.classified, scores.errors.uncovered) == (1, 4)
+
+
+def with_errors(shares: tuple[Mapping[ErrorType, float] | None, ...]) -> dict[int, Outcome]:
+    kinds = ((ErrorType.IRU, ErrorType.IRU), (ErrorType.OM,))
+    return {
+        1: Outcome(cited=frozenset({1}), opinions=bits("100"), errors=kinds[0], error_shares=shares[0]),
+        2: Outcome(cited=frozenset({2}), opinions=bits("10"), errors=kinds[1], error_shares=shares[1]),
+    }
+
+
+def test_errors_are_counted_over_samples_and_also_by_probability() -> None:
+    # Sums of probabilities: IRU 1.5, IRIC 0.75, OM 0.75 of 3.
+    shares = ({ErrorType.IRU: 1.25, ErrorType.IRIC: 0.75}, {ErrorType.IRU: 0.25, ErrorType.OM: 0.75})
+    errors = results(benchmark(), [of("a", with_errors(shares))]).scores[0].errors
+    assert errors is not None and (errors.classified, errors.uncovered) == (3, 3)
+    assert errors.shares is not None and list(errors.shares.values()) == [0, 0, 66.67, 0, 33.33]
+    assert errors.probable is not None and list(errors.probable.values()) == [0, 0, 50, 25, 25]
+
+
+def test_probabilities_of_some_errors_only_are_not_told() -> None:
+    errors = results(benchmark(), [of("a", with_errors(({ErrorType.IRU: 2.0}, None)))]).scores[0].errors
+    assert errors is not None and errors.probable is None
+
+
+def test_errors_that_nobody_asked_about_are_none_and_none_found_have_no_shares() -> None:
+    assert results(benchmark(), [of("a", ALL_RIGHT)]).scores[0].errors is None
+    asked = {
+        number: Outcome(cited=outcome.cited, opinions=outcome.opinions, errors=()) for number, outcome in ALL_RIGHT.items()
+    }
+    errors = results(benchmark(), [of("a", asked)]).scores[0].errors
+    assert errors is not None and (errors.classified, errors.uncovered, errors.shares) == (0, 0, None)
+
+
+def test_intervals_are_those_of_resamples_built_one_by_one() -> None:
+    found = results(TWELVE, EVERYTHING, resamples=200, seed=3)
+    times = times_drawn(12, resamples=200, seed=3).astype(int)  # (12, 200)
+    rows = [np.repeat(np.arange(12), times[:, resample]) for resample in range(200)]
+    by_key = {(one.model, one.pattern, one.paradigm): one for one in found.scores}
+
+    def means(model: str, pattern: str, paradigm: str, metric: str) -> np.ndarray:
+        values = np.array([one.values[metric] for one in by_key[model, pattern, paradigm].samples])  # type: ignore[index]
+        return np.array([values[row].mean() for row in rows])
+
+    def interval(resampled: np.ndarray) -> tuple[float, ...]:
+        return tuple(float(end) for end in np.nanquantile(resampled, expanded_levels(12)))
+
+    def percent(resampled: np.ndarray) -> tuple[object, ...]:
+        return tuple(pytest.approx(100 * end, abs=0.0051) for end in interval(resampled))
+
+    for key, one in by_key.items():
+        for metric, estimate in one.values.items():
+            assert ends(estimate) == percent(means(*key, metric))
+    for delta in found.deltas:
+        for metric, estimate in delta.values.items():
+            after, before = (means(delta.model, delta.pattern, paradigm, metric) for paradigm in ("reflection", "structured"))
+            assert ends(estimate) == percent(after - before)
+    for across in found.across:
+        extracting, writing = (means(across.model, pattern, across.paradigm, "op") for pattern in PATTERNS)
+        assert ends(across.gap) == percent(extracting - writing)
+        assert ends(across.mean) == percent((extracting + writing) / 2)
+    for one in found.correlations:
+        both = [[means(model, one.pattern, one.paradigm, metric) for model in SKILLS] for metric in ("f1", "cao")]
+        for coefficient, estimate in ((pearson, one.pearson), (spearman, one.spearman)):
+            plain = [coefficient(*(np.array([model[at] for model in side]).round(12) for side in both)) for at in range(200)]
+            resampled = np.array([np.nan if value is None else value for value in plain])
+            assert ends(estimate) == tuple(pytest.approx(end) for end in interval(resampled))
+
+
+def test_differences_are_those_of_the_rounded_values() -> None:
+    found = results(TWELVE, EVERYTHING, resamples=100)
+    value = {
+        (one.model, one.pattern, one.paradigm, metric): e.value for one in found.scores for metric, e in one.values.items()
+    }
+    assert len(found.deltas) == 8 and len(found.across) == 8 and len(found.correlations) == 4
+    for delta in found.deltas:
+        for metric, estimate in delta.values.items():
+            before = value[delta.model, delta.pattern, "structured", metric]
+            after = value[delta.model, delta.pattern, "reflection", metric]
+            assert before is not None and after is not None and estimate.value == round(after - before, 2)
+    for across in found.across:
+        one, other = (value[across.model, pattern, across.paradigm, "op"] for pattern in PATTERNS)
+        assert one is not None and other is not None
+        assert across.gap.value == round(one - other, 2)
+        assert across.mean.value == pytest.approx((one + other) / 2, abs=0.0051)
+
+
+def test_reflection_without_structured_has_no_delta() -> None:
+    found = results(benchmark(), [of("a", ALL_RIGHT, paradigm="reflection")])
+    assert found.deltas == () and len(found.scores) == 1
+
+
+def test_few_samples_are_called_samples() -> None:
+    assert results(benchmark(), [of("a", ALL_RIGHT)]).scores[0].values["f1"].interval.reason == "undefined (few samples)"
+    alone = results(benchmark(), [of("a", {1: ALL_RIGHT[1]})])
+    assert alone.scores[0].values["f1"].interval.reason == "undefined (one sample)"
+
+
+def test_correlation_needs_three_models_that_differ() -> None:
+    known = TWELVE
+    right = {number: ALL_RIGHT[2 - number % 2] for number in known.samples}
+    wrong = {number: Outcome(cited=frozenset(), opinions=(False,) * len(one.opinions)) for number, one in known.samples.items()}
+    mixed = {number: (right if number <= 6 else wrong)[number] for number in known.samples}
+    two = results(known, [of("a", right), of("b", wrong)], resamples=100).correlations[0]
+    assert (two.models, two.pearson.value, two.pearson.interval.reason) == (2, None, FEW_MODELS)
+    same = results(known, [of(model, right) for model in "abc"], resamples=100).correlations[0]
+    assert (same.models, same.spearman.value, same.spearman.interval.reason) == (3, None, CONSTANT)
+    # F1 and CAO are the same in each: on one line, whatever is drawn.
+    line = results(known, [of("a", right), of("b", wrong), of("c", mixed)], resamples=100).correlations[0]
+    assert line.pearson.value == pytest.approx(1) and ends(line.pearson) == (pytest.approx(1), pytest.approx(1))
+    assert line.spearman.value == pytest.approx(1)
+
+
+def test_the_same_again_gives_the_same_bytes_and_another_seed_other_intervals() -> None:
+    once = results(TWELVE, EVERYTHING, resamples=100, seed=1)
+    assert results(TWELVE, EVERYTHING, resamples=100, seed=1).model_dump_json() == once.model_dump_json()
+    other = results(TWELVE, EVERYTHING, resamples=100, seed=2)
+    assert other.scores[0].values["f1"].value == once.scores[0].values["f1"].value
+    assert other.model_dump_json(exclude={"seed"}) != once.model_dump_json(exclude={"seed"})
+
+
+def test_samples_are_named_in_runs() -> None:
+    assert named([3]) == "sample 3"
+    assert named([1, 2]) == "samples 1, 2"
+    assert named([1, 3, 5, 6, 7, 9]) == "samples 1, 3, 5 to 7, 9"

@@ -1,0 +1,291 @@
+"""Verification: every fact and opinion is asked about once, whatever was killed in between, and read back as outcomes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kgds_builders import benchmark, many_samples, sample, write_benchmark_file
+
+from perse.engines.base import Failure
+from perse.engines.scripted import ScriptedEngine
+from perse.errors import BadInput, RunMismatch
+from perse.judge import Judge
+from perse.kgds.benchmark import Benchmark
+from perse.kgds.errors import detect
+from perse.kgds.folder import ERRORS, JUDGEMENTS, Summary, read_outcomes, read_summaries
+from perse.kgds.outcomes import ErrorType
+from perse.kgds.verify import FactMode, verify
+from perse.rendering import TextRenderer
+
+LIBRARY = "The library of Harlow opens on Sundays from May."
+GLAD = "Person1 thinks that the Sunday opening was overdue."
+
+TRUE = {"The library of Harlow will open on Sundays.", "The Sunday opening begins in May."}
+OVERDUE = "Person1 thinks that the Sunday opening of the library was overdue."
+
+
+def says(message: str) -> str:
+    """Yes to what stands above and no to everything else, in single questions and in lists."""
+    if "[Statements]" in message:
+        asked = [line.split(". ", 1) for line in message.split("[Statements]\n")[1].splitlines()]
+        return "\n".join(f"{number}: {'yes' if claim in TRUE else 'no'}" for number, claim in asked)
+    if "[Type] 1" in message:
+        return "[Type] 3"
+    claim = message.rpartition("] ")[2]
+    return f"[Answer] {'yes' if claim in TRUE | {OVERDUE} else 'no'}"
+
+
+class Asked:
+    """A judge of words that notes what it is asked."""
+
+    def __init__(self, reply: Callable[[str], Failure | str] = says, *, name: str = "scripted") -> None:
+        self.messages: list[str] = []
+
+        def note(message: str, seed: int) -> Failure | str:
+            self.messages.append(message)
+            return reply(message)
+
+        self.judge = Judge(ScriptedEngine(note, batch=2, name=name), TextRenderer(), name=name)
+
+
+def summary(number: int, pattern: str = "abs-aos", **fields: Any) -> dict[str, Any]:
+    own = {"background": LIBRARY} if pattern == "abs-aos" else {"paragraphs": [1]}
+    return {"sample": number, "pattern": pattern, "paradigm": "structured", "model": "m", "opinions": GLAD, **own, **fields}
+
+
+def run_folder(folder: Path, *rows: dict[str, Any]) -> Path:
+    run = folder / "run"
+    run.mkdir(exist_ok=True)
+    (run / "summaries.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return run
+
+
+def verified(
+    judge: Judge, run: Path, *, of: Benchmark | None = None, facts: FactMode = "single", name: str = "verified"
+) -> Path:
+    return verify(judge, of or benchmark(), run, name=name, facts=facts)
+
+
+def ids(folder: Path) -> list[str]:
+    return [json.loads(line)["id"] for line in (folder / JUDGEMENTS).read_text().splitlines()]
+
+
+@pytest.mark.parametrize("facts", ["single", "paragraph"])
+def test_facts_and_opinions_of_a_summary_become_what_it_covers(tmp_path: Path, facts: FactMode) -> None:
+    run = run_folder(tmp_path, summary(1), summary(1, "ebs-aos"))
+    verified(Asked().judge, run, facts=facts)
+    ebs, abs_ = read_outcomes(run, benchmark())
+    # types 1 1 2 | 1 1 3 | 0 0 | 0 4: the first two facts are those that the scripted judge finds
+    assert abs_.samples[1].facts == (True, True, *(False,) * 8) and abs_.samples[1].cited is None
+    assert abs_.samples[1].opinions == ebs.samples[1].opinions == (True, False, False)
+    assert ebs.samples[1].facts is None and ebs.samples[1].cited == {1}
+    assert abs_.samples[1].unanswered == 0 and (abs_.model, abs_.pattern, abs_.paradigm) == ("m", "abs-aos", "structured")
+
+
+def test_a_list_asks_once_a_paragraph_and_single_questions_once_a_fact(tmp_path: Path) -> None:
+    for facts, number in (("single", 10 + 3), ("paragraph", 4 + 3)):
+        asked = Asked()
+        run = run_folder(tmp_path, summary(1))
+        verified(asked.judge, run, facts=facts, name=facts)  # type: ignore[arg-type]
+        assert len(asked.messages) == number
+    assert sorted(ids(tmp_path / "run" / "single")) == sorted(ids(tmp_path / "run" / "paragraph"))
+
+
+def test_the_annotators_marks_are_not_shown_to_the_verifier_but_to_whoever_names_the_error(tmp_path: Path) -> None:
+    asked = Asked()
+    run = run_folder(tmp_path, summary(1))
+    verified(asked.judge, run)
+    assert not any("**" in message for message in asked.messages)
+    before = len(asked.messages)
+    detect(asked.judge, benchmark(), run, name="verified")
+    named = asked.messages[before:]
+    assert len(named) == 2 and any("**Mara Lind**" in message for message in named)
+
+
+def test_a_summary_that_failed_is_asked_nothing_about_and_covers_nothing(tmp_path: Path) -> None:
+    asked = Asked()
+    failed = {
+        "sample": 1,
+        "pattern": "abs-aos",
+        "paradigm": "structured",
+        "model": "m",
+        "status": "bad_json",
+        "error": "no JSON",
+    }
+    run = run_folder(tmp_path, failed, summary(2))
+    verified(asked.judge, run)
+    [found] = read_outcomes(run, benchmark())
+    assert found.samples[1].failed == "no JSON" and found.samples[1].opinions == (False,) * 3
+    assert found.samples[1].facts == (False,) * 10 and found.samples[2].failed is None
+    assert len(asked.messages) == 3 + 2  # sample 2 alone
+
+
+def test_the_same_command_again_asks_nothing(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1), summary(2))
+    first, again = Asked(), Asked()
+    verified(first.judge, run)
+    verified(again.judge, run)
+    assert first.messages and not again.messages
+
+
+def test_summaries_that_came_later_are_verified_by_the_same_command(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    run_folder(tmp_path, summary(1), summary(2))
+    more = Asked()
+    verified(more.judge, run)
+    assert len(more.messages) == 3 + 2
+    assert set(read_outcomes(run, benchmark())[0].samples) == {1, 2}
+
+
+def test_what_the_engine_failed_at_is_asked_again_and_the_later_answer_counts(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    broken = Asked(lambda message: Failure("a bad moment") if "overdue" in message.rpartition("] ")[2] else says(message))
+    verified(broken.judge, run)
+    assert read_outcomes(run, benchmark())[0].samples[1].unanswered == 1
+    healed = Asked()
+    verified(healed.judge, run)
+    outcome = read_outcomes(run, benchmark())[0].samples[1]
+    assert len(healed.messages) == 1 and outcome.unanswered == 0 and outcome.opinions == (True, False, False)
+
+
+def test_an_answer_that_cannot_be_read_covers_nothing_and_is_counted(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked(lambda message: "Hard to say.").judge, run)
+    outcome = read_outcomes(run, benchmark())[0].samples[1]
+    assert outcome.unanswered == 13 and outcome.facts == (False,) * 10
+    asked = Asked()
+    detect(asked.judge, benchmark(), run, name="verified")
+    assert not asked.messages  # whether they are covered is not known
+
+
+def test_errors_are_asked_of_the_opinions_that_were_not_found(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    assert read_outcomes(run, benchmark())[0].samples[1].errors is None
+    asked = Asked()
+    folder = detect(asked.judge, benchmark(), run, name="verified")
+    assert folder == run / "verified" / ERRORS
+    assert ids(folder) == ["abs-aos/structured/001/opinion/2", "abs-aos/structured/001/opinion/3"]
+    assert read_outcomes(run, benchmark())[0].samples[1].errors == (ErrorType.IRU, ErrorType.IRU)
+    again = Asked()
+    detect(again.judge, benchmark(), run, name="verified")
+    assert not again.messages
+
+
+def test_errors_without_a_verification_say_what_to_run(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="run `perse kgds verify` first"):
+        detect(Asked().judge, benchmark(), run_folder(tmp_path, summary(1)), name="verified")
+
+
+def test_another_judge_or_another_way_of_asking_is_refused_under_the_same_name(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    with pytest.raises(RunMismatch, match="judge.script"):
+        verified(Asked(name="other").judge, run)
+    with pytest.raises(RunMismatch, match='facts was "single", is "paragraph"'):
+        verified(Asked().judge, run, facts="paragraph")
+    verified(Asked(name="other").judge, run, name="other")
+
+
+def test_a_summary_that_changed_since_it_was_verified_is_refused_by_name(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1), summary(2))
+    verified(Asked().judge, run)
+    run_folder(tmp_path, summary(1), summary(2, opinions="Nobody thinks anything."))
+    for use in (
+        lambda: verified(Asked().judge, run),
+        lambda: read_outcomes(run, benchmark()),
+        lambda: detect(Asked().judge, benchmark(), run, name="verified"),
+    ):
+        with pytest.raises(BadInput, match="abs-aos structured summary of sample 2 has changed"):
+            use()
+
+
+def test_one_fact_too_few_is_named(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    path = verified(Asked().judge, run) / JUDGEMENTS
+    path.write_text("".join(line for line in path.read_text().splitlines(keepends=True) if "/fact/3/2" not in line))
+    with pytest.raises(BadInput, match="fact 2 of paragraph 3 of sample 1 \\(abs-aos structured\\)"):
+        read_outcomes(run, benchmark())
+
+
+def test_without_a_verification_only_what_was_extracted_is_known(tmp_path: Path) -> None:
+    [ebs, abs_] = read_outcomes(run_folder(tmp_path, summary(1), summary(1, "ebs-aos")), benchmark())
+    assert ebs.samples[1].cited == {1} and ebs.samples[1].opinions is None
+    assert abs_.samples[1].facts is None and abs_.samples[1].opinions is None
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([summary(1), summary(1)], "line 2: sample 1 has a second abs-aos structured summary"),
+        ([{**summary(1), "pattern": "both"}], "line 1: field 'pattern'"),
+        ([summary(1, background=None)], "line 1: a summary under abs-aos has 'background' and 'opinions'"),
+        ([summary(1, opinions="")], "'background' and 'opinions'"),
+        ([], "is empty"),
+    ],
+)
+def test_summaries_that_are_none_are_refused_with_their_line(tmp_path: Path, rows: list[dict[str, Any]], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        read_summaries(run_folder(tmp_path, *rows))
+
+
+def test_a_summary_of_a_sample_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(3))
+    for use in (lambda: verified(Asked().judge, run), lambda: read_outcomes(run, benchmark())):
+        with pytest.raises(BadInput, match="sample 3"):
+            use()
+
+
+def test_summaries_of_two_models_in_one_folder_are_refused(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1), summary(2, model="n"))
+    with pytest.raises(BadInput, match="m and n; give each model a folder"):
+        read_outcomes(run, benchmark())
+
+
+def test_places_sort_by_sample() -> None:
+    def place(number: int) -> str:
+        return Summary(sample=number, pattern="ebs-aos", paradigm="structured", model="m").place
+
+    assert sorted([place(10), place(9), place(100)]) == [place(9), place(10), place(100)]
+
+
+def test_a_verification_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path, tiny_model_folder: Path) -> None:
+    """kill -9 on the real command, twice; then every question has one answer, and what was kept is as it was."""
+    path = write_benchmark_file(tmp_path, many_samples(30))
+    run = run_folder(tmp_path, *(summary(number) for number in range(1, 31)))
+    wanted = 15 * (10 + 3) + 15 * (3 + 2)
+    command = [sys.executable, "-m", "perse.cli", "kgds", "verify", str(path), str(run), "--judge", str(tiny_model_folder)]
+    log = run / "verified" / JUDGEMENTS
+    kept: list[str] = []
+    for least in (1, 60):
+        with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
+            deadline = time.monotonic() + 120
+            while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < least):
+                assert time.monotonic() < deadline
+                time.sleep(0.005)
+            process.send_signal(signal.SIGKILL)
+        kept = log.read_text().splitlines(keepends=True)
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False)
+    assert done.returncode == 0, done.stderr
+    assert Counter(ids(run / "verified")).most_common(1)[0][1] == 1 and len(ids(run / "verified")) == wanted
+    whole = [line for line in kept if line.endswith("\n")]
+    assert 60 <= len(whole) < wanted, "it was not killed in the middle"
+    assert log.read_text().startswith("".join(whole))
+
+
+def test_every_type_of_fact_is_asked_about(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    folder = verified(Asked().judge, run)
+    asked = {tuple(map(int, one.split("/")[-2:])) for one in ids(folder) if "/fact/" in one}
+    assert asked == {(fact.paragraph, fact.at) for fact in sample().facts}
