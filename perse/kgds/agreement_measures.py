@@ -108,10 +108,9 @@ class Ruler:
         cell = (2 * one + other)[chosen].astype(np.int64)
         tables = self._rows(sample[chosen]).tables(cell, 4)  # (1 + R, 4): no no, no yes, yes no, yes yes
         total = tables.sum(axis=1)
-        same = divide(tables[:, 0] + tables[:, 3], total)
-        first, second = divide(tables[:, 2] + tables[:, 3], total), divide(tables[:, 1] + tables[:, 3], total)
-        chance = first * second + (1 - first) * (1 - second)
-        return self._value(divide(same - chance, 1 - chance), sample[chosen])
+        same, yes, other_yes = tables[:, 0] + tables[:, 3], tables[:, 2] + tables[:, 3], tables[:, 1] + tables[:, 3]
+        chance = yes * other_yes + (total - yes) * (total - other_yes)  # times total, so that all is whole numbers, and exact
+        return self._value(divide(total * same - chance, total * total - chance), sample[chosen])
 
     def _rows(self, sample: IntArray) -> Resamples:
         return Resamples(sample, self._drawn)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perse.answering.exact import MIN_MASS
 from perse.evaluation.results import Estimate
 from perse.kgds.agreement_measures import ALWAYS_SAME, NO_ANSWERS, Answered, Ruler, same_answers
 from perse.kgds.agreement_pairs import Pairs
@@ -81,7 +82,7 @@ def _probabilities_table(rows: Mapping[str, Row], *, seed: int) -> StudyTable:
             "ECE: expected calibration error over ten bins of equal width; if right: of a judge whose probabilities are right, by "
             "truths drawn from this judge's own, on average, and in 95 of 100 cases at most; it has no interval, for resampled claims "
             "make it larger than it is",
-            "mass: what the model gave to yes and no together, on average; below 0.5 it would rather have said something else, and "
+            f"mass: what the model gave to yes and no together, on average; below {MIN_MASS} it would rather have said something else, and "
             "the answer is unparsed. AUROC, unparsed too: of all P(yes), as if it had had to choose",
         ),
     )

@@ -64,10 +64,10 @@ def notes(drawn: Pairs, rows: Mapping[str, Row]) -> list[str]:
         "opinion said elsewhere": "opinions that another one seems to say, too",
         "opinion alone": "opinions that are the only one of their discussion",
     }
-    left = [f"{out[reason]} {what}" for reason, what in reasons.items() if out[reason]]
+    left = [f"{what}: {out[reason]}" for reason, what in reasons.items() if out[reason]]
     told = [f"{' and '.join(claims)} of {samples} samples, each asked of two texts; intervals are over resampled samples"]
     if left:
-        told.append(f"left out of the whole benchmark before the claims were drawn: {', '.join(left)}")
+        told.append(f"left out of the whole benchmark before the claims were drawn: {'; '.join(left)}")
     told.append(
         "a label may be wrong: a paragraph may leave open what its fact makes explicit, and a claim that names nothing may hold of "
         "another text, too; claims about summaries, which say things half, are harder than these"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
@@ -27,7 +28,8 @@ def report(
 ) -> None:
     """The paper's tables and figures of the models at hand, with intervals, as one HTML file that needs no network.
 
-    Models are compared on the samples that all of them have. Beside the page: tables.md, results.json, and the figures.
+    Models are compared on the samples that all of them have. Beside the page: tables.md, results.json, the figures, and
+    manifest.json, which says what it was made of.
 
     Example:  perse kgds report KGDS.json runs/kgds --out reports/kgds
 
@@ -39,6 +41,7 @@ def report(
     from perse.kgds.loading import load_outcomes
     from perse.kgds.metrics import results
     from perse.kgds.report import refuse_strangers, write_report
+    from perse.runlog import MANIFEST, environment, write_whole
 
     err = Console(stderr=True)
     refuse_strangers(out)
@@ -47,6 +50,9 @@ def report(
     with err.status("counting and drawing"):
         found = results(read, outcomes, resamples=resamples, seed=seed)
         page = write_report(found, out, title=title)
+        made = {"runs": [str(run) for run in runs], "name": name, "resamples": resamples, "seed": seed, "title": title}
+        source = {"benchmark": str(benchmark), "benchmark_sha256": read.digest}
+        write_whole(out / MANIFEST, json.dumps({**source, **made, "environment": environment()}, indent=2) + "\n")
     for note in found.notes:
         err.print(note, markup=False, highlight=False, soft_wrap=True)
     err.print("report:", end=" ")
