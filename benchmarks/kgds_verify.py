@@ -5,7 +5,7 @@
 Of each sample one stand-in summary is verified: its supporting paragraphs as background, its clear opinions as opinions, which is longer than
 most models' and shares more. The two arms ask the same questions in the same mode, one with the engine's prefix cache and one without it, and
 take turns sample by sample, beginning with the other one each time; each begins a sample with an empty cache. Tokens are counted by the
-engine. The answers of both arms must be the same to 0.02 in bfloat16, where rounding depends on what is computed together.
+engine. In float32 the answers of both arms must be the same to 1e-4; in bfloat16 rounding depends on what is computed together.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def main(
             largest = max(largest, _difference(found["reuse"], found["no reuse"], mode))
     _show(seconds, tokens, samples=len(read.samples), judge=f"{judge} ({dtype})")
     typer.echo(f"largest difference of P(yes) between the arms: {largest:.4f}   {platform.processor() or platform.machine()}")
-    assert largest < 0.02, largest
+    assert dtype != "float32" or largest < 1e-4, largest
 
 
 def _verify(judge: Judge, sample: Sample, mode: FactMode) -> list[Judgement]:

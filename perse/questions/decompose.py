@@ -44,6 +44,7 @@ _QUOTED = re.compile(r"\"[^\"]*\"|\u201c[^\u201d]*\u201d")
 _END = re.compile(r"(?:\b(?:[a-z]{3,}|\w{5,}|\d{2,})|[)\]%])[.!?](?=\s+[\"\u201c(]?[A-Z])")
 """Where a sentence ends and another begins: after a word that is no abbreviation, as "Co.", "vs." or "p.m." may be."""
 
+_LETTER = re.compile(r"[^\W\d_]")
 _REFERRING = re.compile(r"(?:he|she|they|we|his|her|hers|their|theirs|our|its|him|them|these|those)\b", re.IGNORECASE)
 """ "It" is not among them: "It is unclear who fired" refers to nothing."""
 
@@ -119,8 +120,8 @@ def read_facts(answer: str) -> tuple[str, ...]:
     if not isinstance(found, list) or not all(isinstance(fact, str) for fact in found):
         raise ValueError("the facts are no list of texts; give each fact as one text")
     facts = tuple(" ".join(fact.split()) for fact in found)
-    if not facts or not all(facts):
-        raise ValueError("there is no fact in the list, or an empty one; give every fact of the paragraph")
+    if not facts or not all(_LETTER.search(fact) for fact in facts):
+        raise ValueError("there is no fact in the list, or one without a word; give every fact of the paragraph")
     if any("\ud800" <= char <= "\udfff" for fact in facts for char in fact):
         raise ValueError("the JSON object has an escaped character that is none; write facts plainly")
     return facts
