@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from perse.errors import BadInput
-from perse.judge import Judge, JudgeSettings
+from perse.judge import Judge
 from perse.judgement import Judgement
 from perse.kgds.agreement_pairs import Pair, Pairs, draw_pairs, lists
 from perse.kgds.agreement_rows import FACTS, LISTED, OPINIONS, Way
@@ -68,24 +68,22 @@ def agreement(
         raise BadInput(
             f"{benchmark.path} has no key fact and no two opinions that can be asked; give a benchmark with annotations"
         )
-    settings = JudgeSettings(temperature=0, seed=seed)
     lines = "".join(json.dumps(asdict(pair), ensure_ascii=False) + "\n" for pair in drawn.pairs)
     identity = {
         "kind": "study",
         "study": "kgds-agreement",
-        **identity_of(judge, benchmark),
+        **identity_of(judge, benchmark, VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION),
         "samples": len(benchmark.samples),
         "limit": limit,
         "seed": seed,
         "pairs_sha256": hashlib.sha256(lines.encode()).hexdigest(),
-        "prompts_sha256": _prompts(judge, drawn, settings),
     }
     with RunLog(out, identity, lines="asked.jsonl", context={"resamples": resamples}) as log:
         write_whole(out / PAIRS, lines)
         ways = []
         for name, questions in _questions(drawn).items():
             with RunLog(out / ASKED / name, {"kind": "kgds-agreement", "way": name}, lines=JUDGEMENTS) as own:
-                ask(judge, questions, own, settings=settings, tick=partial(watch, name))
+                ask(judge, questions, own, tick=partial(watch, name))
             if name not in {row["way"] for row in log.read()}:
                 log.append([json.dumps({"way": name, "asked": questions.number}) + "\n"])
             ways.append(_way(out / ASKED / name, name, drawn))
@@ -119,14 +117,3 @@ def _way(folder: Path, name: str, drawn: Pairs) -> Way:
         tuple(judgements[named[pair.id]] for pair in pairs),
         seconds=sum(row["seconds"] for row in timed) / judged if judged else None,
     )
-
-
-def _prompts(judge: Judge, drawn: Pairs, settings: JudgeSettings) -> str:
-    """What the prompts depend on, as one digest: wording, template, tokenizer; read from a few of each way."""
-    facts, opinions = drawn.of("fact")[:8], drawn.of("opinion")[:8]
-    digests = [
-        judge.prompt_digest(VERIFY_FACT, [pair.example for pair in facts], settings),
-        judge.prompt_digest(VERIFY_FACTS, lists(facts)[0], settings),
-        judge.prompt_digest(VERIFY_OPINION, [pair.example for pair in opinions], settings),
-    ]
-    return hashlib.sha256("".join(digests).encode()).hexdigest()

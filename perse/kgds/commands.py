@@ -120,7 +120,6 @@ def verify(
     dtype: Dtype = "bfloat16",
     context: Context = None,
     tokenizer: Tokenizer = None,
-    seed: Seed = 0,
 ) -> None:
     """Ask a judge which facts and opinions each summary tells; the same command continues after a stop.
 
@@ -143,7 +142,7 @@ def verify(
         loaded = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
     with bars() as tell:
         folder = run_verify(
-            loaded, samples, run, name=name, facts=cast(FactMode, facts), seed=seed,
+            loaded, samples, run, name=name, facts=cast(FactMode, facts),
             tick=lambda done, total: tell("verifying", done, total),
         )  # fmt: skip
     _told(folder, read_judgements(folder / JUDGEMENTS))
@@ -158,7 +157,6 @@ def errors(
     dtype: Dtype = "bfloat16",
     context: Context = None,
     tokenizer: Tokenizer = None,
-    seed: Seed = 0,
 ) -> None:
     """Ask a judge which of five errors keeps each opinion that is not covered from being so.
 
@@ -173,7 +171,7 @@ def errors(
     with err.status(f"loading {judge}"):
         loaded = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
     with bars() as tell:
-        folder = detect(loaded, samples, run, name=name, seed=seed, tick=lambda done, total: tell("classifying", done, total))
+        folder = detect(loaded, samples, run, name=name, tick=lambda done, total: tell("classifying", done, total))
     found = read_judgements(folder / JUDGEMENTS)
     _told(folder, found)
     types = Counter(TYPES[one.label] for one in found.values() if one.label)

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from perse.errors import BadInput
-from perse.judge import Judge, JudgeSettings
+from perse.judge import Judge
 from perse.judgement import Status, judgement_line
 from perse.kgds.benchmark import Benchmark
-from perse.kgds.folder import ERRORS, JUDGEMENTS, check_same, identity_of, opinion_id, read_judgements, read_summaries
+from perse.kgds.folder import ERRORS, GREEDY, JUDGEMENTS, check_same, identity_of, opinion_id, read_judgements, read_summaries
 from perse.questions.claims import OPINION_ERROR
 from perse.records import ClaimExample
 from perse.runlog import RunLog
@@ -25,7 +25,6 @@ def detect(
     run: Path,
     *,
     name: str,
-    seed: int = 0,
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Classify every opinion that the verification `name` of `run` found missing; the folder of the answers.
@@ -39,13 +38,12 @@ def detect(
     if not (verified / JUDGEMENTS).exists():
         raise BadInput(f"{verified} holds no verification; run `perse kgds verify` first, or give its --name")
     claims = list(uncovered(benchmark, run, name))
-    settings = JudgeSettings(temperature=0, seed=seed)
-    identity = {"kind": "kgds-errors", **identity_of(judge, benchmark)}
+    identity = {"kind": "kgds-errors", **identity_of(judge, benchmark, OPINION_ERROR)}
     with RunLog(verified / ERRORS, identity, lines=JUDGEMENTS) as log:
         known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
         done = len(known & {one.id for one in claims})
         tick(done, len(claims))
-        for judgements in judge.stream(OPINION_ERROR, [one for one in claims if one.id not in known], settings):
+        for judgements in judge.stream(OPINION_ERROR, [one for one in claims if one.id not in known], GREEDY):
             log.append(map(judgement_line, judgements))
             done += len(judgements)
             tick(done, len(claims))

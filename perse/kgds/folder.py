@@ -21,21 +21,26 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, parse_judgement
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
-from perse.records import explain
+from perse.records import Asked, ClaimExample, ClaimsExample, explain
 from perse.runlog import read_lines
 
 if TYPE_CHECKING:
     from perse.judge import Judge
+    from perse.questions import Question
 
 SUMMARIES = "summaries.jsonl"
 JUDGEMENTS = "judgements.jsonl"
 ASKED = "asked.json"
 ERRORS = "errors"
 VERIFIED = "verified"
+
+GREEDY = JudgeSettings(temperature=0)
+"""How a judge is asked: the likelier label counts."""
 
 TYPES = {"1": ErrorType.OM, "2": ErrorType.IRIC, "3": ErrorType.IRU, "4": ErrorType.OSD, "5": ErrorType.OFI}
 """Labels of the question about errors, as the authors' files number them."""
@@ -215,9 +220,13 @@ def _words(judgement: str) -> str:
     return f"{which} of sample {int(sample)} ({pattern} {paradigm})"
 
 
-def identity_of(judge: Judge, benchmark: Benchmark) -> dict[str, Any]:
-    """What two commands that ask a judge about a run must share to be the same."""
+def identity_of(judge: Judge, benchmark: Benchmark, *questions: Question) -> dict[str, Any]:
+    """What two commands that ask a judge these questions must share to be the same; the wording is known by one prompt each."""
+    claim = ClaimExample(id="probe", reviewer_id="probe", text="A text.", claim="A claim.")
+    claims = ClaimsExample(id="probe", reviewer_id="probe", text="A text.", claims=("A claim.",))
+    probes: dict[type, Asked] = {ClaimExample: claim, ClaimsExample: claims}
     return {
         "benchmark": benchmark.digest,
+        "prompts_sha256": {one.name: judge.prompt_digest(one, [probes[one.example_type]], GREEDY) for one in questions},
         "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
     }

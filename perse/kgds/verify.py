@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Literal
 
 from perse.errors import BadInput
-from perse.judge import Judge, JudgeSettings
+from perse.judge import Judge
 from perse.judgement import Judgement, Status, judgement_line
 from perse.kgds.benchmark import Benchmark, Sample
 from perse.kgds.folder import (
     ASKED,
+    GREEDY,
     JUDGEMENTS,
     Summary,
     check_same,
@@ -66,7 +67,6 @@ def verify(
     *,
     name: str,
     facts: FactMode = "single",
-    seed: int = 0,
     tick: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
     """Ask about every summary of `run` that is not verified yet; the folder of the verification.
@@ -84,13 +84,13 @@ def verify(
     if strange := [one.sample for one in summaries if one.sample not in benchmark.samples]:
         raise BadInput(f"{run} has a summary of sample {strange[0]}; {benchmark.path} has {len(benchmark.samples)} samples")
     check_same(folder, summaries)
-    settings = JudgeSettings(temperature=0, seed=seed)
+    identity = identity_of(judge, benchmark, VERIFY_FACT if facts == "single" else VERIFY_FACTS, VERIFY_OPINION)
     asked = questions(benchmark.samples, summaries, facts)
-    with RunLog(folder, {"kind": "kgds-verify", "facts": facts, **identity_of(judge, benchmark)}, lines=JUDGEMENTS) as log:
+    with RunLog(folder, {"kind": "kgds-verify", "facts": facts, **identity}, lines=JUDGEMENTS) as log:
         write_whole(
             folder / ASKED, json.dumps(read_asked(folder) | {one.place: one.digest for one in summaries}, indent=1) + "\n"
         )
-        ask(judge, asked, log, settings=settings, tick=tick)
+        ask(judge, asked, log, tick=tick)
     return folder
 
 
@@ -114,14 +114,14 @@ def questions(samples: Mapping[int, Sample], summaries: Sequence[Summary], facts
     return wanted
 
 
-def ask(judge: Judge, asked: Questions, log: RunLog, *, settings: JudgeSettings, tick: Callable[[int, int], None]) -> None:
+def ask(judge: Judge, asked: Questions, log: RunLog, *, tick: Callable[[int, int], None]) -> None:
     """Ask whatever `log` has no answer to; what the engine failed at is asked again. Times are kept beside the answers."""
     known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
     done, begun = len(known), time.monotonic()
     tick(done, asked.number)
     with (log.folder / TIMING).open("a", encoding="utf-8") as timing:
         cut_torn_line(log.folder / TIMING)
-        for judgements in _answers(judge, asked, known, settings):
+        for judgements in _answers(judge, asked, known):
             log.append(map(judgement_line, judgements))
             now = time.monotonic()
             timing.write(json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n")
@@ -130,13 +130,15 @@ def ask(judge: Judge, asked: Questions, log: RunLog, *, settings: JudgeSettings,
             tick(done, asked.number)
 
 
-def _answers(judge: Judge, asked: Questions, known: set[str], settings: JudgeSettings) -> Iterator[list[Judgement]]:
+def _answers(judge: Judge, asked: Questions, known: set[str]) -> Iterator[list[Judgement]]:
     for question, claims in ((VERIFY_FACT, asked.facts), (VERIFY_OPINION, asked.opinions)):
-        yield from judge.stream(question, [one for one in claims if one.id not in known], settings)
-    some = judge.engine.capabilities.batch
+        yield from judge.stream(question, [one for one in claims if one.id not in known], GREEDY)
+    able = judge.engine.capabilities
+    # Lines are read one after the other, so that a list is as much work as its claims: fewer of them are lost to a kill.
+    some = max(1, able.batch // 8) if able.accepts_token_ids else able.batch
     rest = [one for one in asked.lists if not all(f"{one.id}/{n}" in known for n in range(1, len(one.claims) + 1))]
     for start in range(0, len(rest), some):
-        for judgements in judge.ask_listed(VERIFY_FACTS, rest[start : start + some], settings):
+        for judgements in judge.ask_listed(VERIFY_FACTS, rest[start : start + some], GREEDY):
             yield [one for one in judgements if one.id not in known]
 
 
