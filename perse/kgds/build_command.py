@@ -11,21 +11,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
+from perse.kgds.options import AsJson, BenchmarkFile, Context, Dtype, Resamples, Seed, Tokenizer, load_judge
+
 if TYPE_CHECKING:
     from perse.evaluation.results import Estimate
+    from perse.judge import Judge
     from perse.kgds.build import BuildReport
     from perse.kgds.consistency import Consistency
     from perse.kgds.feedback import FeedbackResult
 
 err = Console(stderr=True, highlight=False, soft_wrap=True)
-
-Dtype = Annotated[str, typer.Option(help="Of a model in this process: bfloat16, float16 or float32.")]
-Tokenizer = Annotated[
-    str | None, typer.Option(help="Of a served model whose folder is not on this machine.", show_default=False)
-]
-Context = Annotated[int | None, typer.Option(min=1, help="Tokens to use.", show_default="what the model was made for")]
-Seed = Annotated[int, typer.Option(help="Seed of every draw.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
 
 
 def build(
@@ -59,18 +54,17 @@ def build(
     Example:  perse kgds build drafts.jsonl --out work/new --writer openai:http://127.0.0.1:8000/v1#llama
     """
     from perse.data.paper_commands import step_in, steps
-    from perse.judge import Judge
     from perse.kgds.build import BuildOptions
     from perse.kgds.build import build as built
     from perse.writing.writer import Writer
 
     options = BuildOptions(drafts=drafts, out=out, max_new_tokens=max_new_tokens, tries=tries, seed=seed)
-    written_by = Judge.load(writer, dtype=dtype, context=context, tokenizer=tokenizer)
+    written_by = load_judge(writer, dtype=dtype, context=context, tokenizer=tokenizer)
 
     def masker() -> Judge:
         if judge is None or judge == writer:
             return written_by
-        return Judge.load(judge, dtype=dtype, context=context, tokenizer=tokenizer)
+        return load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
 
     with steps() as progress:
         report = built(options, Writer(written_by), masker, step=step_in(progress))
@@ -81,7 +75,7 @@ def build(
 
 
 def feedback(
-    benchmark: Annotated[Path, typer.Argument(help="The benchmark's JSON file.")],
+    benchmark: BenchmarkFile,
     run: Annotated[Path, typer.Argument(help="A folder that `perse kgds generate` wrote, with structured ebs-aos summaries.")],
     judge: Annotated[
         str,
@@ -90,7 +84,7 @@ def feedback(
             show_default=False,
         ),
     ],
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the samples.")] = 1000,
+    resamples: Resamples = 1000,
     dtype: Dtype = "bfloat16",
     context: Context = None,
     tokenizer: Tokenizer = None,
@@ -104,12 +98,11 @@ def feedback(
     Example:  perse kgds feedback KGDS.json runs/llama --judge openai:http://127.0.0.1:8000/v1#llama
     """
     from perse.data.paper_commands import steps
-    from perse.judge import Judge
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.feedback import feedback as asked
 
     samples = read_benchmark(benchmark)
-    loaded = Judge.load(judge, dtype=dtype, context=context, tokenizer=tokenizer)
+    loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
     with steps() as progress:
         task = progress.add_task("judging", total=None)
         result = asked(

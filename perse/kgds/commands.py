@@ -15,30 +15,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from perse.kgds.agreement_command import agreement
 from perse.kgds.build_command import build, feedback
 from perse.kgds.numbers_command import metrics, stats
+from perse.kgds.options import BenchmarkFile, Context, Dtype, JudgeName, Name, Run, Samples, Seed, Tokenizer, load_judge
 from perse.kgds.report_command import report
 
 err = Console(stderr=True)
 app = typer.Typer(no_args_is_help=True, help="Discussion summaries for outsiders: generate, verify and score them (KGDS).")
-
-BenchmarkFile = Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The benchmark's JSON file.", show_default=False)]
-Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `perse kgds generate` wrote.", show_default=False)]
-JudgeName = Annotated[
-    str,
-    typer.Option(
-        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name), or openai:URL#MODEL.",
-        show_default=False,
-    ),
-]
-Name = Annotated[str, typer.Option(help="Of the verification: a folder in RUN, so that several can stand side by side.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="The first so many samples.", show_default=False)]
-Dtype = Annotated[str, typer.Option(help="bfloat16, float16 or float32.")]
-Context = Annotated[
-    int | None, typer.Option(min=64, help="Tokens to use; by default what the model was made for.", show_default=False)
-]
-Tokenizer = Annotated[
-    str | None, typer.Option(help="Of a served model whose folder is not on this machine.", show_default=False)
-]
-Seed = Annotated[int, typer.Option(help="Seed of every draw.")]
 
 
 def generate(
@@ -51,7 +32,7 @@ def generate(
     paradigm: Annotated[
         list[str] | None, typer.Option(help="structured (one prompt) or reflection (and a second turn); by default both.")
     ] = None,
-    limit: Limit = None,
+    samples: Samples = None,
     max_new_tokens: Annotated[int, typer.Option(min=64, help="Longest answer, in tokens; 4096 is the paper's.")] = 4096,
     temperature: Annotated[float, typer.Option(min=0.0, max=2.0, help="0 is greedy, and the paper's.")] = 0.0,
     tries: Annotated[int, typer.Option(min=1, help="Answers asked for at most, until one can be read.")] = 3,
@@ -62,7 +43,7 @@ def generate(
 ) -> None:
     """Let a model summarize every discussion; the same command continues after a stop, and adds what is not there yet.
 
-    Example:  perse kgds generate KGDS.json --writer smollm2-135m --max-new-tokens 400 --out runs/kgds
+    Example:  perse kgds generate KGDS.json --writer smollm2-135m --max-new-tokens 192 --out runs/kgds
 
     Server:   perse kgds generate KGDS.json --writer openai:http://127.0.0.1:8000/v1#llama --pattern ebs-aos --out runs/llama
     """
@@ -73,13 +54,12 @@ def generate(
 
     patterns = cast(list[Pattern], _chosen("--pattern", pattern, PATTERNS))
     paradigms = cast(list[Paradigm], _chosen("--paradigm", paradigm, PARADIGMS))
-    samples = read_benchmark(benchmark).first(limit)
-    with err.status(f"loading {writer}"):
-        loaded = Writer.load(writer, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
+    given = read_benchmark(benchmark).first(samples)
+    loaded = Writer(load_judge(writer, dtype=dtype, context=context, tokenizer=tokenizer))
     with bars() as tell:
         run_generate(
             loaded,
-            samples,
+            given,
             out,
             patterns=patterns,
             paradigms=paradigms,
@@ -92,15 +72,15 @@ def generate(
     for (of, how), summaries in read_summaries(out).items():
         counts = Counter(one.status for one in summaries.values())
         strange = sum(
-            any(n > len(samples.samples[one.sample].article) for n in one.paragraphs or ())
+            any(n > len(given.samples[one.sample].article) for n in one.paragraphs or ())
             for one in summaries.values()
-            if one.sample in samples.samples
+            if one.sample in given.samples
         )
         told = ", ".join(f"{count} {status}" for status, count in counts.most_common())
         err.print(f"{of} {how}: {told}" + (f"; {strange} cite paragraphs that do not exist" if strange else ""))
-    asked = len(patterns) * len(paradigms) * len(samples.samples)
+    asked = len(patterns) * len(paradigms) * len(given.samples)
     have = sum(
-        one.sample in samples.samples and one.pattern in patterns and one.paradigm in paradigms
+        one.sample in given.samples and one.pattern in patterns and one.paradigm in paradigms
         for summaries in read_summaries(out).values()
         for one in summaries.values()
     )
@@ -128,7 +108,6 @@ def verify(
     As the paper:  perse kgds verify KGDS.json runs/kgds --judge openai:https://api.openai.com/v1#gpt-4o --facts paragraph --name gpt-4o
     """
     from perse.errors import BadInput
-    from perse.judge import Judge
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.folder import JUDGEMENTS, read_judgements, read_summaries
     from perse.kgds.verify import FactMode
@@ -138,8 +117,7 @@ def verify(
         raise BadInput(f"--facts is '{facts}'; choose single or paragraph")
     samples = read_benchmark(benchmark)
     read_summaries(run)
-    with err.status(f"loading {judge}"):
-        loaded = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
+    loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
     with bars() as tell:
         folder = run_verify(
             loaded, samples, run, name=name, facts=cast(FactMode, facts),
@@ -162,14 +140,12 @@ def errors(
 
     Example:  perse kgds errors KGDS.json runs/kgds --judge smollm2-135m
     """
-    from perse.judge import Judge
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.errors import detect
     from perse.kgds.folder import JUDGEMENTS, TYPES, read_judgements
 
     samples = read_benchmark(benchmark)
-    with err.status(f"loading {judge}"):
-        loaded = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
+    loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
     with bars() as tell:
         folder = detect(loaded, samples, run, name=name, tick=lambda done, total: tell("classifying", done, total))
     found = read_judgements(folder / JUDGEMENTS)
@@ -214,14 +190,6 @@ def _chosen(option: str, given: list[str] | None, allowed: tuple[str, ...]) -> l
     if wrong := [one for one in given or () if one not in allowed]:
         raise BadInput(f"{option} is '{wrong[0]}'; choose {' or '.join(allowed)}")
     return list(given or allowed)
-
-
-def _dtype(name: str) -> str:
-    from perse.errors import BadInput
-
-    if name not in ("bfloat16", "float16", "float32"):
-        raise BadInput(f"--dtype is '{name}'; choose bfloat16, float16 or float32")
-    return name
 
 
 for command in (stats, generate, verify, errors, metrics, report, build, feedback, agreement):

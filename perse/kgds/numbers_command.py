@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
-BenchmarkFile = Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The benchmark's JSON file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+from perse.kgds.options import AsJson, BenchmarkFile, Name, Resamples, Runs, Seed
 
 
 def stats(benchmark: BenchmarkFile, as_json: AsJson = False) -> None:
@@ -31,13 +27,10 @@ def stats(benchmark: BenchmarkFile, as_json: AsJson = False) -> None:
 
 def metrics(
     benchmark: BenchmarkFile,
-    runs: Annotated[
-        list[Path],
-        typer.Argument(metavar="RUN...", help="Folders of `perse kgds generate`, or the `outputs` that the authors released."),
-    ],
-    name: Annotated[str, typer.Option(help="The verification of the RUN folders to count, as it was named.")] = "verified",
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the samples.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
+    runs: Runs,
+    name: Name = "verified",
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """What summaries are worth: recall, precision and F1 of the background, recall of opinions, overall performance, errors.

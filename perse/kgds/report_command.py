@@ -9,22 +9,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from perse.kgds.options import BenchmarkFile, Name, Resamples, Runs, Seed
+
 
 def report(
-    benchmark: Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The benchmark's JSON file.", show_default=False)],
-    runs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="RUN...",
-            help="Folders of `perse kgds generate`, or the `outputs` that the authors released.",
-            show_default=False,
-        ),
-    ],
+    benchmark: BenchmarkFile,
+    runs: Runs,
     out: Annotated[Path, typer.Option(help="The folder to write, or a report to write again.", show_default=False)],
-    name: Annotated[str, typer.Option(help="Of the verification: a folder in each RUN of ours.")] = "verified",
+    name: Name = "verified",
     title: Annotated[str | None, typer.Option(help="Of the page; by default after the models.", show_default=False)] = None,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the samples.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
 ) -> None:
     """The paper's tables and figures of the models at hand, with intervals, as one HTML file that needs no network.
 
