@@ -33,7 +33,7 @@ def generate(
         list[str] | None, typer.Option(help="structured (one prompt) or reflection (and a second turn); by default both.")
     ] = None,
     samples: Samples = None,
-    max_new_tokens: Annotated[int, typer.Option(min=64, help="Longest answer, in tokens; 4096 is the paper's.")] = 4096,
+    max_new_tokens: Annotated[int, typer.Option(min=128, help="Longest answer, in tokens; 4096 is the paper's.")] = 4096,
     temperature: Annotated[float, typer.Option(min=0.0, max=2.0, help="0 is greedy, and the paper's.")] = 0.0,
     tries: Annotated[int, typer.Option(min=1, help="Answers asked for at most, until one can be read.")] = 3,
     dtype: Dtype = "bfloat16",

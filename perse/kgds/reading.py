@@ -24,6 +24,9 @@ _CHARACTERS = 3
 _TAG_TOKENS = 12
 """At most, for one paragraph's number in its list."""
 
+_KEY_TOKENS = 20
+"""At most, for a key and what JSON puts around it and its value."""
+
 
 @dataclass(frozen=True)
 class Content:
@@ -37,13 +40,14 @@ class Content:
 
 def schema(pattern: Pattern, *, reflects: bool, max_new_tokens: int) -> dict[str, Any]:
     """JSON Schema of an answer that fits into so many tokens."""
-    strings = (pattern == "abs-aos") + reflects + 1
-    text = {"type": "string", "minLength": 1, "maxLength": max(40, _CHARACTERS * max_new_tokens // (strings + 1))}
+    parts = 2 + reflects
+    share = max_new_tokens // parts - _KEY_TOKENS
+    text = {"type": "string", "minLength": 1, "maxLength": max(40, _CHARACTERS * share)}
     tags = {
         "type": "array",
         "items": {"type": "string", "pattern": "^<Paragraph_[1-9][0-9]?>$"},
         "minItems": 1,  # an empty choice is never right, and the first thing that a small model writes
-        "maxItems": max(1, min(60, max_new_tokens // (2 * _TAG_TOKENS))),
+        "maxItems": max(1, min(60, share // _TAG_TOKENS)),
     }
     fields: dict[str, Any] = {REFLECTION: text} if reflects else {}
     fields |= {EXTRACTIVE: tags} if pattern == "ebs-aos" else {ABSTRACTIVE: text}

@@ -38,7 +38,7 @@ def perse(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 def test_from_a_benchmark_to_a_report_with_the_embedded_model(tmp_path: Path, embedded: Path) -> None:
     write_benchmark_file(tmp_path)
-    perse(tmp_path, "generate", "KGDS.json", "--writer", embedded, "--max-new-tokens", 64, "--out", "run")
+    perse(tmp_path, "generate", "KGDS.json", "--writer", embedded, "--max-new-tokens", 128, "--out", "run")
     perse(tmp_path, "verify", "KGDS.json", "run", "--judge", embedded)
     perse(tmp_path, "errors", "KGDS.json", "run", "--judge", embedded)
     found = Results.model_validate_json(perse(tmp_path, "metrics", "KGDS.json", "run", "--json").stdout)
