@@ -142,7 +142,8 @@ def errors(
     """
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.errors import detect
-    from perse.kgds.folder import JUDGEMENTS, TYPES, read_judgements
+    from perse.kgds.folder import JUDGEMENTS, read_judgements
+    from perse.kgds.outcomes import NUMBERED
 
     samples = read_benchmark(benchmark)
     loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
@@ -150,7 +151,7 @@ def errors(
         folder = detect(loaded, samples, run, name=name, tick=lambda done, total: tell("classifying", done, total))
     found = read_judgements(folder / JUDGEMENTS)
     _told(folder, found)
-    types = Counter(TYPES[one.label] for one in found.values() if one.label)
+    types = Counter(NUMBERED[one.label] for one in found.values() if one.label)
     err.print("errors: " + (", ".join(f"{count} {kind}" for kind, count in types.most_common()) or "none classified"))
     err.print(f"next: perse kgds metrics {benchmark} {run}", soft_wrap=True)
 

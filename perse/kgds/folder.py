@@ -25,7 +25,7 @@ from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, parse_judgement
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
-from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
+from perse.kgds.outcomes import NUMBERED, Outcome, Outcomes
 from perse.records import Asked, ClaimExample, ClaimsExample, explain
 from perse.runlog import read_lines
 
@@ -41,9 +41,6 @@ VERIFIED = "verified"
 
 GREEDY = JudgeSettings(temperature=0)
 """How a judge is asked: the likelier label counts."""
-
-TYPES = {"1": ErrorType.OM, "2": ErrorType.IRIC, "3": ErrorType.IRU, "4": ErrorType.OSD, "5": ErrorType.OFI}
-"""Labels of the question about errors, as the authors' files number them."""
 
 Combination = tuple[Pattern, Paradigm]
 
@@ -202,12 +199,12 @@ def _outcome(
     named = [errors[one] for one in opinions if one in errors and errors[one].label is not None]
     shares = None
     if named and all(one.distribution for one in named):
-        shares = {kind: sum((one.distribution or {})[label] for one in named) for label, kind in TYPES.items()}
+        shares = {kind: sum((one.distribution or {})[label] for one in named) for label, kind in NUMBERED.items()}
     return Outcome(
         cited,
         tuple(judgements[one].label == "yes" for one in facts) or None,
         tuple(judgements[one].label == "yes" for one in opinions),
-        errors=tuple(TYPES[str(one.label)] for one in named) if errors else None,
+        errors=tuple(NUMBERED[str(one.label)] for one in named) if errors else None,
         error_shares=shares,
         unanswered=sum(one.status is not Status.OK for one in asked),
     )

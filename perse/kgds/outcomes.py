@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 
 from perse.kgds.benchmark import Paradigm, Pattern
 
@@ -26,6 +27,12 @@ class ErrorType(StrEnum):
     """Implicit reference incorrectly clarified: it is said to be about something else."""
     OM = "OM"
     """Opinion misattribution: somebody else is said to hold it."""
+
+
+NUMBERED: Mapping[str, ErrorType] = MappingProxyType(
+    {"1": ErrorType.OM, "2": ErrorType.IRIC, "3": ErrorType.IRU, "4": ErrorType.OSD, "5": ErrorType.OFI}
+)
+"""Types by the numbers that the authors' files and the labels of the question about errors have."""
 
 
 @dataclass(frozen=True)

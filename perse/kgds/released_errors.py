@@ -11,17 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 
 from perse.errors import BadInput
 from perse.kgds.benchmark import Benchmark
-from perse.kgds.outcomes import ErrorType, Outcome
+from perse.kgds.outcomes import NUMBERED, ErrorType, Outcome
 from perse.kgds.released_files import check_sample, numbered, read_json, sample_of
 
-KINDS: Mapping[str, ErrorType] = MappingProxyType(
-    {"1": ErrorType.OM, "2": ErrorType.IRIC, "3": ErrorType.IRU, "4": ErrorType.OSD, "5": ErrorType.OFI}
-)
-"""What the authors number from 1 to 5."""
 _KIND = re.compile(r"Error\s*Type\s*([0-9]+)", re.IGNORECASE)
 
 
@@ -77,4 +72,4 @@ def _kind(path: Path) -> ErrorType | None:
     if not isinstance(entry, dict) or "Detection_Conclusion" not in entry:
         raise BadInput(f"{path}: expected an object with Detection_Conclusion, found {str(entry)[:80]}")
     named = set(_KIND.findall(str(entry["Detection_Conclusion"])))
-    return KINDS.get(named.pop()) if len(named) == 1 else None
+    return NUMBERED.get(named.pop()) if len(named) == 1 else None
