@@ -10,6 +10,7 @@ Whole reviews leave the profile, oldest first, until the prompt fits; query, ans
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -39,7 +40,7 @@ Ids = tuple[int, ...]
 _DELIMITERS = re.compile(
     # A line that begins with a bracket could pass for any of ours, aspects included; ours pass for themselves anywhere.
     r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|titles?|text|answer|premise|aspect|inst|statements?|opinions?"
-    r"|type|selection [ab]|interestingness|adaptability|surprise|character development|ending)\b)",
+    r"|article|discussion|paragraph|what must change|type|selection [ab]|interestingness|adaptability|surprise|character development|ending)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 _ANY_MARKER = re.compile(r"<{1,2}[|\uff5c/]?[\w\u2581 .-]{1,40}[|\uff5c]?>{1,2}|\[/?[A-Z_]{3,40}\]")
@@ -180,19 +181,21 @@ class Renderer:
             raise BadInput(
                 f"{reserved} tokens are kept for the answer, all of a context of {self.context}; allow fewer new tokens"
             )
+        limit = _word_limit(example, self.max_words)
         for profile in _shortening(example.profile):
             rendered = tuple(self._segments(ask) for ask in question.asks(example, profile))
             tokens = max(len(each.ids) for each in rendered)
             words = max(each.words for each in rendered)
-            if tokens <= room and words <= self.max_words:
+            if tokens <= room and words <= limit:
                 return rendered
+        words_too = f" and {limit} words" if limit != sys.maxsize else ""
         raise TooLong(
             f"example {example.id}: {tokens} tokens and {words} words{_least(example)}; the budget is {room} tokens "
-            f"(context {self.context} less the answer) and {self.max_words} words; shorten the text or use a model with a longer context",
+            f"(context {self.context} less the answer){words_too}; shorten the text or use a model with a longer context",
             tokens=tokens,
             token_budget=room,
             words=words,
-            word_budget=self.max_words,
+            word_budget=limit,
         )
 
     def completion(self, question: Question, example: Asked) -> tuple[Ids, ...]:
@@ -318,21 +321,27 @@ class TextRenderer:
             TooLong: not even an empty profile fits; the numbers are in the message.
         """
         example = question.clean(example, lambda text, lines=False: self.neutralise(text, lines=lines) or EMPTY)
+        limit = _word_limit(example, self.max_words)
         for profile in _shortening(example.profile):
             messages = tuple(Message(ask.text, len(ask.profile)) for ask in question.asks(example, profile))
             words = max(len(message.text.split()) for message in messages)
-            if words <= self.max_words:
+            if words <= limit:
                 return messages
         raise TooLong(
-            f"example {example.id}: {words} words{_least(example)}; the budget is {self.max_words} words; shorten the text",
+            f"example {example.id}: {words} words{_least(example)}; the budget is {limit} words; shorten the text",
             words=words,
-            word_budget=self.max_words,
+            word_budget=limit,
         )
 
 
 def label_room(question: Question) -> int:
     """Tokens kept for all of an answer but its free text."""
     return LABEL_TOKENS + question.layout.surroundings
+
+
+def _word_limit(example: Asked, most: int) -> int:
+    """Of prompts for readers (PerSE, section 4.1); a text that claims are about is as long as it is."""
+    return sys.maxsize if isinstance(example, ClaimExample | ClaimsExample) else most
 
 
 def _least(example: Asked) -> str:

@@ -153,10 +153,10 @@ def test_a_line_is_its_stem_and_its_label_in_every_tokenizer(tokenizers: dict[st
 
 
 def test_a_list_that_does_not_fit_is_too_long_claim_by_claim(willing: Judge) -> None:
-    long = listed("long", text="word " * 2600)
+    long = listed("long", text="word " * 2600)  # the context of this judge is 2048
     both = willing.ask_listed(VERIFY_FACTS, [long, listed("short")], GREEDY)
     assert [one.status for one in both[0]] == [Status.TOO_LONG] * 3
-    assert "2500 words" in (both[0][0].error or "") and "profile" not in (both[0][0].error or "")
+    assert "the budget is" in (both[0][0].error or "") and "profile" not in (both[0][0].error or "")
     assert [one.status for one in both[1]] == [Status.OK] * 3
 
 
@@ -199,6 +199,23 @@ def test_a_line_too_few_is_the_failure_of_its_claim_alone() -> None:
     [found] = chat("1: yes\n3: no").ask_listed(VERIFY_FACTS, [listed()], GREEDY)
     assert [one.label for one in found] == ["yes", None, "no"]
     assert found[1].status is Status.UNPARSED and "2: yes" in (found[1].error or "")
+
+
+def test_a_text_may_be_longer_than_a_prompt_for_readers() -> None:
+    [found] = chat("[Answer] yes").ask(VERIFY_FACT, [claim(text="word " * 2600)], GREEDY)
+    assert found.status is Status.OK
+
+
+@pytest.mark.parametrize("answer", ["Statement 1: yes\nStatement 2: no\nStatement 3: yes", "- 1: yes\n- 2 - no\n- 3) yes"])
+def test_lines_may_say_what_their_number_is_of(answer: str) -> None:
+    [found] = chat(answer).ask_listed(VERIFY_FACTS, [listed()], GREEDY)
+    assert [one.label for one in found] == ["yes", "no", "yes"]
+
+
+@pytest.mark.parametrize("answer", ["yes", "[Answer] yes", "1: yes", "Yes."])
+def test_a_list_of_one_may_be_answered_without_its_number(answer: str) -> None:
+    [[found]] = chat(answer).ask_listed(VERIFY_FACTS, [listed(claims=CLAIMS[:1])], GREEDY)
+    assert found.label == "yes"
 
 
 @pytest.mark.parametrize(

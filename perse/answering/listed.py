@@ -151,6 +151,11 @@ def _judgement(
     )
 
 
+def _lines_of(number: int, answer: str) -> list[str]:
+    """The lines of an answer that begin with this number, or with one word and it ("Statement 2: no"), from the number on."""
+    return re.findall(rf"(?m)^\W*(?:[A-Za-z]+ )?({number}\b(?![.,]\d)\W.*)$", answer)
+
+
 def _as_written(
     identity: Identity, question: ListedQuestion, example: ClaimsExample, reply: Reply | Failure, renderer: TextRenderer
 ) -> list[Judgement]:
@@ -164,8 +169,12 @@ def _as_written(
     whole = reply.text.rpartition("\n")[0] if reply.finish_reason == "length" else reply.text
     found = []
     for number, claim in enumerate(claims, start=1):
-        lines = re.findall(rf"(?m)^\W*(?:\w+ )?{number}\b(?![.,]\d).*$", whole)
+        lines = _lines_of(number, whole)
         labels = {read_written(line, question.scale, label_stem=question.stem(number), free_stem=None)[0] for line in lines}
+        if len(claims) == 1 and not lines:
+            labels = {
+                read_written(whole.replace("[Answer]", ""), question.scale, label_stem=question.stem(number), free_stem=None)[0]
+            }
         label = labels.pop() if len(labels) == 1 else None
         said = renderer.neutralise(" / ".join(lines) if lines else whole)[:200] or "(nothing)"
         one = failed(

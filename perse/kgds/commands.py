@@ -49,6 +49,7 @@ def generate(
     """
     from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern, read_benchmark
     from perse.kgds.folder import read_summaries
+    from perse.kgds.formulas import strange
     from perse.kgds.generate import generate as run_generate
     from perse.writing.writer import Writer
 
@@ -71,13 +72,10 @@ def generate(
         )
     for (of, how), summaries in read_summaries(out).items():
         counts = Counter(one.status for one in summaries.values())
-        strange = sum(
-            any(n > len(given.samples[one.sample].article) for n in one.paragraphs or ())
-            for one in summaries.values()
-            if one.sample in given.samples
-        )
+        cited = [(one.paragraphs, given.samples[one.sample]) for one in summaries.values() if one.sample in given.samples]
+        odd = sum(strange(paragraphs or (), sample) > 0 for paragraphs, sample in cited)
         told = ", ".join(f"{count} {status}" for status, count in counts.most_common())
-        err.print(f"{of} {how}: {told}" + (f"; {strange} cite paragraphs that do not exist" if strange else ""))
+        err.print(f"{of} {how}: {told}" + (f"; {odd} cite paragraphs that do not exist" if odd else ""))
     asked = len(patterns) * len(paradigms) * len(given.samples)
     have = sum(
         one.sample in given.samples and one.pattern in patterns and one.paradigm in paradigms
@@ -86,7 +84,7 @@ def generate(
     )
     if have < asked:
         err.print(f"{asked - have} summaries are missing, because the engine failed; the same command asks for them again")
-    err.print(f"summaries: [bold]{out}[/bold]  next: perse kgds verify {benchmark} {out} --judge JUDGE", soft_wrap=True)
+    _say(f"summaries: {out}  next: perse kgds verify {benchmark} {out} --judge JUDGE")
 
 
 def verify(
@@ -109,14 +107,14 @@ def verify(
     """
     from perse.errors import BadInput
     from perse.kgds.benchmark import read_benchmark
-    from perse.kgds.folder import JUDGEMENTS, read_judgements, read_summaries
+    from perse.kgds.folder import JUDGEMENTS, read_judgements, summaries_of
     from perse.kgds.verify import FactMode
     from perse.kgds.verify import verify as run_verify
 
     if facts not in get_args(FactMode):
         raise BadInput(f"--facts is '{facts}'; choose single or paragraph")
     samples = read_benchmark(benchmark)
-    read_summaries(run)
+    summaries_of(run, samples)
     loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
     with bars() as tell:
         folder = run_verify(
@@ -124,7 +122,10 @@ def verify(
             tick=lambda done, total: tell("verifying", done, total),
         )  # fmt: skip
     _told(folder, read_judgements(folder / JUDGEMENTS))
-    err.print(f"verified: [bold]{folder}[/bold]  next: perse kgds errors {benchmark} {run} --judge {judge}", soft_wrap=True)
+    _say(
+        f"verified: {folder}  next: perse kgds errors {benchmark} {run} --judge {judge}"
+        + ("" if name == "verified" else f" --name {name}")
+    )
 
 
 def errors(
@@ -141,11 +142,13 @@ def errors(
     Example:  perse kgds errors KGDS.json runs/kgds --judge smollm2-135m
     """
     from perse.kgds.benchmark import read_benchmark
-    from perse.kgds.errors import detect
+    from perse.kgds.errors import detect, uncovered
     from perse.kgds.folder import JUDGEMENTS, read_judgements
     from perse.kgds.outcomes import NUMBERED
 
     samples = read_benchmark(benchmark)
+    for _ in uncovered(samples, run, name):  # whatever is wrong with the run is said before a judge is loaded
+        pass
     loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
     with bars() as tell:
         folder = detect(loaded, samples, run, name=name, tick=lambda done, total: tell("classifying", done, total))
@@ -153,21 +156,23 @@ def errors(
     _told(folder, found)
     types = Counter(NUMBERED[one.label] for one in found.values() if one.label)
     err.print("errors: " + (", ".join(f"{count} {kind}" for kind, count in types.most_common()) or "none classified"))
-    err.print(f"next: perse kgds metrics {benchmark} {run}", soft_wrap=True)
+    _say(f"next: perse kgds metrics {benchmark} {run}" + ("" if name == "verified" else f" --name {name}"))
 
 
 def _told(folder: Path, judgements: dict[str, Any]) -> None:
     """How many were answered, what it cost, and what the first failure was."""
     statuses = Counter(str(one.status) for one in judgements.values())
     prompt, cached = (sum(getattr(one.tokens, part) for one in judgements.values()) for part in ("prompt", "cached"))
-    err.print(
-        f"{folder}: " + (", ".join(f"{count:,} {status}" for status, count in statuses.most_common()) or "nothing to ask")
-        + f"; {prompt:,} prompt tokens, {prompt - cached:,} computed",
-        soft_wrap=True,
-    )  # fmt: skip
+    counts = ", ".join(f"{count:,} {status}" for status, count in statuses.most_common()) or "nothing to ask"
+    _say(f"{folder}: {counts}; {prompt:,} prompt tokens, {prompt - cached:,} computed")
     failed = next((one for one in judgements.values() if one.status != "ok"), None)
     if failed:
-        err.print(f"the first without an answer is {failed.id}: {failed.error}", markup=False, soft_wrap=True)
+        _say(f"the first without an answer is {failed.id}: {failed.error}")
+
+
+def _say(words: str) -> None:
+    """Words to a person; paths and model names in them are no markup."""
+    err.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager

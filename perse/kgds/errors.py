@@ -13,7 +13,17 @@ from perse.errors import BadInput
 from perse.judge import Judge
 from perse.judgement import Status, judgement_line
 from perse.kgds.benchmark import Benchmark
-from perse.kgds.folder import ERRORS, GREEDY, JUDGEMENTS, check_same, identity_of, opinion_id, read_judgements, read_summaries
+from perse.kgds.folder import (
+    ERRORS,
+    GREEDY,
+    JUDGEMENTS,
+    check_benchmark,
+    check_same,
+    identity_of,
+    opinion_id,
+    read_judgements,
+    summaries_of,
+)
 from perse.questions.claims import OPINION_ERROR
 from perse.records import ClaimExample
 from perse.runlog import RunLog
@@ -35,8 +45,6 @@ def detect(
         EngineLost: the engine is gone for good.
     """
     verified = run / name
-    if not (verified / JUDGEMENTS).exists():
-        raise BadInput(f"{verified} holds no verification; run `perse kgds verify` first, or give its --name")
     claims = list(uncovered(benchmark, run, name))
     identity = {"kind": "kgds-errors", **identity_of(judge, benchmark, OPINION_ERROR)}
     with RunLog(verified / ERRORS, identity, lines=JUDGEMENTS) as log:
@@ -51,10 +59,17 @@ def detect(
 
 
 def uncovered(benchmark: Benchmark, run: Path, name: str) -> Iterator[ClaimExample]:
-    """The opinions that the judge said a summary does not tell, with that summary's opinions."""
+    """The opinions that the judge said a summary does not tell, with that summary's opinions.
+
+    Raises:
+        BadInput: nothing was verified under that name, with another benchmark, or a summary has changed since.
+    """
     verified = run / name
+    if not (verified / JUDGEMENTS).exists():
+        raise BadInput(f"{verified} holds no verification; run `perse kgds verify` first, or give its --name")
+    check_benchmark(verified, benchmark)
     judgements = read_judgements(verified / JUDGEMENTS)
-    for summaries in read_summaries(run).values():
+    for summaries in summaries_of(run, benchmark).values():
         check_same(verified, list(summaries.values()))
         for one in summaries.values():
             for number, opinion in enumerate(benchmark.samples[one.sample].opinions, start=1):

@@ -20,7 +20,7 @@ from perse.evaluation.results import Estimate
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement, Status, judgement_line
 from perse.kgds.benchmark import Benchmark, Sample
-from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, read_summaries
+from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
 from perse.prompts import source
 from perse.questions.feedback import FEEDBACK
 from perse.records import Pair, PairwiseExample
@@ -93,13 +93,9 @@ def feedback(
     """
     if resamples < 100:
         raise BadInput(f"{resamples} resamples say little about an interval; use 100 or more")
-    summaries = read_summaries(run).get(("ebs-aos", "structured"), {})
+    summaries = summaries_of(run, benchmark).get(("ebs-aos", "structured"), {})
     if not summaries:
         raise BadInput(f"{run} has no structured ebs-aos summaries; write them with `perse kgds generate --pattern ebs-aos`")
-    if strange := sorted(set(summaries) - set(benchmark.samples)):
-        raise BadInput(
-            f"{run} has a summary of sample {strange[0]}; {benchmark.path} has {len(benchmark.samples)} samples: give its own benchmark"
-        )
     kinds = {number: difference(benchmark.samples[number], one) for number, one in summaries.items()}
     asked = {
         number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"

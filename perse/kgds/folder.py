@@ -27,7 +27,7 @@ from perse.judgement import Judgement, Status, parse_judgement
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.outcomes import NUMBERED, Outcome, Outcomes
 from perse.records import Asked, ClaimExample, ClaimsExample, explain
-from perse.runlog import read_lines
+from perse.runlog import MANIFEST, read_lines, read_manifest
 
 if TYPE_CHECKING:
     from perse.judge import Judge
@@ -120,6 +120,33 @@ def read_summaries(run: Path) -> dict[Combination, dict[int, Summary]]:
     }
 
 
+def summaries_of(run: Path, benchmark: Benchmark) -> dict[Combination, dict[int, Summary]]:
+    """`read_summaries` of a run of this benchmark.
+
+    Raises:
+        BadInput: it was made from another file, or has a summary of a sample that this one does not have.
+    """
+    check_benchmark(run, benchmark)
+    found = read_summaries(run)
+    if strange := sorted({number for summaries in found.values() for number in summaries} - set(benchmark.samples)):
+        raise BadInput(
+            f"{run} has a summary of sample {strange[0]}; {benchmark.path} has {len(benchmark.samples)} samples: give the file that "
+            "it was made from"
+        )
+    return found
+
+
+def check_benchmark(folder: Path, benchmark: Benchmark) -> None:
+    """Raises:
+    BadInput: the folder's manifest says that it was made from another file.
+    """
+    if not (folder / MANIFEST).exists():
+        return
+    made_from = read_manifest(folder).get("run", {}).get("benchmark")
+    if made_from not in (None, benchmark.digest):
+        raise BadInput(f"{folder} was made from another benchmark than {benchmark.path}; give the file that it was made from")
+
+
 def read_judgements(path: Path) -> dict[str, Judgement]:
     """The judgements of an append-only file by id; what the engine failed at was asked again, and the later answer counts."""
     found: dict[str, Judgement] = {}
@@ -161,14 +188,11 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
         BadInput: a summary of a sample that the benchmark does not have, a verification that is not finished or of other texts.
     """
     folder = run / name
+    check_benchmark(folder, benchmark)
     judgements = read_judgements(folder / JUDGEMENTS)
     errors = read_judgements(folder / ERRORS / JUDGEMENTS)
     found = []
-    for (pattern, paradigm), summaries in read_summaries(run).items():
-        if strange := sorted(set(summaries) - set(benchmark.samples)):
-            raise BadInput(
-                f"{run} has a summary of sample {strange[0]}; {benchmark.path} has {len(benchmark.samples)}: give its own benchmark"
-            )
+    for (pattern, paradigm), summaries in summaries_of(run, benchmark).items():
         check_same(folder, list(summaries.values()))
         models = sorted({one.model for one in summaries.values()})
         if len(models) > 1:
@@ -176,8 +200,18 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
         outcomes = {
             number: _outcome(benchmark.samples[number], one, judgements, errors, folder) for number, one in summaries.items()
         }
-        found.append(Outcomes(models[0], pattern, paradigm, outcomes, str(run)))
+        found.append(Outcomes(models[0], pattern, paradigm, outcomes, str(run), verified_by=_verified_by(folder)))
     return found
+
+
+def _verified_by(folder: Path) -> str | None:
+    """Who verified, and how facts were asked about."""
+    if not (folder / MANIFEST).exists():
+        return None
+    run = read_manifest(folder).get("run", {})
+    judge = run.get("judge", {})
+    name = judge.get("model", "?") + (f"+{judge['adapter']}" if judge.get("adapter") else "")
+    return f"{name} (facts {'in lists' if run.get('facts') == 'paragraph' else 'one by one'})"
 
 
 def _outcome(

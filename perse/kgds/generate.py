@@ -7,6 +7,7 @@ arrive, so that a kill loses only what was in flight. A summary that never becam
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -17,12 +18,14 @@ from typing import Any
 from perse.engines.base import Sampling, Turns
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.folder import SUMMARIES, Summary, read_summaries
-from perse.kgds.reading import Content, read_content, schema
+from perse.kgds.reading import EXTRACTIVE, Content, read_content, schema
 from perse.prompts import macros, source
 from perse.runlog import RunLog
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Bad, Fair, Good, Kind, Outcome, ask_until_good
 from perse.writing.writer import Writer
+
+log = logging.getLogger(__name__)
 
 MAX_NEW_TOKENS = 4096
 """KGDS, appendix D.1; so is the temperature, 0."""
@@ -67,14 +70,15 @@ def generate(
     identity = {
         "kind": "kgds-generate",
         "benchmark": benchmark.digest,
-        "writer": writer.identity,
+        "writer": {**writer.identity, "context": writer.context},
         "prompts": hashlib.sha256(source(TEMPLATE).encode()).hexdigest(),
         "sampling": {"temperature": temperature, "max_new_tokens": max_new_tokens},
         "tries": tries,
         "seed": seed,
     }
-    with RunLog(run, identity, lines=SUMMARIES) as log, AnswerCache(run / ANSWERS) as cache:
-        known = read_summaries(run) if log.read() else {}
+    _warn_of_few_paragraphs(benchmark, patterns, max_new_tokens)
+    with RunLog(run, identity, lines=SUMMARIES) as runlog, AnswerCache(run / ANSWERS) as cache:
+        known = read_summaries(run) if runlog.read() else {}
         for pattern, paradigm in wanted:
             have = known.get((pattern, paradigm), {})
             samples = {str(number): one for number, one in benchmark.samples.items() if number not in have}
@@ -91,8 +95,21 @@ def generate(
             lines = [
                 _summary(int(name), pattern, paradigm, writer, one) for name, one in outcomes.items() if one.kind != Kind.ENGINE
             ]
-            log.append(one.model_dump_json(exclude_none=True) + "\n" for one in lines)
+            runlog.append(one.model_dump_json(exclude_none=True) + "\n" for one in lines)
     return run
+
+
+def _warn_of_few_paragraphs(benchmark: Benchmark, patterns: Iterable[Pattern], max_new_tokens: int) -> None:
+    most = schema("ebs-aos", reflects=True, max_new_tokens=max_new_tokens)["properties"][EXTRACTIVE]["maxItems"]
+    longest = max(len(one.article) for one in benchmark.samples.values())
+    if "ebs-aos" in patterns and most < longest:
+        log.warning(
+            "at %d new tokens a model that is held to a schema can choose at most %d paragraphs, and an article has %d; "
+            "raise --max-new-tokens if that is too few",
+            max_new_tokens,
+            most,
+            longest,
+        )
 
 
 class _Asking:
@@ -152,10 +169,11 @@ def prompt(writer: Writer, sample: Sample, pattern: Pattern) -> str:
     """The structured prompt, every text of the sample made safe: one line each, and no number of a paragraph that is not ours."""
 
     def safe(text: str) -> str:
-        return " ".join(re.sub(r"<(?=/?\s*Paragraph_)", "< ", writer.neutralise(text)).split())
+        return " ".join(re.sub(r"<(?=/?\s*Paragraph_)", "< ", writer.neutralise(text), flags=re.IGNORECASE).split())
 
     article = [safe(paragraph.text) for paragraph in sample.article]
-    discussion = [(safe(turn.participant), safe(turn.utterance)) for turn in sample.discussion]
+    # A name begins a line, as our headings do.
+    discussion = [(safe(turn.participant).lstrip("# ") or "?", safe(turn.utterance)) for turn in sample.discussion]
     wording: Any = macros(TEMPLATE)
     asked: str = wording.ask(pattern, article, discussion)
     return asked
@@ -178,7 +196,7 @@ def checked(sample: Sample, answer: str, pattern: Pattern) -> Good[Content] | Fa
 
 def _summary(number: int, pattern: Pattern, paradigm: Paradigm, writer: Writer, outcome: Outcome[Content]) -> Summary:
     content = outcome.value
-    model = str(writer.identity["name"])
+    model = "+".join(filter(None, (writer.identity["name"], writer.identity["adapter"])))
     tries = tuple(str(one.kind) for one in outcome.attempts)
     if content is None:
         return Summary(

@@ -141,6 +141,7 @@ def _side(benchmark: Benchmark, one: Outcomes, *, numbers: Sequence[int], draws:
             for metric, row in zip(known, table.tolist(), strict=True)
         },
         errors=_errors(here, benchmark),
+        verified_by=one.verified_by,
         failed=sum(outcome.failed is not None for outcome in here.values()),
         unanswered=sum(outcome.unanswered for outcome in here.values()),
         strange=sum(strange(outcome.cited or (), benchmark.samples[number]) for number, outcome in here.items()),
@@ -264,4 +265,13 @@ def _incomplete_notes(sides: Sequence[_Side]) -> Iterable[str]:
 
 
 def _source_notes(outcomes: Sequence[Outcomes]) -> Iterable[str]:
-    return [f"{one.model}, {one.pattern}, {one.paradigm}: {note}" for one in outcomes for note in one.notes]
+    verifiers: dict[str, list[str]] = {}
+    for one in outcomes:
+        models = verifiers.setdefault(one.verified_by or "a judge that is not known", [])
+        models += [one.model] if one.model not in models else []
+    if len(verifiers) > 1:
+        told = "; ".join(f"{judge} verified {', '.join(models)}" for judge, models in verifiers.items())
+        yield f"values that different judges made, or ways of asking, cannot be compared: {told}"
+    elif outcomes[0].verified_by:
+        yield f"verified by {outcomes[0].verified_by}"
+    yield from [f"{one.model}, {one.pattern}, {one.paradigm}: {note}" for one in outcomes for note in one.notes]

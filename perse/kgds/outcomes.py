@@ -67,3 +67,5 @@ class Outcomes:
     source: str
     """The folder that it was read from."""
     notes: tuple[str, ...] = field(default=())
+    verified_by: str | None = None
+    """The judge and how it was asked, where that is known."""

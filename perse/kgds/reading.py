@@ -21,8 +21,8 @@ REFLECTION = "Reflection"
 _CHARACTERS = 3
 """Of a string for each token that may be written: a token of English is four or five, so that a string that runs on ends before the tokens do."""
 
-_TAG_TOKENS = 12
-"""At most, for one paragraph's number in its list."""
+_TAG_TOKENS = 8
+"""About what one paragraph takes in its list."""
 
 _KEY_TOKENS = 20
 """At most, for a key and what JSON puts around it and its value."""
@@ -45,9 +45,9 @@ def schema(pattern: Pattern, *, reflects: bool, max_new_tokens: int) -> dict[str
     text = {"type": "string", "minLength": 1, "maxLength": max(40, _CHARACTERS * share)}
     tags = {
         "type": "array",
-        "items": {"type": "string", "pattern": "^<Paragraph_[1-9][0-9]?>$"},
+        "items": {"type": "string", "pattern": "^<Paragraph_[1-9][0-9]{0,3}>$"},
         "minItems": 1,  # an empty choice is never right, and the first thing that a small model writes
-        "maxItems": max(1, min(60, share // _TAG_TOKENS)),
+        "maxItems": max(1, share // _TAG_TOKENS),
     }
     fields: dict[str, Any] = {REFLECTION: text} if reflects else {}
     fields |= {EXTRACTIVE: tags} if pattern == "ebs-aos" else {ABSTRACTIVE: text}

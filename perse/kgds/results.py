@@ -52,6 +52,8 @@ class Scores(_Result):
     values: dict[Metric, Estimate]
     errors: Errors | None = None
     """None where no error was asked about."""
+    verified_by: str | None = None
+    """The judge, and how it was asked about facts, where that is known."""
     failed: int
     """Summaries that could not be read; they score 0."""
     unanswered: int

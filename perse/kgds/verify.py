@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from perse.errors import BadInput
 from perse.judge import Judge
 from perse.judgement import Judgement, Status, judgement_line
 from perse.kgds.benchmark import Benchmark, Sample
@@ -29,7 +28,7 @@ from perse.kgds.folder import (
     opinion_id,
     read_asked,
     read_judgements,
-    read_summaries,
+    summaries_of,
 )
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.records import ClaimExample, ClaimsExample
@@ -80,9 +79,8 @@ def verify(
         EngineLost: the engine is gone for good.
     """
     folder = run / name
-    summaries = [one for of_pattern in read_summaries(run).values() for one in of_pattern.values() if one.status == "ok"]
-    if strange := [one.sample for one in summaries if one.sample not in benchmark.samples]:
-        raise BadInput(f"{run} has a summary of sample {strange[0]}; {benchmark.path} has {len(benchmark.samples)} samples")
+    found = summaries_of(run, benchmark)
+    summaries = [one for of_pattern in found.values() for one in of_pattern.values() if one.status == "ok"]
     check_same(folder, summaries)
     identity = identity_of(judge, benchmark, VERIFY_FACT if facts == "single" else VERIFY_FACTS, VERIFY_OPINION)
     asked = questions(benchmark.samples, summaries, facts)

@@ -96,6 +96,11 @@ class Writer:
         settings = {key: value for key, value in self._judge.engine.settings.items() if not (judge.digest and key == "url")}
         return {**settings, "name": judge.model, "adapter": judge.adapter, "weights": judge.digest}
 
+    @property
+    def context(self) -> int | None:
+        """Tokens that prompt and answer may take together; None: not known."""
+        return self._judge.renderer.context
+
     def neutralise(self, text: str) -> str:
         """Untrusted text as it may stand in a message, line breaks kept: the judge's renderer does it (DESIGN.md, promise 9)."""
         return self._judge.renderer.neutralise(text, lines=True)

@@ -23,6 +23,7 @@ from perse.judge import Judge
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.errors import detect
 from perse.kgds.folder import ERRORS, JUDGEMENTS, Summary, read_outcomes, read_summaries
+from perse.kgds.metrics import results
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.verify import FactMode, verify
 from perse.rendering import TextRenderer
@@ -282,6 +283,50 @@ def test_a_verification_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: 
     whole = [line for line in kept if line.endswith("\n")]
     assert 60 <= len(whole) < wanted, "it was not killed in the middle"
     assert log.read_text().startswith("".join(whole))
+
+
+def test_a_list_that_was_cut_in_the_middle_has_one_answer_a_fact(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    path = verified(Asked().judge, run, facts="paragraph") / JUDGEMENTS
+    whole = path.read_text().splitlines(keepends=True)
+    cut = next(n for n, line in enumerate(whole) if "/fact/3/2" in line)
+    path.write_text("".join(whole[:cut]))
+    again = Asked()
+    verified(again.judge, run, facts="paragraph")
+    assert Counter(ids(run / "verified")).most_common(1)[0][1] == 1 and len(ids(run / "verified")) == 13
+    assert len(again.messages) < 7
+
+
+def test_a_run_is_read_with_the_benchmark_that_it_was_made_from(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    other = Benchmark(Path("other.json"), benchmark().samples, "another digest")
+    for use in (lambda: read_outcomes(run, other), lambda: detect(Asked().judge, other, run, name="verified")):
+        with pytest.raises(BadInput, match="made from another benchmark than other.json"):
+            use()
+    with pytest.raises(RunMismatch, match="benchmark"):
+        verified(Asked().judge, run, of=other)
+
+
+def test_errors_of_a_benchmark_without_the_sample_are_refused_by_name(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1), summary(2))
+    verified(Asked().judge, run)
+    with pytest.raises(BadInput, match="sample 2"):
+        detect(Asked().judge, benchmark().first(1), run, name="verified")
+
+
+def test_who_verified_is_told_and_told_apart(tmp_path: Path) -> None:
+    one = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, one)
+    (tmp_path / "b").mkdir()
+    other = run_folder(tmp_path / "b", summary(1, model="n"))
+    verified(Asked(name="strict").judge, other, facts="paragraph")
+    outcomes = [*read_outcomes(one, benchmark()), *read_outcomes(other, benchmark())]
+    assert [found.verified_by for found in outcomes] == ["scripted (facts one by one)", "strict (facts in lists)"]
+    [note] = [note for note in results(benchmark(), outcomes).notes if "cannot be compared" in note]
+    assert "scripted (facts one by one) verified m; strict (facts in lists) verified n" in note
+    alone = results(benchmark(), outcomes[:1])
+    assert "verified by scripted (facts one by one)" in alone.notes and alone.scores[0].verified_by == outcomes[0].verified_by
 
 
 def test_every_type_of_fact_is_asked_about(tmp_path: Path) -> None:
