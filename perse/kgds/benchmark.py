@@ -14,7 +14,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
 from perse.records import explain
@@ -88,6 +89,18 @@ class Sample(_Part):
     supporting_facts: tuple[ParagraphFacts, ...] = Field(alias="BSPAF")
     nonsupporting_facts: tuple[ParagraphFacts, ...] = Field(alias="BNPAF")
 
+    @field_validator("supporting_facts")
+    @classmethod
+    def _has_a_key_fact(cls, parts: tuple[ParagraphFacts, ...]) -> tuple[ParagraphFacts, ...]:
+        """Without one, what share of them a summary covers is undefined: this is seen before anything is paid for."""
+        if not any(fact.type == KEY for part in parts for fact in part.facts):
+            # One of pydantic's own errors, so that the field is named.
+            raise PydanticCustomError(
+                "no_key_fact",
+                "no fact has type 1 (key), and a sample needs one to be scored by; annotate one, or take the sample out",
+            )
+        return parts
+
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         indices = [paragraph.index for paragraph in self.article]
@@ -150,17 +163,27 @@ def read_benchmark(path: Path) -> Benchmark:
     Raises:
         BadInput: no such file, not JSON, no list, or a sample that does not fit; the message names sample and field.
     """
-    try:
-        data = path.read_bytes()
-        raw: Any = json.loads(data)
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}; give the benchmark's JSON file") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is not JSON ({error}); give the benchmark's JSON file") from None
+    data, raw = read_json(path, remedy="give the benchmark's JSON file")
     if not isinstance(raw, list) or not raw:
         raise BadInput(f"{path} holds no samples; expected a JSON list of objects with SBK, KGD, BSP, CAO, BSPAF, BNPAF")
     samples = {number: _sample(one, number, path) for number, one in enumerate(raw, start=1)}
     return Benchmark(path, samples, hashlib.sha256(data).hexdigest())
+
+
+def read_json(path: Path, *, remedy: str) -> tuple[bytes, Any]:
+    """The bytes of a file, and what they hold as JSON.
+
+    Raises:
+        BadInput: no such file, or not JSON that can be read: lists in lists without end, a number of thousands of digits.
+    """
+    try:
+        data = path.read_bytes()
+        return data, json.loads(data)
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror}; {remedy}") from None
+    except (ValueError, RecursionError) as error:
+        # Of a long number Python says behind a semicolon how programmers allow it.
+        raise BadInput(f"{path} is not JSON ({str(error).partition(';')[0]}); {remedy}") from None
 
 
 def write_benchmark(samples: Sequence[Sample]) -> str:
@@ -173,6 +196,8 @@ def write_benchmark(samples: Sequence[Sample]) -> str:
 def _sample(raw: object, number: int, path: Path) -> Sample:
     if not isinstance(raw, dict):
         raise BadInput(f"{path}, sample {number}: expected a JSON object, found {type(raw).__name__}")
+    if "number" in raw:
+        raise BadInput(f"{path}, sample {number}: field 'number': extra inputs are not permitted")
     try:
         return Sample.model_validate({**raw, "number": number})
     except ValidationError as error:

@@ -103,7 +103,8 @@ def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, 
     Args:
         judge: loads who masks; not called before the sheet is filled in.
     Raises:
-        BadInput: drafts, folder or sheet that cannot be used, or a paragraph that the writer cannot take apart.
+        BadInput: drafts, folder or sheet that cannot be used, a draft without a key fact, or a paragraph that the writer cannot take
+            apart.
         RunMismatch: other facts were masked in this folder, or by another judge.
         EngineLost: writer or judge are gone; the same command continues.
     """
@@ -137,6 +138,7 @@ def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, 
     answers = read_sheet(sheet, rows)
     if answers is None:
         return report
+    _check_key_facts(drafts, answers, options=options)
     asked = conflicts(drafts, facts, repeated)
     masker = judge()
     masked = mask(masker, asked, options.out / MASKING, seed=options.seed, tick=step("masking facts", len(asked)))
@@ -162,6 +164,17 @@ def _check_folder(out: Path) -> None:
     others = sorted(entry.name for entry in out.iterdir() if not entry.name.startswith("."))
     if others and ANSWERS not in others:
         raise BadInput(f"{out} holds {others[0]} and no build; give another --out")
+
+
+def _check_key_facts(drafts: Sequence[Agreed], answers: Mapping[Place, tuple[bool, bool]], *, options: BuildOptions) -> None:
+    """Refuse answers that leave a sample without a key fact: no benchmark may have such a one, and masking costs."""
+    with_key = {place[0] for place, said in answers.items() if all(said)}
+    if without := [str(one.number) for one in drafts if one.number not in with_key]:
+        raise BadInput(
+            f"{options.drafts}, draft{'s' * (len(without) > 1)} {', '.join(without)}: the annotators agree on no key fact in "
+            f"{options.out / SHEET}, and each sample needs one; have the facts annotated again there, or take such drafts out and "
+            "move the sheet away to have a new one filled in"
+        )
 
 
 def _types(

@@ -115,10 +115,12 @@ def _values(path: Path) -> Iterable[object]:
     try:
         found: list[object] = json.loads(text)
         json.dumps(found, ensure_ascii=False).encode()
-    except json.JSONDecodeError as error:
-        raise BadInput(f"{path} is not JSON ({error}); correct it, or give one JSON object a line") from None
     except (RecursionError, UnicodeEncodeError):
         raise BadInput(f"{path} holds what no text has: half a character (\\ud...), or lists without end; correct it") from None
+    except ValueError as error:
+        # Of a long number Python says behind a semicolon how programmers allow it.
+        why = str(error).partition(";")[0]
+        raise BadInput(f"{path} is not JSON ({why}); correct it, or give one JSON object a line") from None
     return found
 
 

@@ -43,7 +43,7 @@ def kbsaf(facts: Sequence[bool], sample: Sample) -> Background:
     Args:
         facts: whether each of `sample.facts` is covered.
     Raises:
-        BadInput: more or fewer of them, or a sample without key facts.
+        BadInput: more or fewer of them.
     """
     expected = sample.facts
     if len(facts) < len(expected):
@@ -58,8 +58,6 @@ def kbsaf(facts: Sequence[bool], sample: Sample) -> Background:
         kind: sum(is_covered and fact.type == kind for fact, is_covered in zip(expected, facts, strict=True)) for kind in (0, 1)
     }
     keys = sum(fact.type == KEY for fact in expected)
-    if not keys:
-        raise BadInput(f"sample {sample.number} has no key fact (type 1), so that its recall is undefined; leave it out")
     return _background(covered[KEY], all_right=keys, found=covered[KEY] + covered[NONSUPPORTING])
 
 

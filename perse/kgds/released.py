@@ -12,7 +12,6 @@ written by a program and does not fit is refused; what was written by the summar
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -21,13 +20,13 @@ from typing import Any
 from perse.errors import BadInput
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
 from perse.kgds.outcomes import Outcome, Outcomes
+from perse.kgds.reading import EXTRACTIVE, paragraph_number
 from perse.kgds.released_errors import with_errors
 from perse.kgds.released_files import by_sample, check_sample, numbered, read_json
 
 PROMPTS: Mapping[Paradigm, str] = MappingProxyType({"structured": "structured-prompt", "reflection": "self-reflection"})
 COVERED = "knowable"
 """The one conclusion that counts as covered."""
-_TAG = re.compile(r"<Paragraph_([0-9]+)>")
 
 
 def is_released(root: Path) -> bool:
@@ -126,33 +125,44 @@ def _summaries(folder: Path, benchmark: Benchmark, *, pattern: Pattern) -> dict[
         check_sample(number, benchmark, path=path)
         if number in found:
             raise BadInput(f"{path}: sample {number} has another summary in the same folder; keep one of them")
-        found[number] = _summary(path, pattern=pattern, number=number)
+        found[number] = _summary(path, pattern=pattern)
     return found
 
 
-def _summary(path: Path, *, pattern: Pattern, number: int) -> Outcome:
+def _summary(path: Path, *, pattern: Pattern) -> Outcome:
     """Only the extracted paragraphs are looked at: the rest of a summary is what the verification speaks about."""
-    key = "Extractive_Background_Summary"
-    failed = None
     try:
-        summary: Any = json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError, RecursionError):
-        failed, summary = "the model's answer is not JSON", None
-    if failed is None and not isinstance(summary, dict):
-        failed = "the model's answer is no JSON object"
-    elif failed is None and pattern == "ebs-aos" and not isinstance(summary.get(key), list):
-        failed = f"the model's answer has no list {key}"
-    if failed is not None:
-        return Outcome(cited=frozenset() if pattern == "ebs-aos" else None, failed=failed)
+        cited = _cited(path.read_bytes(), pattern)
+    except ValueError as error:
+        return Outcome(cited=frozenset() if pattern == "ebs-aos" else None, failed=f"the model's answer {error}")
+    return Outcome(cited=cited)
+
+
+def _cited(answer: bytes, pattern: Pattern) -> frozenset[int] | None:
+    """The paragraphs that an answer extracts; None: it is of a pattern that extracts none.
+
+    Raises:
+        ValueError: it cannot be read; the message says what it is or does instead.
+    """
+    try:
+        summary: Any = json.loads(answer)
+    except (ValueError, RecursionError):
+        raise ValueError("is not JSON") from None
+    if not isinstance(summary, dict):
+        raise ValueError("is no JSON object")
     if pattern == "abs-aos":
-        return Outcome()
+        return None
+    tags = summary.get(EXTRACTIVE)
+    if not isinstance(tags, list):
+        raise ValueError(f"has no list {EXTRACTIVE}")
     cited = set()
-    for tag in summary[key]:
-        match = _TAG.fullmatch(tag.strip()) if isinstance(tag, str) else None
-        if match is None:
-            raise BadInput(f"{path}: sample {number} extracts {tag!r}; expected a tag like '<Paragraph_3>'")
-        cited.add(int(match[1]))
-    return Outcome(cited=frozenset(cited))
+    for tag in tags:
+        number = paragraph_number(tag)
+        if number is None:
+            what = f"a {type(tag).__name__}" if isinstance(tag, list | dict) else json.dumps(tag)[:60]
+            raise ValueError(f"extracts {what}, which names no paragraph")
+        cited.add(number)
+    return frozenset(cited)
 
 
 def _facts(folder: Path, benchmark: Benchmark) -> dict[int, tuple[bool, ...]]:

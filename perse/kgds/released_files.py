@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.kgds import benchmark as files
 from perse.kgds.benchmark import Benchmark
 
 
@@ -67,7 +67,4 @@ def read_json(path: Path) -> Any:
     Raises:
         BadInput: it is not JSON.
     """
-    try:
-        return json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is not JSON ({error}); download it again") from None
+    return files.read_json(path, remedy="download it again")[1]

@@ -43,11 +43,13 @@ def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:
     [
         ("[{", "is not JSON"),
         ("\xff", "is not JSON"),
+        ("[" * 100_000, r"is not JSON \(maximum recursion depth exceeded .*\); give the benchmark's JSON file$"),
+        ("[1" + "0" * 5000 + "]", r"is not JSON \(.* value has 5001 digits\); give the benchmark's JSON file$"),
         ("{}", "holds no samples; expected a JSON list"),
         ("[]", "holds no samples; expected a JSON list"),
         ('["text"]', "sample 1: expected a JSON object, found str"),
     ],
-    ids=["torn", "no UTF-8", "an object", "empty", "a text"],
+    ids=["torn", "no UTF-8", "brackets alone", "a long number", "an object", "empty", "a text"],
 )
 def test_a_file_that_is_no_list_of_samples_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "KGDS.json"
@@ -69,6 +71,12 @@ Change = Callable[[RawSample], object]
     [
         (lambda raw: raw.pop("CAO"), "sample 2: field 'CAO': field required"),
         (lambda raw: raw.update(notes="x"), "sample 2: field 'notes': extra inputs are not permitted"),
+        (lambda raw: raw.update(number=2), "sample 2: field 'number': extra inputs are not permitted"),
+        (
+            lambda raw: raw["BSPAF"][0].update(facts(2, (2, "The ferry is white."), (4, "Diesel is dear."))),
+            r"sample 2: field 'BSPAF': no fact has type 1 \(key\), and a sample needs one .*; annotate one, or take the sample out$",
+        ),
+        (lambda raw: raw["BSPAF"].clear(), "sample 2: field 'BSPAF': no fact has type 1"),
         (lambda raw: raw.update(CAO=[]), "sample 2: field 'CAO': tuple should have at least 1 item"),
         (lambda raw: raw.update(SBK=[]), "sample 2: field 'SBK'"),
         (lambda raw: raw.update(KGD=[]), "sample 2: field 'KGD'"),
@@ -88,7 +96,7 @@ Change = Callable[[RawSample], object]
         (lambda raw: raw["BSP"].extend(paragraphs("a", "b", "c")[2:]), "BSP lists paragraph 3; the article has 2"),
         (lambda raw: raw["BNPAF"].append(facts(5, (0, "It floats."))), "BNPAF lists paragraph 5; the article has 2"),
         (lambda raw: raw["BSPAF"].append(raw["BSPAF"][0]), r"BSPAF lists a paragraph twice: \[2, 2\]"),
-        (lambda raw: raw["BSPAF"].clear(), "BSPAF and BSP list different paragraphs"),
+        (lambda raw: raw["BSPAF"][0].update(paragraph_index=1), "BSPAF and BSP list different paragraphs"),
         (lambda raw: raw["BNPAF"].clear(), "BNPAF must list every paragraph that BSP does not"),
         (lambda raw: raw["BNPAF"].append(facts(2, (0, "It floats."))), "BNPAF must list every paragraph that BSP does not"),
         (

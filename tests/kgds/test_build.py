@@ -194,7 +194,16 @@ def test_a_draft_that_does_not_fit_is_named_with_its_field(tmp_path: Path, field
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("", "empty"), ("[]", "holds no drafts"), ("[1]", "draft 1: found int"), ("[{", "not JSON")]
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("[]", "holds no drafts"),
+        ("[1]", "draft 1: found int"),
+        ("[{", "not JSON"),
+        ("[" * 100_000, "lists without end"),
+        ("[1" + "0" * 5000 + "]", "not JSON .*5001 digits"),
+    ],
+    ids=["nothing", "an empty list", "a number", "torn", "brackets alone", "a long number"],
 )
 def test_a_file_that_holds_no_drafts_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "drafts.json"
@@ -420,6 +429,27 @@ def test_rows_may_be_sorted_but_neither_missing_nor_doubled(tmp_path: Path) -> N
     write_sheet(tmp_path, [{key: value for key, value in row.items() if key != "Ben"} for row in rows])
     with pytest.raises(BadInput, match="line 1: found the columns"):
         run(tmp_path)
+
+
+def test_a_sample_without_a_key_fact_is_refused_before_anything_is_masked(tmp_path: Path) -> None:
+    def never() -> Judge:
+        raise AssertionError("masking begins")
+
+    run(tmp_path)
+    options = BuildOptions(drafts=tmp_path / "drafts.jsonl", out=tmp_path / "new")
+    rows = fill_in(tmp_path)
+    for samples, named in (("2", "draft 2: "), ("12", "drafts 1, 2: ")):
+        for row in rows:
+            if row["sample"] in samples:
+                row["Ann"] = row["Ann"].replace("Yes ", "no")
+        write_sheet(tmp_path, rows)
+        before = (tmp_path / "new" / "key-facts.csv").read_bytes()
+        with pytest.raises(
+            BadInput, match=f"{named}the annotators agree on no key fact in .*key-facts.csv, .* annotated again"
+        ):
+            build(options, Writer(a_judge(obedient)), never, step=lambda what, of: lambda settled: None)
+        assert (tmp_path / "new" / "key-facts.csv").read_bytes() == before
+        assert not (tmp_path / "new" / "masking").exists() and not (tmp_path / "new" / "benchmark.json").exists()
 
 
 def test_a_sheet_of_other_facts_is_neither_used_nor_written_over(tmp_path: Path) -> None:

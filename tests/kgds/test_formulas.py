@@ -4,7 +4,6 @@ import pytest
 from kgds_builders import bits, sample
 
 from perse.errors import BadInput
-from perse.kgds.benchmark import Sample
 from perse.kgds.formulas import Background, bsp, cao, kbsaf, overall, retrieved, sample_values, strange
 from perse.kgds.outcomes import Outcome
 
@@ -65,13 +64,6 @@ def test_one_fact_too_few_names_the_sample_and_the_fact() -> None:
         kbsaf(bits("101 101 10 0"), ONE)
     with pytest.raises(BadInput, match="sample 1: 11 facts are verified, but the benchmark has 10"):
         kbsaf(bits("101 101 10 01 1"), ONE)
-
-
-def test_a_sample_without_key_facts_has_no_recall() -> None:
-    raw = ONE.model_dump(by_alias=True)
-    raw["BSPAF"] = [{**part, "atomic_facts": [{**fact, "type": 2} for fact in part["atomic_facts"]]} for part in raw["BSPAF"]]
-    with pytest.raises(BadInput, match="sample 1 has no key fact"):
-        kbsaf(bits("101 101 10 01"), Sample.model_validate(raw))
 
 
 def test_opinions() -> None:
