@@ -7,6 +7,7 @@ arrive, so that a kill loses only what was in flight. A summary that never becam
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -71,7 +72,7 @@ def generate(
         "kind": "kgds-generate",
         "benchmark": benchmark.digest,
         "writer": {**writer.identity, "context": writer.context},
-        "prompts": hashlib.sha256(source(TEMPLATE).encode()).hexdigest(),
+        "prompts": _form(max_new_tokens),
         "sampling": {"temperature": temperature, "max_new_tokens": max_new_tokens},
         "tries": tries,
         "seed": seed,
@@ -97,6 +98,12 @@ def generate(
             ]
             runlog.append(one.model_dump_json(exclude_none=True) + "\n" for one in lines)
     return run
+
+
+def _form(max_new_tokens: int) -> str:
+    """What is asked for and in which form, as one digest."""
+    forms = [schema(pattern, reflects=one, max_new_tokens=max_new_tokens) for pattern in PATTERNS for one in (False, True)]
+    return hashlib.sha256((source(TEMPLATE) + json.dumps(forms)).encode()).hexdigest()
 
 
 def _warn_of_few_paragraphs(benchmark: Benchmark, patterns: Iterable[Pattern], max_new_tokens: int) -> None:
