@@ -277,7 +277,7 @@ def test_an_answer_after_thinking_aloud_in_a_fence_is_read() -> None:
         (json.dumps({OPINIONS: "x", EXTRACTIVE: [True]}), "names no paragraph"),
         (json.dumps({OPINIONS: "  ", EXTRACTIVE: []}), "must have a text"),
         (json.dumps({OPINIONS: 3, EXTRACTIVE: []}), "must have a text"),
-        ("[" * 100_000 + "{" * 100_000, "nested|not valid|no JSON object"),
+        ("[" * 9_000 + '{"a":' * 9_000, "nested|not valid|no JSON object"),
     ],
 )
 def test_what_is_no_summary_says_why(answer: str, reason: str) -> None:

@@ -557,7 +557,7 @@ def test_repetitions_are_those_of_the_published_benchmark() -> None:
 KILLED = """
 import sys, time
 from pathlib import Path
-from test_build import logged, run
+from test_kgds_build import logged, run
 
 folder, last = Path(sys.argv[1]), int(sys.argv[2])
 run(folder, logged(folder, hang_at=last), batch=1)

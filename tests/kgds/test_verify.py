@@ -262,26 +262,24 @@ def test_places_sort_by_sample() -> None:
 
 
 def test_a_verification_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path, tiny_model_folder: Path) -> None:
-    """kill -9 on the real command, twice; then every question has one answer, and what was kept is as it was."""
+    """kill -9 on the real command; then every question has one answer, and what was kept is as it was."""
     path = write_benchmark_file(tmp_path, many_samples(30))
     run = run_folder(tmp_path, *(summary(number) for number in range(1, 31)))
     wanted = 15 * (10 + 3) + 15 * (3 + 2)
     command = [sys.executable, "-m", "perse.cli", "kgds", "verify", str(path), str(run), "--judge", str(tiny_model_folder)]
     log = run / "verified" / JUDGEMENTS
-    kept: list[str] = []
-    for least in (1, 60):
-        with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
-            deadline = time.monotonic() + 120
-            while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < least):
-                assert time.monotonic() < deadline
-                time.sleep(0.005)
-            process.send_signal(signal.SIGKILL)
-        kept = log.read_text().splitlines(keepends=True)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
+        deadline = time.monotonic() + 120
+        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < 32):
+            assert time.monotonic() < deadline
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+    kept = log.read_text().splitlines(keepends=True)
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False)
     assert done.returncode == 0, done.stderr
     assert Counter(ids(run / "verified")).most_common(1)[0][1] == 1 and len(ids(run / "verified")) == wanted
     whole = [line for line in kept if line.endswith("\n")]
-    assert 60 <= len(whole) < wanted, "it was not killed in the middle"
+    assert 32 <= len(whole) < wanted, "it was not killed in the middle"
     assert log.read_text().startswith("".join(whole))
 
 
