@@ -14,16 +14,10 @@ import pytest
 from builders import tiny_llama
 from kgds_builders import benchmark, write_benchmark_file
 
-from perse.judge import Judge, JudgeSettings
-from perse.kgds.benchmark import Benchmark
-from perse.kgds.folder import Summary, read_outcomes, read_summaries
+from perse.kgds.folder import Summary, read_judgements, read_summaries
 from perse.kgds.results import METRICS, Results
-from perse.kgds.verify import questions
-from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS
 
 pytestmark = pytest.mark.integration
-
-GREEDY = JudgeSettings(temperature=0)
 
 
 def perse(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -56,9 +50,15 @@ def test_from_a_benchmark_to_a_report_with_the_embedded_model(tmp_path: Path, em
     assert (tmp_path / "run" / "verified" / "judgements.jsonl").read_bytes() == before
 
 
-def stand_in(of: Benchmark) -> list[Summary]:
-    """Summaries in the experts' own words."""
-    return [
+@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
+def test_vllm_verifies_as_the_embedded_engine_and_writes_json(tmp_path: Path, tokenizers: dict[str, Any]) -> None:
+    """In processes of their own: vLLM in this one would change the rounding of whatever is trained in it later."""
+    model, run = tmp_path / "model", tmp_path / "run"
+    tiny_llama(tokenizers["chatml"], width=128).save_pretrained(model)
+    tokenizers["chatml"].save_pretrained(model)
+    write_benchmark_file(tmp_path)
+    run.mkdir()
+    experts = [
         Summary(
             sample=number,
             pattern="abs-aos",
@@ -67,34 +67,35 @@ def stand_in(of: Benchmark) -> list[Summary]:
             background="\n".join(paragraph.text for paragraph in sample.supporting),
             opinions="\n".join(sample.opinions),
         )
-        for number, sample in of.samples.items()
+        for number, sample in benchmark().samples.items()
     ]
-
-
-@pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
-def test_vllm_verifies_as_the_embedded_engine_and_writes_json(tmp_path: Path, tokenizers: dict[str, Any]) -> None:
-    model = tmp_path / "model"
-    tiny_llama(tokenizers["chatml"], width=128).save_pretrained(model)
-    tokenizers["chatml"].save_pretrained(model)
-    asked = [questions(benchmark().samples, stand_in(benchmark()), mode) for mode in ("single", "paragraph")]  # type: ignore[arg-type]
-    embedded = Judge.load(model, dtype="float32")
-    served = Judge.load(f"vllm:{model}", dtype="float32", context=2048)
-    for one, other in zip(
-        embedded.ask(VERIFY_FACT, asked[0].facts, GREEDY), served.ask(VERIFY_FACT, asked[0].facts, GREEDY), strict=True
-    ):
-        assert one.distribution is not None and other.distribution is not None
-        assert one.distribution["yes"] == pytest.approx(other.distribution["yes"], abs=2e-3), one.id
-    ours, theirs = (judge.ask_listed(VERIFY_FACTS, asked[1].lists, GREEDY) for judge in (embedded, served))
-    for of_ours, of_theirs in zip(ours, theirs, strict=True):
-        for one, other in zip(of_ours, of_theirs, strict=True):
-            assert one.distribution is not None and other.distribution is not None
-            assert one.distribution["yes"] == pytest.approx(other.distribution["yes"], abs=2e-3), one.id
-            if abs(one.distribution["yes"] - 0.5) < 5e-3:  # a label that may fall either way changes the lines behind it
-                break
-    from perse.kgds.generate import generate
-    from perse.writing.writer import Writer
-
-    generate(Writer(served), benchmark(), tmp_path / "run", max_new_tokens=256, tries=1)
-    statuses = [one.status for summaries in read_summaries(tmp_path / "run").values() for one in summaries.values()]
+    (run / "summaries.jsonl").write_text("".join(one.model_dump_json(exclude_none=True) + "\n" for one in experts))
+    options = ("--dtype", "float32", "--context", 2048)
+    for mode in ("single", "paragraph"):
+        found = []
+        for judge in (str(model), f"vllm:{model}"):
+            name = f"{mode}-{judge.partition(':')[0] == 'vllm'}"
+            perse(tmp_path, "verify", "KGDS.json", "run", "--judge", judge, "--facts", mode, "--name", name, *options)
+            found.append(read_judgements(run / name / "judgements.jsonl"))
+        ours, theirs = found
+        assert ours.keys() == theirs.keys() and len(ours) == 18
+        for key, one in ours.items():
+            first = mode == "single" or "/fact/" not in key or key.endswith("/1")  # behind it a label may fall either way
+            assert one.distribution is not None and (other := theirs[key].distribution) is not None
+            assert not first or one.distribution["yes"] == pytest.approx(other["yes"], abs=2e-3), key
+    perse(
+        tmp_path,
+        "generate",
+        "KGDS.json",
+        "--writer",
+        f"vllm:{model}",
+        "--max-new-tokens",
+        256,
+        "--tries",
+        1,
+        "--out",
+        "made",
+        *options,
+    )
+    statuses = [one.status for summaries in read_summaries(tmp_path / "made").values() for one in summaries.values()]
     assert len(statuses) == 8 and statuses.count("ok") >= 6, statuses  # of a random model: only the schema makes it JSON
-    assert read_outcomes(tmp_path / "run", benchmark())
