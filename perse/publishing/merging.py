@@ -18,6 +18,7 @@ from typing import Any
 
 from perse import models
 from perse.errors import BadInput, ModelNotFound, SaveFailed
+from perse.licences import carry_terms
 from perse.prompts import source
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, for_weights
@@ -160,13 +161,16 @@ def _one_sentence(out: Path) -> Iterator[None]:
 
 def ship_tokenizer(base: Path, folder: Path) -> None:
     """The tokenizer of `base` beside the weights in `folder`, with the chat template that judging uses: ours for LLaMA-2, whose
-    tokenizer may have none (`rendering.chat_frame`)."""
+    tokenizer may have none (`rendering.chat_frame`). The terms of `base` come with it."""
     from transformers import AutoTokenizer
 
     tokenizer = AutoTokenizer.from_pretrained(base)
     if tokenizer.chat_template is None and (tokenizer.bos_token, tokenizer.eos_token) == ("<s>", "</s>"):
         tokenizer.chat_template = source("llama2_chat.jinja")
     tokenizer.save_pretrained(folder)
+    carry_terms(
+        base, folder, changes="Modified: these weights were trained on from that model, or had an adapter merged into them."
+    )
 
 
 def _adapter_and_base(path: Path) -> tuple[Path, str]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.licences import terms_in
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
 from perse.publishing.facts import ADAPTER, MERGED, read_facts
@@ -155,7 +156,8 @@ def _parcel(weights: Path, tokenizer: Path, card: str, *, base: str | None) -> P
         if adapter
         else (*_OF_MODEL, *sorted(each.name for each in weights.iterdir() if _SHARD.fullmatch(each.name)))
     )
-    found = {name: weights / name for name in named} | {name: tokenizer / name for name in _TOKENIZER}
+    terms = terms_in(file.name for file in tokenizer.iterdir())  # those of the base model, which merging carried here
+    found = {name: weights / name for name in named} | {name: tokenizer / name for name in (*_TOKENIZER, *terms)}
     files: dict[str, Path | bytes] = {CARD: card.encode()}
     files |= {name: _cleaned(file, base) for name, file in found.items() if file.is_file()}
     if not any(name.endswith(".safetensors") for name in files):
@@ -194,7 +196,7 @@ def _is_run(folder: Path) -> bool:
 
 
 def _ours(name: str) -> bool:
-    """Whether `name` is one that a push may send."""
+    """Whether `name` is one that a push may send, and a later push remove; terms may have been put there by hand, and stay."""
     return name in (*_TOKENIZER, *_OF_ADAPTER, *_OF_MODEL) or _SHARD.fullmatch(name) is not None
 
 

@@ -6,6 +6,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -24,6 +25,7 @@ from perse.errors import BadInput, ModelNotFound, SaveFailed
 from perse.publishing import merging
 from perse.publishing.for_vllm import refused_by_vllm
 from perse.publishing.merging import made_whole, merge_adapter, write_merged
+from perse.publishing.push import pack
 from perse.publishing.sample_prompts import sample_prompts
 
 
@@ -319,6 +321,21 @@ def test_the_trainer_needs_no_comparison(tiny_model_folder: Path, tmp_path: Path
     models.merge(tiny_model_folder, adapter, tmp_path / "same", dtype="bfloat16")
     assert models.weights_digest(tmp_path / "some") == models.weights_digest(tmp_path / "same")
     assert not (tmp_path / "same" / "adapter").exists()
+
+
+def test_the_terms_of_the_base_model_are_in_the_merged_model_and_are_pushed_with_it(
+    tiny_model_folder: Path, tmp_path: Path
+) -> None:
+    base = tmp_path / "base"
+    shutil.copytree(tiny_model_folder, base)
+    (base / "LICENSE.txt").write_text("their licence", encoding="utf-8")
+    (base / "NOTICE").write_text("made by them", encoding="utf-8")
+    adapter = adapter_on(base, tmp_path / "adapter")
+    merged = merge_adapter(str(adapter), tmp_path / "merged", base=str(base)).folder
+    assert (merged / "LICENSE").read_text(encoding="utf-8") == "their licence"
+    assert "made by them\n\nModified: " in (merged / "NOTICE").read_text(encoding="utf-8")
+    (merged / "README.md").write_text("---\nlicense: other\n---\n", encoding="utf-8")
+    assert {"LICENSE", "NOTICE"} <= set(pack(merged, merged=True).files)
 
 
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
