@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
+from perse.questions import Question
 from perse.records import (
+    Asked,
     ChoiceReference,
     Pair,
     PairwiseExample,
@@ -14,6 +17,7 @@ from perse.records import (
     ProfileReview,
     ReviewReference,
 )
+from perse.rendering import Message, TextRenderer
 
 KINDS = ("chatml", "llama2", "whole_numbers")
 
@@ -130,3 +134,10 @@ def pairwise_examples(readers: int = 3) -> list[PairwiseExample]:
         for reader in range(readers)
         for aspect in ("Ending", "Surprise")
     ]
+
+
+class Reworded(TextRenderer):
+    """Asks the same in other words, as another version of a template would."""
+
+    def render(self, question: Question, example: Asked) -> tuple[Message, ...]:
+        return tuple(replace(message, text=f"{message.text}\nThink first.") for message in super().render(question, example))

@@ -9,14 +9,14 @@ import pytest
 from builders import KINDS
 
 from perse.engines.base import Failure, Reply, Sampling
-from perse.engines.openai import _message
+from perse.engines.openai import RequestFailure, _message
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput
 from perse.judge import Judge
 from perse.rendering import Renderer, TextRenderer
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Bad, Good, Kind, ask_until_good
-from perse.writing.writer import Writer
+from perse.writing.writer import Unwritable, Writer
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -64,6 +64,14 @@ def test_a_server_is_sent_turns_by_role() -> None:
         {"role": "user", "content": "three"},
     ]
     assert _message("one", Sampling(), 1)["messages"] == [{"role": "user", "content": "one"}]
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 503])
+def test_only_a_status_that_another_try_does_not_heal_is_blamed_on_the_message(status: int) -> None:
+    """408, 409 and 429 tell of the server's moment, as every 5xx does: the same message may well be answered later."""
+    judge = Judge(ScriptedEngine(lambda message, seed: RequestFailure("no", status)), TextRenderer(), name="m")
+    [(_, failed)] = Writer(judge).write(["one"], Sampling(), seeds=[1])
+    assert isinstance(failed, Unwritable) == (status < 500 and status not in (408, 409, 429))
 
 
 def test_what_must_change_is_said_in_the_last_turn(tmp_path: Path) -> None:

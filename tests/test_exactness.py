@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -25,7 +26,7 @@ from perse.errors import BadInput
 from perse.records import example_lines
 from perse.training.adapting import adapted
 from perse.training.attention import check_packable, dense_mask
-from perse.training.batches import collate
+from perse.training.batches import IGNORED, answer_loss, collate
 from perse.training.branches import Branch
 from perse.training.checkpoints import whole_checkpoint
 from perse.training.config import Attention, Lora, load_config
@@ -395,6 +396,16 @@ def test_dropout_is_applied_where_nothing_is_shared_and_said_to_be_none_where_so
                 torch.nn.init.normal_(each)
         losses = {loss_alone(model, BRANCHES[0], 4).item() for _ in range(3)}
         assert (len(losses) > 1) == differ
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_the_loss_of_16_bit_logits_is_computed_in_32(kind: torch.dtype) -> None:
+    """In 16 bit a sum over 200 tokens of some 10 nats each has steps of 8 or 1; the logits themselves are what they are."""
+    logits = (4 * torch.randn(1, 200, 64, generator=torch.Generator().manual_seed(0))).to(kind)
+    labels = torch.cat([torch.tensor([[IGNORED]]), torch.arange(200)[None] % 64], dim=1)
+    loss = answer_loss(SimpleNamespace(logits=logits), labels)
+    expected = torch.nn.functional.cross_entropy(logits[0].double(), labels[0, 1:])
+    assert loss.dtype == torch.float32 and loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
 def test_weights_that_are_no_numbers_stop_at_the_first_step(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:

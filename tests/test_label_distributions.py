@@ -99,6 +99,14 @@ def test_a_label_two_extensions_away_is_taken_off_once(parts: list[float]) -> No
     assert read.probabilities == pytest.approx((a, b, c, d))
 
 
+def test_no_label_has_a_negative_probability() -> None:
+    """What is read of "1" and of "10", which goes on from it, comes from two sums: rounding can make the longer one the larger."""
+    support = LabelSupport((), ((1,), (1, 0), (2,)))
+    read = label_probabilities([0.1, 0.1 + 1e-7, 0.3], support)
+    assert read.probabilities == pytest.approx((0, 0.25, 0.75), abs=1e-6) and min(read.probabilities) >= 0
+    assert read.mass == pytest.approx(0.4)
+
+
 def test_no_mass_at_all_is_uniform_with_mass_zero() -> None:
     read = label_probabilities([0.0, 0.0], LabelSupport((), ((1,), (2,))))
     assert read.mass == 0 and read.probabilities == (0.5, 0.5)

@@ -182,7 +182,7 @@ def test_a_wait_of_an_hour_is_not_waited(server: Stub) -> None:
 
 
 @pytest.mark.parametrize(
-    "bad", [fault(503, **SOON), fault(500), fault(408), (0, {}, None)], ids=["503", "500", "408", "hung up"]
+    "bad", [fault(503, **SOON), fault(500), fault(408), fault(409), (0, {}, None)], ids=["503", "500", "408", "409", "hung up"]
 )
 def test_a_passing_failure_is_tried_again(server: Stub, bad: Answer) -> None:
     echoing(server, bad, bad)
@@ -237,7 +237,7 @@ def test_a_server_that_refuses_every_request_is_quoted_and_a_few_refusals_fail_a
         chat(server, *"abcde")
 
 
-@pytest.mark.parametrize("status", [408, 429, 500, 503])
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 503])
 def test_a_server_that_is_never_well_loses_the_engine(server: Stub, status: int) -> None:
     echoing(server, *[fault(status, "overloaded", **SOON)] * 35)
     with pytest.raises(EngineLost, match=f"answered {status} after 7 tries: overloaded; .*the same command continues"):
@@ -323,6 +323,13 @@ def test_a_refused_key_says_which_variable_holds_it_and_never_shows_it(
         assert KEY not in str(refused.value) and "***" in str(refused.value)
     assert server.keys == {f"Bearer {KEY}"}
     assert caplog.records and KEY not in caplog.text
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_key_that_is_refused_for_one_request_is_not_that_messages_fault(server: Stub, status: int) -> None:
+    echoing(server, fault(status), on="b")
+    with pytest.raises(BadInput, match=f"refused the key \\({status}: no\\); put a valid one into OPENAI_API_KEY"):
+        chat(server, *"abc")
 
 
 def test_the_key_is_not_in_a_failure_either(server: Stub) -> None:
@@ -533,6 +540,14 @@ def test_pairs_are_asked_in_both_orders(server: Stub, chatting: Judge) -> None:
     server.routes["POST /v1/chat/completions"] = second_text
     [judgement] = chatting.ask(question, [example])
     assert judgement.order_gap == 0 and judgement.label == "B"
+
+
+def test_temperature_zero_and_seed_zero_are_told_to_the_server(server: Stub, completions: Completions) -> None:
+    echoing(server)
+    chat(server, "x", temperature=0)
+    CompletionsEngine(server.url, "m").generate([(1, 2)], Sampling(temperature=0), seeds=[0])
+    for body in server.bodies("completions"):
+        assert (body["temperature"], body["seed"]) == (0, 0)
 
 
 def test_an_older_server_is_told_the_limit_by_its_older_name_from_then_on(server: Stub) -> None:

@@ -8,12 +8,21 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
-from builders import pairwise_examples, pointwise_examples
+from builders import Reworded, pairwise_examples, pointwise_examples
 
-from perse.records import example_lines
+from perse.batch.local import score
+from perse.data.load import LoadedExamples
+from perse.engines.scripted import ScriptedEngine
+from perse.errors import RunMismatch
+from perse.judge import Judge, JudgeSettings
+from perse.questions import QUESTIONS
+from perse.records import Example, example_lines
+from perse.rendering import TextRenderer
 
 PERSE = [sys.executable, "-m", "perse.cli"]
 
@@ -78,6 +87,58 @@ def test_a_folder_begun_with_other_settings_is_refused(examples: Path, tiny_mode
     assert refused.returncode == 2 and "holds a run with other settings" in refused.stderr
     again = perse(*given)
     assert again.returncode == 0 and "4/4" in again.stderr
+
+
+EIGHT = pointwise_examples(2, 4)
+OTHERS = [example.model_copy(update={"query": f"{example.query} Really."}) for example in EIGHT]
+
+
+def begun(
+    out: Path,
+    *,
+    settings: JudgeSettings = JudgeSettings(),  # noqa: B008
+    renderer: TextRenderer | None = None,
+    script: str = "a script",
+    question: str = "pointwise",
+    examples: Sequence[Example] = EIGHT,
+    fold: int | None = 0,
+    **judge: str,
+) -> Path:
+    """A run by a judge that says one thing to everybody; every argument is one that answers depend on."""
+    engine = ScriptedEngine(lambda message, seed: "[Review] Fine.\n[Score] 7", name=script)
+    asked = Judge(engine, renderer or TextRenderer(), **({"name": "m"} | judge))  # type: ignore[arg-type]
+    loaded = LoadedExamples(list(examples), "digest", None, fold)
+    return score(asked, QUESTIONS[question], loaded, out, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"settings": JudgeSettings(temperature=0)}, r"settings\.temperature was 0\.8, is 0"),
+        ({"settings": JudgeSettings(max_new_tokens=9)}, r"settings\.max_new_tokens was 600, is 9"),
+        ({"settings": JudgeSettings(seed=1)}, r"settings\.seed was 0, is 1"),
+        ({"renderer": Reworded()}, "prompts_sha256 was"),
+        ({"fold": 1}, "fold was 0, is 1"),
+        ({"fold": None}, "fold was 0, is null"),
+        ({"question": "pointwise_score"}, 'question was "pointwise", is "pointwise_score"'),
+        ({"examples": EIGHT[:7]}, r"examples\.count was 8, is 7"),
+        ({"examples": OTHERS}, r"examples\.sha256 was"),
+        ({"name": "n"}, r'judge\.model was "m", is "n"'),
+        ({"adapter": "a"}, r'judge\.adapter was null, is "a"'),
+        ({"digest": "d"}, r'judge\.digest was "", is "d"'),
+        ({"script": "another"}, r'judge\.script was "a script", is "another"'),
+    ],
+    ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
+)
+def test_a_run_goes_on_only_as_it_was_begun(tmp_path: Path, other: dict[str, Any], named: str) -> None:
+    """Anything else that answers depend on, changed alone, is another run; and what was answered stays as it is."""
+    run = begun(tmp_path / "run")
+    before = (run / "judgements.jsonl").read_bytes()
+    with pytest.raises(RunMismatch, match=named):
+        begun(tmp_path / "run", **other)
+    assert (run / "judgements.jsonl").read_bytes() == before
+    begun(tmp_path / "run")
+    assert (run / "judgements.jsonl").read_bytes() == before
 
 
 def test_an_unfinished_run_cannot_be_evaluated_and_says_how_to_finish_it(

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,22 @@ def test_bad_requests_have_one_shape_and_say_what_is_wrong(http: TestClient, sen
     error = answer.json()["error"]
     assert answer.status_code == code == error["code"] and message in error["message"]
     assert set(answer.json()) == {"error"} and set(error) == {"message", "type", "param", "code", "details"}
+
+
+def test_zero_in_a_request_is_a_temperature_and_a_seed_and_not_the_servers_own(
+    models: dict[str, Model], tiny_model_folder: Path
+) -> None:
+    judge = Judge.load(tiny_model_folder, dtype="float32", context=2048)
+    [example] = pointwise_examples(1, 1)
+    own = JudgeSettings(temperature=1.5, max_new_tokens=8, seed=5)
+    said: dict[str, str] = {}
+    with TestClient(embedded_app(models, own), base_url="http://127.0.0.1") as http:
+        for given in ({}, {"temperature": 0}, {"seed": 0}, {"seed": 0, "temperature": 0.5}, {"max_new_tokens": 1}):
+            answer = http.post("/v1/judge/pointwise", json={"input": item(example), **given}).json()
+            [expected] = judge.ask(QUESTIONS["pointwise"], [example], replace(own, **given))  # type: ignore[arg-type]
+            assert (answer["text"], answer["tokens"]["generated"]) == (expected.text, expected.tokens.generated), given
+            said[str(given)] = answer["text"]
+    assert len(set(said.values())) == len(said), "each setting makes another text, so that none could pass for another"
 
 
 def test_too_long_is_422_with_the_numbers(http: TestClient) -> None:

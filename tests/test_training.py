@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import pairwise_examples, pointwise_examples
+from builders import pairwise_examples, pointwise_examples, tiny_llama
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput, RunMismatch
@@ -197,5 +197,34 @@ def test_a_finished_run_is_left_as_it_is_and_another_config_is_refused(
     stamp = (run / "merged" / "model.safetensors").stat().st_mtime_ns
     train(load_config("embedded_lora", given))
     assert (run / "merged" / "model.safetensors").stat().st_mtime_ns == stamp
-    with pytest.raises(RunMismatch, match="holds a run with other settings"):
-        train(load_config("embedded_lora", [*given, "train.seed=7"]))
+    for other, named in (
+        ("train.seed=7", "train.seed was 0, is 7"),
+        ("train.learning_rate=0.02", r"train.learning_rate was 0\.01, is 0\.02"),
+        ("train.weight_decay=0.3", "train.weight_decay was .*, is 0.3"),
+        ("lora.rank=8", "lora.rank was 4, is 8"),
+        ("data.question=pointwise_score", 'question was "pointwise", is "pointwise_score"'),
+        ("data.answer_tokens=50", "data.answer_tokens was .*, is 50"),
+    ):
+        with pytest.raises(RunMismatch, match=f"holds a run with other settings .*{named}"):
+            train(load_config("embedded_lora", [*given, other]))
+
+
+def test_a_run_of_other_data_or_of_another_model_at_the_same_place_is_refused(
+    tokenizers: dict[str, Any], data: Path, tmp_path: Path
+) -> None:
+    """The command is the same to the letter: what lies behind its paths has changed."""
+    base = tmp_path / "base"
+    tokenizers["whole_numbers"].save_pretrained(base)
+    tiny_llama(tokenizers["whole_numbers"]).save_pretrained(base)
+    config = load_config("embedded_lora", settings(base, data, tmp_path / "run", "train.steps=1"))
+    run = train(config)
+    weights = (run / "merged" / "model.safetensors").read_bytes()
+    text = data.read_text()
+    data.write_text(text.replace("}\n", " }\n", 1), encoding="utf-8")
+    with pytest.raises(RunMismatch, match="data_digest was"):
+        train(config)
+    data.write_text(text, encoding="utf-8")
+    tiny_llama(tokenizers["whole_numbers"], seed=1).save_pretrained(base)
+    with pytest.raises(RunMismatch, match=r"\(model_digest was"):
+        train(config)
+    assert (run / "merged" / "model.safetensors").read_bytes() == weights

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from perse.errors import BadInput
 from perse.training.attention import dense_mask
@@ -139,6 +141,54 @@ def test_a_readers_examples_share_a_row_up_to_the_cap() -> None:
     assert all(len({branch.example_id.split("-")[0] for branch in row}) == 1 for row in rows)
     assert {len(packed(row).ids) for row in rows} == {30}
     assert rows != pack(readers(6, 8), row_tokens=30, batch_size=4, branches_per_group=4, seed=1)
+
+
+def sizes_and_readers(seed: int | str) -> list[tuple[int, int]]:
+    """Of 60 readers in their order, each second with 4 examples, the others with 1: of each row how many, and the reader."""
+    branches = [one for r in range(60) for one in readers(1, 4 if r % 2 else 1, first=r)]
+    rows = pack(branches, row_tokens=30, batch_size=4, branches_per_group=4, seed=seed)
+    return [(len(row), int(branch.example_id[1:].split("-")[0])) for row in rows for branch in row[:1]]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_come_in_no_order_of_the_data_or_of_their_size(seed: int) -> None:
+    """Spearman's rho of 60 or more shuffled places has a standard deviation of 0.13: five of them."""
+    found = sizes_and_readers(seed)
+    places = range(len(found))
+    assert abs(stats.spearmanr(places, [reader for _, reader in found]).statistic) < 0.6
+    assert abs(stats.spearmanr(places, [size for size, _ in found]).statistic) < 0.6
+    assert found != sizes_and_readers(seed + 1)
+
+
+def test_rows_that_nothing_filled_are_not_the_last_of_an_epoch() -> None:
+    """Groups of 3 and of 1 in rows of 4: what is still open at the end is closed with room left, some 5 rows of 84 each time."""
+    branches = [one for r in range(160) for one in readers(1, 3 if r % 2 else 1, first=r)]
+    places: list[float] = []
+    for seed in range(10):
+        rows = pack(branches, row_tokens=1000, batch_size=4, branches_per_group=4, seed=seed)
+        places += [at / len(rows) for at, row in enumerate(rows) if len(row) < 4]
+    assert len(places) > 20 and 0.3 < sum(places) / len(places) < 0.7
+
+
+def test_who_shares_a_row_is_drawn_from_all_and_not_from_neighbours() -> None:
+    branches = readers(40, 1)
+    rows = pack(branches, row_tokens=1000, batch_size=4, branches_per_group=2, seed=0)
+    apart = [abs(int(one.example_id[1:-2]) - int(other.example_id[1:-2])) for row in rows for one, other in pairwise(row)]
+    assert sum(apart) / len(apart) > 8  # neighbours are 1 apart, two of 40 drawn at random 13.7
+
+
+def test_a_readers_examples_are_shuffled_before_they_are_dealt_to_rows() -> None:
+    rows = pack(readers(10, 8), row_tokens=30, batch_size=4, branches_per_group=4, seed=0)
+    dealt = [sorted(int(branch.example_id[-1]) for branch in row) for row in rows]
+    assert sum(own in ([0, 1, 2, 3], [4, 5, 6, 7]) for own in dealt) < len(dealt) / 4
+
+
+def test_every_epoch_is_shuffled_anew() -> None:
+    planned = schedule(
+        lambda _: readers(30, 1), epochs=2, steps=None, rows_per_step=1, row_tokens=15, batch_size=1, branches=1, seed=0
+    )
+    seen = [branch.example_id for row in planned.rows for branch in row]
+    assert sorted(seen[:30]) == sorted(seen[30:]) and seen[:30] != seen[30:]
 
 
 def test_with_one_branch_a_group_nothing_is_shared() -> None:

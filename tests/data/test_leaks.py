@@ -17,7 +17,7 @@ from perse.data.near import near_duplicate
 from perse.data.parquet import write_parquet
 from perse.data.profiles import ExampleRow
 from perse.errors import BadInput
-from perse.records import PointwiseExample, Review
+from perse.records import Comparison, PointwiseExample, Review
 
 
 @pytest.fixture(scope="session")
@@ -188,6 +188,65 @@ def test_a_near_duplicate_item_on_both_sides(critics: DataSet, tmp_path: Path) -
     )
     refuses(critics, list(critics.rows), tmp_path, *expected, records=list(records.values()))
     check_leaks(critics.rows, records, {}, disjoint_items=False)
+
+
+@pytest.mark.parametrize("alike", ["the same item", "the same text", "a near-duplicate"])
+@pytest.mark.parametrize("train", ["query", "profile"])
+@pytest.mark.parametrize("valid", ["query", "profile"])
+def test_what_was_only_shown_in_training_was_seen_too(alike: str, train: str, valid: str) -> None:
+    """One review of each side is about the same; each of the four stands in one place of one example."""
+    places = [f"{side} {place}" for side in ("train", "valid") for place in ("query", "profile")]
+    reviews = {
+        one: Review(
+            review_id=one,
+            reviewer_id=one.split()[0],
+            item_id=f"item {n}",
+            text=" ".join(f"w{n}x{place}" for place in range(60)),
+            review="r",
+            score=5,
+            original_score=5,
+        )
+        for n, one in enumerate(places)
+    }
+    rows = [
+        ExampleRow(f"{side}-e", side, f"{side} query", (f"{side} profile",), split=side)  # type: ignore[arg-type]
+        for side in ("train", "valid")
+    ]
+    check_leaks(rows, reviews, {}, disjoint_items=True)
+    theirs, ours = reviews[f"train {train}"], f"valid {valid}"
+    about = {
+        "the same item": {"item_id": theirs.item_id},
+        "the same text": {"text": f" {theirs.text.upper()}"},
+        "a near-duplicate": {"text": theirs.text.replace(" ", " new ", 1)},
+    }
+    reviews[ours] = replace(reviews[ours], **about[alike])  # type: ignore[arg-type]
+    said = "near-duplicates are" if alike == "a near-duplicate" else "an item is"
+    with pytest.raises(
+        BadInput, match=f"leak: {said} in training and in validation in 1 validation examples: valid-e .*train-e"
+    ):
+        check_leaks(rows, reviews, {}, disjoint_items=True)
+    check_leaks(rows, reviews, {}, disjoint_items=False)
+
+
+@pytest.mark.parametrize("train", ["query", "profile"])
+@pytest.mark.parametrize("valid", ["query", "profile"])
+def test_a_pair_that_was_only_shown_in_training_was_seen_too(train: str, valid: str) -> None:
+    places = [f"{side} {place}" for side in ("train", "valid") for place in ("query", "profile")]
+    comparisons = {
+        one: Comparison(
+            comparison_id=one, reviewer_id=one.split()[0], pair_id=f"pair {n}", text_a=f"a {n}", text_b=f"b {n}", preference={}
+        )
+        for n, one in enumerate(places)
+    }
+    rows = [
+        ExampleRow(f"{side}-e", side, f"{side} query", (f"{side} profile",), aspect="Ending", split=side)  # type: ignore[arg-type]
+        for side in ("train", "valid")
+    ]
+    check_leaks(rows, {}, comparisons, disjoint_items=True)
+    theirs, ours = comparisons[f"train {train}"], f"valid {valid}"
+    comparisons[ours] = replace(comparisons[ours], text_a=theirs.text_b, text_b=theirs.text_a)
+    with pytest.raises(BadInput, match="in training and in validation in 1 validation examples: valid-e .*train-e"):
+        check_leaks(rows, {}, comparisons, disjoint_items=True)
 
 
 @pytest.mark.parametrize("split", ["reviewer", "reviewer_item"])

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import tiny_llama
+from builders import Reworded, tiny_llama
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -380,6 +380,10 @@ def test_other_thresholds_ask_nothing_anew_and_another_seed_is_another_run(table
     assert summary.groups["Toy Pianos"] == {"High": 64, "Low": 16, "HHPL": 0}
     with pytest.raises(RunMismatch, match=r"persum\.work holds a run with other settings"):
         build_persum(options(limit=10), judging(Scoring()))
+    with pytest.raises(RunMismatch, match=r"settings\.seed was 0, is 1"):
+        build_persum(options(seed=1), judging(Scoring()))
+    with pytest.raises(RunMismatch, match=r"prompts_sha256\.\S+ \S+ was"):
+        build_persum(options(), Judge(Scoring(), Reworded(max_words=5000), name="scripted"))  # type: ignore[arg-type]
 
 
 def test_judgements_that_failed_are_counted_by_status(table: Path, tmp_path: Path) -> None:

@@ -264,6 +264,18 @@ def test_fewer_reviewers_behind_a_value_than_resampled_count() -> None:
     assert one["between_kendall"].value is None and one["between_kendall"].interval == NO_COEFFICIENT
 
 
+def test_readers_without_a_coefficient_do_not_stand_behind_the_mean_within_readers() -> None:
+    # Of 4 of 12 readers the judge says the same of every text: the mean is over 8, and promises what 8 can.
+    reviewer, gold = np.repeat(np.arange(12), 3), np.tile([1.0, 2.0, 3.0], 12)
+    predicted = np.where(reviewer < 4, 5.0, gold + reviewer % 2)
+    scores = Bootstrap.over(reviewer, resamples=100, seed=0).scores(gold, predicted)
+    for name in COEFFICIENTS:
+        skipping, as_zero = scores[f"within_{name}"], scores[f"within_zero_{name}"]
+        assert (skipping.value, skipping.skipped_reviewers) == (pytest.approx(1), 4)
+        assert skipping.interval.reason == FEW_REVIEWERS
+        assert as_zero.value == pytest.approx(8 / 12) and as_zero.interval.low is not None
+
+
 @pytest.mark.parametrize("predicted", [np.full(24, 3.0), np.full(24, np.nan)], ids=["constant", "nothing known"])
 def test_what_cannot_be_computed_is_undefined_with_its_reason(predicted: FloatArray) -> None:
     bootstrap = Bootstrap.over(np.repeat(np.arange(12), 2), resamples=100, seed=0)

@@ -81,6 +81,14 @@ def test_three_reviewers_by_hand() -> None:
     assert found["mae"] == Permutation(p=0.25, exact=True)
 
 
+def test_an_exchange_that_leaves_a_value_undefined_counts_as_large() -> None:
+    # Pearson with 1 2 3: of 1 2 3 it is 1, of 2 1 2 it is 0, so the difference is 1. The first answers stay, of the others either,
+    # both or none are exchanged: 1 1 3 and 2 2 2 (undefined), 1 2 2 and 2 1 3 (0.37), 1 1 2 and 2 2 3 (0). Two of four.
+    gold = np.array([1.0, 2.0, 3.0])
+    found = permuted(gold, gold, np.array([2.0, 1.0, 2.0]), np.arange(3), names=("pearson",))
+    assert found["pearson"] == Permutation(p=0.5, exact=True)
+
+
 def test_a_drawn_p_is_never_zero() -> None:
     gold = np.random.default_rng(0).integers(1, 11, 60).astype(np.float64)
     found = permuted(gold, gold, gold + 1.5, np.arange(60) // 2, permutations=199)

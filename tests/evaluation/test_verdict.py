@@ -92,6 +92,15 @@ def test_pairs_are_compared_with_copying_the_shown_answer() -> None:
     )
 
 
+def test_a_judge_that_answers_as_its_baseline_does_is_not_said_to_be_better() -> None:
+    pairs = [pair(f"{r}-{n}", f"u{r}", "A" if n else "B", profile=({"Ending": "B"},)) for r in range(12) for n in range(2)]
+    [sentence] = evaluate(pairs, [answered(e.id, "B") for e in pairs], train=None).verdict
+    assert sentence.endswith("difference 0.00 [0.00, 0.00]: not shown to be better than copying the shown answer")
+    texts = [example.model_copy(update={"profile": example.profile[:1]}) for example in world(12)]
+    [sentence] = evaluate(texts, [answered(e.id, str(e.profile[0].score)) for e in texts], train=None).verdict
+    assert "difference 0.00 [0.00, 0.00]: not shown to be better than the reader's own average" in sentence
+
+
 def test_a_constant_judge_has_no_verdict_and_one_that_failed_is_said_to() -> None:
     examples = [scored(str(n), f"u{n}", 1 + n % 10, profile=(("i1", 1 + n % 7),)) for n in range(12)]
     assert stats.kendalltau([1 + n % 10 for n in range(12)], [1 + n % 7 for n in range(12)]).statistic is not None

@@ -133,6 +133,8 @@ def test_the_same_command_again_asks_nothing_and_gives_the_same_bytes(tmp_path: 
     assert len(asked) == 8 and result.samples[0].own == (4,), "an answer about another selection is not taken for this one's"
     with pytest.raises(RunMismatch):
         feedback(a_judge(listening, name="another"), benchmark(6), run)
+    with pytest.raises(RunMismatch, match="seed was 0, is 1"):
+        feedback(a_judge(listening), benchmark(6), run, seed=1)
 
 
 def test_a_run_that_is_right_everywhere_has_no_win_rate(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from builders import Reworded
 from hypothesis import given
 from hypothesis import strategies as st
 from kgds_builders import benchmark, many_samples, paragraphs, sample, two_samples, write_benchmark_file
@@ -344,7 +345,7 @@ def test_measuring_again_gives_the_same_bytes_and_asks_nothing(tmp_path: Path) -
     assert len(asked) == number
 
 
-def test_another_seed_limit_or_benchmark_is_refused_in_the_same_folder(tmp_path: Path) -> None:
+def test_another_seed_limit_benchmark_or_wording_is_refused_in_the_same_folder(tmp_path: Path) -> None:
     agreement(scripted(yes_to_all), benchmark(12), tmp_path / "study", limit=5)
     with pytest.raises(RunMismatch, match="limit was 5, is 6"):
         agreement(scripted(yes_to_all), benchmark(12), tmp_path / "study", limit=6)
@@ -352,6 +353,9 @@ def test_another_seed_limit_or_benchmark_is_refused_in_the_same_folder(tmp_path:
         agreement(scripted(yes_to_all), benchmark(12), tmp_path / "study", limit=5, seed=1)
     with pytest.raises(RunMismatch, match="benchmark was"):
         agreement(scripted(yes_to_all), benchmark(11), tmp_path / "study", limit=5)
+    reworded = Judge(scripted(yes_to_all).engine, Reworded(), name="scripted")
+    with pytest.raises(RunMismatch, match=r"prompts_sha256\.\S+ was"):
+        agreement(reworded, benchmark(12), tmp_path / "study", limit=5)
 
 
 def test_a_benchmark_without_anything_to_ask_is_one_sentence(tmp_path: Path) -> None:

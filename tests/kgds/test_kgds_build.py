@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import Reworded
 from hypothesis import given
 from hypothesis import strategies as st
 from kgds_builders import benchmark
@@ -519,6 +520,24 @@ def test_another_judge_is_not_mixed_in(tmp_path: Path) -> None:
     options = BuildOptions(drafts=tmp_path / "drafts.jsonl", out=tmp_path / "new")
     with pytest.raises(RunMismatch, match="another judge"):
         build(options, Writer(a_judge(obedient)), lambda: judge, step=lambda what, of: lambda settled: None)
+
+
+def test_masking_goes_on_only_as_it_was_begun(tmp_path: Path) -> None:
+    asked = {
+        (1, 2, at): ClaimExample(id=f"1/2/{at}", reviewer_id="1", text="The library opens.", claim=f"Door {at} is green.")
+        for at in (1, 2)
+    }
+    mask(a_judge(obedient), asked, tmp_path / "masking")
+    reworded = Judge(a_judge(obedient).engine, Reworded(), name="scripted")
+    others = (
+        (reworded, asked, 0, "prompts_sha256 was"),
+        (a_judge(obedient), asked, 1, r"settings\.seed was 0, is 1"),
+        (a_judge(obedient), {(1, 2, 1): asked[1, 2, 1]}, 0, r"facts\.count was 2, is 1"),
+    )
+    for judge, claims, seed, named in others:
+        with pytest.raises(RunMismatch, match=named):
+            mask(judge, claims, tmp_path / "masking", seed=seed)
+    assert len(mask(a_judge(obedient), asked, tmp_path / "masking")) == 2
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import Reworded
 from kgds_builders import benchmark, many_samples, sample, write_benchmark_file
 
 from perse.engines.base import Failure
@@ -197,6 +198,17 @@ def test_another_judge_or_another_way_of_asking_is_refused_under_the_same_name(t
     with pytest.raises(RunMismatch, match='facts was "single", is "paragraph"'):
         verified(Asked().judge, run, facts="paragraph")
     verified(Asked(name="other").judge, run, name="other")
+
+
+def test_other_words_of_the_question_are_another_verification(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    detect(Asked().judge, benchmark(), run, name="verified")
+    reworded = Judge(Asked().judge.engine, Reworded(), name="scripted")
+    with pytest.raises(RunMismatch, match=r"prompts_sha256\.\S+ was"):
+        verified(reworded, run)
+    with pytest.raises(RunMismatch, match=r"prompts_sha256\.\S+ was"):
+        detect(reworded, benchmark(), run, name="verified")
 
 
 def test_a_summary_that_changed_since_it_was_verified_is_refused_by_name(tmp_path: Path) -> None:

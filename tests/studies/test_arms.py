@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,12 @@ from judging_builders import asking, average, scripted
 from perse.data.views import View
 from perse.errors import BadInput, RunMismatch
 from perse.evaluation.results import Estimate
-from perse.judge import Judge
+from perse.judge import Judge, JudgeSettings
 from perse.records import example_lines
 from perse.studies.arms import Arm, Source, ask_arms, folder_name
 from perse.studies.k_curve import k_curve
 from perse.studies.results import StudyResult, StudyTable
-from perse.studies.running import read_study
+from perse.studies.running import opened, read_study
 from perse.studies.showing import study_markdown
 from perse.studies.summarizing import undefined
 
@@ -78,6 +79,45 @@ def test_another_study_or_other_settings_in_the_folder_are_refused(readers: Path
         k_curve(asking(readers, limit=6), tmp_path / "out", ks=[0, 3], load=scripted(average))
     with pytest.raises(RunMismatch, match=r"holds a run with other settings \(limit was 6, is 7\)"):
         k_curve(asking(readers, limit=7), tmp_path / "out", ks=[0, 1], load=scripted(average))
+
+
+@pytest.mark.parametrize(
+    ("other", "named"),
+    [
+        ({"settings": JudgeSettings(temperature=0, max_new_tokens=8)}, r"settings\.temperature was 0\.8, is 0"),
+        ({"settings": JudgeSettings(max_new_tokens=9)}, r"settings\.max_new_tokens was 8, is 9"),
+        ({"settings": JudgeSettings(max_new_tokens=8, seed=1)}, r"settings\.seed was 0, is 1"),
+        ({"judge": "another"}, 'judge was "script", is "another"'),
+        ({"fold": 1}, "fold was null, is 1"),
+        ({"split": "train"}, 'split was "valid", is "train"'),
+        ({"question": "pointwise_score"}, 'question was null, is "pointwise_score"'),
+        ({"dtype": "bfloat16"}, 'dtype was "float32", is "bfloat16"'),
+        ({"context": 512}, "context was null, is 512"),
+        ({"tokenizer": "elsewhere"}, 'tokenizer was null, is "elsewhere"'),
+        ({"resamples": 300}, "resamples was 200, is 300"),
+    ],
+    ids=lambda given: "-".join(given) if isinstance(given, dict) else "",
+)
+def test_a_study_goes_on_only_as_it_was_begun(readers: Path, tmp_path: Path, other: dict[str, object], named: str) -> None:
+    source = Source.open(readers, limit=6)
+    for given in (asking(readers), asking(readers)):
+        with opened(tmp_path / "out", "a study", given, source=source, options={"k": 1}):
+            pass
+    with (
+        pytest.raises(RunMismatch, match=named),
+        opened(tmp_path / "out", "a study", asking(readers, **other), source=source, options={"k": 1}),
+    ):
+        pass
+    with (
+        pytest.raises(RunMismatch, match="data_digest was"),
+        opened(tmp_path / "out", "a study", asking(readers), source=replace(source, digest="other"), options={"k": 1}),
+    ):
+        pass
+    with (
+        pytest.raises(RunMismatch, match='study was "a study", is "another"'),
+        opened(tmp_path / "out", "another", asking(readers), source=source, options={"k": 1}),
+    ):
+        pass
 
 
 def test_a_study_is_read_back_as_it_was_written(readers: Path, tmp_path: Path) -> None:
