@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from perse.errors import BadInput, TooLong
+from perse.fitting import Size, longest_fitting, words
 from perse.prompts import source
 from perse.questions import Question
 from perse.questions.base import Ask, ListedQuestion
@@ -181,20 +182,19 @@ class Renderer:
             raise BadInput(
                 f"{reserved} tokens are kept for the answer, all of a context of {self.context}; allow fewer new tokens"
             )
-        limit = _word_limit(example, self.max_words)
-        for profile in _shortening(example.profile):
-            rendered = tuple(self._segments(ask) for ask in question.asks(example, profile))
-            tokens = max(len(each.ids) for each in rendered)
-            words = max(each.words for each in rendered)
-            if tokens <= room and words <= limit:
-                return rendered
+        limit, profile = _word_limit(example, self.max_words), example.profile
+        shown = longest_fitting(
+            len(profile), lambda dropped: _Prompts(self, question.asks(example, list(profile[dropped:])), room, limit)
+        )
+        if not shown.to_drop:
+            return shown.rendered
         words_too = f" and {limit} words" if limit != sys.maxsize else ""
         raise TooLong(
-            f"example {example.id}: {tokens} tokens and {words} words{_least(example)}; the budget is {room} tokens "
+            f"example {example.id}: {shown.tokens} tokens and {shown.words} words{_least(example)}; the budget is {room} tokens "
             f"(context {self.context} less the answer){words_too}; shorten the text or use a model with a longer context",
-            tokens=tokens,
+            tokens=shown.tokens,
             token_budget=room,
-            words=words,
+            words=shown.words,
             word_budget=limit,
         )
 
@@ -272,13 +272,24 @@ class Renderer:
             ends.add(self.tokenizer.eos_token_id)
         return frozenset(ends)
 
-    def _segments(self, ask: Ask) -> Rendered:
+    def segments(self, ask: Ask) -> tuple[Segment, ...]:
+        """A whole prompt, whatever its length."""
         texts = [("instruction", ask.instruction), *(("profile", text) for text in ask.profile)]
         texts += [(name, text) for name, text in (("query", ask.query), ("ask", ask.ask)) if text]
         texts[-1] = (texts[-1][0], texts[-1][1] + self.frame.middle)
         first = Segment(texts[0][0], self._encode_whole(self.frame.head + texts[0][1]))
-        others = (Segment(name, self.encode(text)) for name, text in texts[1:])
-        return Rendered((first, *others), len(ask.profile), len(ask.text.split()))
+        others = (Segment(name, self._entry(text) if name == "profile" else self.encode(text)) for name, text in texts[1:])
+        return (first, *others)
+
+    def number_tokens(self, number: int) -> int:
+        """Tokens that the number of a profile's entry takes, up to a constant."""
+        return len(self.encode(f"[Plot {number}]"))
+
+    def _entry(self, text: str) -> Ids:
+        """An entry of a profile, its first line, which has its number, apart from the rest, which is then tokenized once
+        whatever the number."""
+        head, newline, rest = text.partition("\n")
+        return self.encode(head + newline) + self.encode(rest) if rest else self.encode(text)
 
     def _encode_whole(self, text: str) -> Ids:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
@@ -292,6 +303,48 @@ class Renderer:
         ids = self._encode_whole("\n" + text)
         assert ids[: len(self._newline)] == self._newline, (ids, self._newline)
         return ids[len(self._newline) :]
+
+
+@dataclass(frozen=True)
+class _Prompts:
+    """A question's prompts with some of the profile's entries. Tokens are counted only where the words fit."""
+
+    renderer: Renderer
+    asks: tuple[Ask, ...]
+    room: int
+    limit: int
+
+    @cached_property
+    def words_of(self) -> Size:
+        return _words(self.asks)
+
+    @property
+    def words(self) -> int:
+        return self.words_of.total
+
+    @cached_property
+    def segments(self) -> tuple[tuple[Segment, ...], ...]:
+        return tuple(self.renderer.segments(ask) for ask in self.asks)
+
+    @cached_property
+    def tokens_of(self) -> Size:
+        fixed = [sum(len(segment.ids) for segment in each if segment.name != "profile") for each in self.segments]
+        return Size(max(fixed), tuple(len(segment.ids) for segment in self.segments[0] if segment.name == "profile"))
+
+    @property
+    def tokens(self) -> int:
+        return self.tokens_of.total
+
+    @cached_property
+    def to_drop(self) -> int:
+        return self.words_of.to_drop(self.limit) or self.tokens_of.to_drop(self.room, self.renderer.number_tokens)
+
+    @property
+    def rendered(self) -> tuple[Rendered, ...]:
+        return tuple(
+            Rendered(segments, len(ask.profile), len(ask.text.split()))
+            for ask, segments in zip(self.asks, self.segments, strict=True)
+        )
 
 
 @dataclass(frozen=True)
@@ -321,17 +374,40 @@ class TextRenderer:
             TooLong: not even an empty profile fits; the numbers are in the message.
         """
         example = question.clean(example, lambda text, lines=False: self.neutralise(text, lines=lines) or EMPTY)
-        limit = _word_limit(example, self.max_words)
-        for profile in _shortening(example.profile):
-            messages = tuple(Message(ask.text, len(ask.profile)) for ask in question.asks(example, profile))
-            words = max(len(message.text.split()) for message in messages)
-            if words <= limit:
-                return messages
+        limit, profile = _word_limit(example, self.max_words), example.profile
+        shown = longest_fitting(len(profile), lambda dropped: _Messages(question.asks(example, list(profile[dropped:])), limit))
+        if not shown.to_drop:
+            return tuple(Message(ask.text, len(ask.profile)) for ask in shown.asks)
         raise TooLong(
-            f"example {example.id}: {words} words{_least(example)}; the budget is {limit} words; shorten the text",
-            words=words,
+            f"example {example.id}: {shown.words} words{_least(example)}; the budget is {limit} words; shorten the text",
+            words=shown.words,
             word_budget=limit,
         )
+
+
+@dataclass(frozen=True)
+class _Messages:
+    """A question's prompts with some of the profile's entries, for an engine that takes words."""
+
+    asks: tuple[Ask, ...]
+    limit: int
+
+    @cached_property
+    def words_of(self) -> Size:
+        return _words(self.asks)
+
+    @property
+    def words(self) -> int:
+        return self.words_of.total
+
+    @property
+    def to_drop(self) -> int:
+        return self.words_of.to_drop(self.limit)
+
+
+def _words(asks: Sequence[Ask]) -> Size:
+    """Of the longest of these prompts, which have one profile."""
+    return max((words((ask.instruction, ask.query, ask.ask), ask.profile) for ask in asks), key=lambda size: size.fixed)
 
 
 def label_room(question: Question) -> int:
@@ -359,12 +435,6 @@ def neutralised(text: str, markers: re.Pattern[str], *, lines: bool) -> str:
     kept = [" ".join(line.split()) for line in text.splitlines()]
     text = ("\n" if lines else " ").join(line for line in kept if line)
     return _DELIMITERS.sub("[ ", markers.sub(lambda found: found[0][0] + " " + found[0][1:], text))
-
-
-def _shortening(profile: Sequence[Any]) -> Iterator[list[Any]]:
-    """The profile, then without its oldest entry, and so on to none."""
-    for start in range(len(profile) + 1):
-        yield list(profile[start:])
 
 
 def _marker_pattern(tokenizer: Any, frame: ChatFrame) -> re.Pattern[str]:
