@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import traceback
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -36,6 +37,7 @@ from perse.evaluation.compare_command import compare
 from perse.kgds.commands import app as kgds_app
 from perse.publishing.command import card, merge, push
 from perse.reporting.command import report
+from perse.secrets import Redacting, redact
 from perse.studies.commands import app as study_app
 from perse.training.plan_command import plan
 from perse.training.preflight_command import preflight
@@ -203,7 +205,7 @@ def _score(
     settings = _settings(temperature, max_new_tokens, seed)
     if split == "valid":
         check_unseen(judge, loaded)
-    with err.status(f"loading {judge}"):
+    with err.status(f"loading {redact(judge)}"):
         loaded_judge = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
     with _progress() as progress:
         task = progress.add_task("judging", total=len(loaded.examples))
@@ -249,7 +251,7 @@ def _ask(
     profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)
     asked = read_text(text) if text is not None else prompt_for_text(err)
     settings = _settings(temperature, max_new_tokens, seed)
-    with err.status(f"loading {judge}"):
+    with err.status(f"loading {redact(judge)}"):
         loaded = Judge.load(judge, dtype=_dtype(dtype), tokenizer=tokenizer)
     with err.status("reading as this reader would"):
         judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=settings)
@@ -310,9 +312,9 @@ _OPTIONAL = (
 
 def run_app(typer_app: typer.Typer) -> None:
     """Run a command line: our errors become one line and exit code 2, Ctrl-C says that the work can be continued."""
-    logging.basicConfig(
-        level=logging.WARNING, format="%(message)s", handlers=[RichHandler(console=err, show_path=False, show_time=False)]
-    )
+    handler = RichHandler(console=err, show_path=False, show_time=False)
+    handler.addFilter(Redacting())
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
     logging.getLogger("perse").setLevel(logging.INFO)
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -334,6 +336,9 @@ def run_app(typer_app: typer.Typer) -> None:
         if left.code == 130:  # Ctrl-C, as typer reports it
             err.print("\nstopped; what was finished is kept, and the same command goes on from here")
         raise
+    except Exception:  # noqa: BLE001  # a bug: it keeps its traceback, but no key that may stand in it
+        err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
 
 
 def main() -> None:

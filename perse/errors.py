@@ -4,9 +4,14 @@ Every message says what was found, what was expected and the remedy, in one sent
 line prints the message alone and exits with 2; anything else that escapes is a bug in perse and keeps its traceback.
 """
 
+from perse.secrets import printable, redact
+
 
 class PerseError(Exception):
-    """Base of all errors that name their remedy."""
+    """Base of all errors that name their remedy. No message repeats a key, nor a character that a terminal would obey."""
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(printable(redact(message)))
 
 
 class BadInput(PerseError):

@@ -10,12 +10,17 @@ PATH is whatever `models.find` knows, and PATH+ADAPTER adds a LoRA adapter.
 from __future__ import annotations
 
 import importlib.util
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from perse.addresses import plain_address
 from perse.errors import BadInput
 from perse.judge import Judge
+
+KEYS = "into the environment variable OPENAI_API_KEY"
+"""Where the key of a server belongs."""
 
 
 @dataclass(frozen=True)
@@ -40,12 +45,19 @@ def parse_judge(name: str) -> JudgeName:
         BadInput: a server without an address, an address without `openai:`, or no name at all.
     """
     if name.startswith("openai:"):
-        url, _, model = name.removeprefix("openai:").partition("#")
-        if not url.startswith(("http://", "https://")):
-            raise BadInput(f"'{name}' has no address; write openai:http://HOST:PORT/v1#MODEL")
-        return JudgeName("openai", model, url=url.rstrip("/"))
-    if name.startswith(("http://", "https://")):
-        raise BadInput(f"'{name}' is an address; write openai:{name}#MODEL")
+        address = name.removeprefix("openai:")
+        if not address.lower().startswith(("http://", "https://")):
+            raise BadInput("what follows 'openai:' has no address; write openai:http://HOST:PORT/v1#MODEL")
+        url, model = _server(address)
+        return JudgeName("openai", model, url=url)
+    found = re.search(r"https?://.*", name, re.IGNORECASE)
+    if found and not Path(name).expanduser().exists():
+        url, _ = _server(found[0])
+        raise BadInput(f"{url} is an address; write openai:{url}#MODEL")
+    if re.match(r"[^/]*:[^/]*@", name) and not Path(name).expanduser().exists():
+        raise BadInput(
+            f"the judge's name holds a user name and a password; write openai:http://HOST:PORT/v1#MODEL, and put a key {KEYS}"
+        )
     engine: Literal["transformers", "vllm"] = "vllm" if name.startswith("vllm:") else "transformers"
     model = name.removeprefix("vllm:")
     if not model.strip("+ "):
@@ -54,6 +66,14 @@ def parse_judge(name: str) -> JudgeName:
         return JudgeName(engine, model)
     model, _, adapter = model.rpartition("+") if "+" in model else (model, "", "")
     return JudgeName(engine, model, adapter or None)
+
+
+def _server(address: str) -> tuple[str, str]:
+    """URL and MODEL of URL#MODEL."""
+    url, _, model = address.partition("#")
+    if "@" in model and "/" not in url.partition("://")[2]:  # the # of a password, and no model's
+        url = address
+    return plain_address(url, of="the judge's address", keys=KEYS), model
 
 
 def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | None) -> Judge:

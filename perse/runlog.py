@@ -22,13 +22,14 @@ from types import TracebackType
 from typing import Any, Self, TextIO
 
 from perse.errors import BadInput, RunMismatch
+from perse.secrets import redact_command, redact_tree, without_keys
 
 MANIFEST = "manifest.json"
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is either the old one or the whole new one, never half."""
-    write_bytes(path, text.encode())
+    """Write a file so that it is either the old one or the whole new one, never half; without the keys that are known here."""
+    write_bytes(path, without_keys(text).encode())
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -59,7 +60,7 @@ def environment() -> dict[str, Any]:
         "git_commit": _git_commit(),
         "hardware": {"machine": platform.machine(), "system": platform.system(), "cpus": os.cpu_count(), "gpu": _gpu()},
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": sys.argv,
+        "command": redact_command(sys.argv),
     }
 
 
@@ -111,7 +112,7 @@ class RunLog:
 
     def append(self, lines: Iterable[str]) -> None:
         """Add lines (each ending in a newline), on disk when this returns."""
-        self._file.write("".join(lines))
+        self._file.write(without_keys("".join(lines)))
         self._file.flush()
         os.fsync(self._file.fileno())
 
@@ -129,7 +130,7 @@ class RunLog:
     def _check_identity(self, identity: dict[str, Any], context: dict[str, Any]) -> None:
         path = self.folder / MANIFEST
         if not path.exists():
-            manifest = {"run": identity, "context": context, "environment": environment()}
+            manifest = redact_tree({"run": identity, "context": context, "environment": environment()})
             write_whole(path, json.dumps(manifest, indent=2) + "\n")
             return
         refuse_other_run(self.folder, identity)
@@ -171,7 +172,7 @@ def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
     Raises:
         RunMismatch: they differ; the message names every setting that does.
     """
-    was, now = _dotted(read_manifest(folder).get("run", {})), _dotted(json.loads(json.dumps(identity)))
+    was, now = _dotted(read_manifest(folder).get("run", {})), _dotted(redact_tree(json.loads(json.dumps(identity))))
     differing = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
     if differing:
         told = [
@@ -193,7 +194,7 @@ def _dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a run folder.
+    """The manifest of a run folder, without what an older perse may have kept of a key.
 
     Raises:
         BadInput: there is none, or it is not JSON.
@@ -209,7 +210,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise BadInput(f"{path} is not readable as JSON ({error}); the run must be made again") from None
     if not isinstance(manifest, dict):
         raise BadInput(f"{path} holds no JSON object; the run must be made again")
-    return manifest
+    return redact_tree(manifest)
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:

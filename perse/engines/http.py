@@ -18,7 +18,9 @@ import httpx2
 from openai import APIError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 from pydantic import BaseModel
 
+from perse.addresses import plain_address
 from perse.errors import BadInput
+from perse.secrets import redact
 
 TIMEOUT = httpx2.Timeout(600, connect=10)
 
@@ -54,9 +56,24 @@ def listed(names: Mapping[str, Entry], like: str) -> str:
 
 
 def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOpenAI:
-    """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request."""
-    http = None if tls is None else DefaultAsyncHttpxClient(verify=tls, timeout=TIMEOUT)
-    return AsyncOpenAI(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
+    """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request.
+
+    Raises:
+        BadInput: the address has a key in it, or a proxy that the environment names is no address.
+    """
+    url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
+    try:
+        http = None if tls is None else DefaultAsyncHttpxClient(verify=tls, timeout=TIMEOUT)
+        return AsyncOpenAI(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
+    except (
+        ValueError,
+        ImportError,
+        httpx2.InvalidURL,
+    ) as error:  # of a proxy: an unknown scheme, a missing package, a wrong port
+        raise BadInput(
+            f"a proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used ({type(error).__name__}); write "
+            "http://HOST:PORT, or unset it"
+        ) from None
 
 
 def api_key() -> str:
@@ -93,7 +110,5 @@ def said(error: APIStatusError) -> str:
 
 
 def safe(text: str) -> str:
-    """A server's words on one line, not many of them, and without the key, which some repeat."""
-    key = os.environ.get("OPENAI_API_KEY")
-    text = " ".join(text.split())
-    return (text.replace(key, "***") if key else text)[:300]
+    """A server's words on one line, not many of them, and without a key, which some repeat."""
+    return redact(" ".join(text.split()))[:300]

@@ -24,6 +24,7 @@ from perse.engines.labels import Read, reads
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Tokens
 from perse.rendering import Ids, LabelSupport
+from perse.secrets import without_keys
 
 CONCURRENCY = 32
 RETRIES = 6
@@ -240,7 +241,7 @@ def _reply(answer: Any) -> Reply:
     text = message.content or refusal or ""
     if not isinstance(text, str):
         raise TypeError(f"the message's content is no text but {type(text).__name__}")
-    return Reply(text, reason, _tokens(answer), refused=bool(refusal) or reason == "content_filter")
+    return Reply(without_keys(text), reason, _tokens(answer), refused=bool(refusal) or reason == "content_filter")
 
 
 def _tokens(answer: Any) -> Tokens:

@@ -59,6 +59,7 @@ OURS = {
     "enable_lora": "adapters.NAME=",
     "lora_modules": "adapters.NAME=",
     "api_key": "PERSE_API_KEY in the environment",
+    "hf_token": "HF_TOKEN in the environment",
     "middleware": "nothing: the guard stands there",
     "allowed_origins": "nothing: no page of elsewhere may ask",
     "logprobs_mode": "nothing: distributions are read from raw log-probabilities",

@@ -50,8 +50,9 @@ def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | N
     """
     from perse.errors import BadInput
     from perse.judge import Judge
+    from perse.secrets import redact
 
     if dtype not in ("bfloat16", "float16", "float32"):
         raise BadInput(f"--dtype is '{dtype}'; choose bfloat16, float16 or float32")
-    with Console(stderr=True).status(f"loading {name}"):
+    with Console(stderr=True).status(f"loading {redact(name)}"):
         return Judge.load(name, dtype=dtype, context=context, tokenizer=tokenizer)

@@ -19,6 +19,7 @@ from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
 from perse.publishing.facts import ADAPTER, MERGED, read_facts
 from perse.runlog import MANIFEST, read_manifest
+from perse.secrets import redact, without_keys
 
 _TOKENIZER = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -110,7 +111,7 @@ def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
         raise BadInput(
             f"{to} was not pushed: {_reason(error)}; check the name, the token's right to write and the network, and push again"
         ) from None
-    return str(done.repo_url)
+    return redact(str(done.repo_url))
 
 
 def check_name(to: str) -> None:
@@ -205,4 +206,7 @@ def _reason(error: BaseException) -> str:
     whole = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
     said = getattr(whole, "server_message", None) or " ".join(str(whole).split())
     status = getattr(getattr(whole, "response", None), "status_code", None)
+    from huggingface_hub import get_token
+
+    said = redact(without_keys(said, get_token() or ""))
     return f"{'' if status is None else f'HTTP {status}, '}{said[:300] or type(whole).__name__}"

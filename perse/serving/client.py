@@ -21,9 +21,11 @@ from typing import Any, Self
 import httpx2
 from pydantic import BaseModel
 
+from perse.addresses import plain_address
 from perse.errors import BadInput, PerseError
 from perse.judgement import Judgement
 from perse.records import Example
+from perse.secrets import redact
 
 Item = Mapping[str, Any] | Example
 
@@ -62,7 +64,7 @@ class JudgeClient:
     """Asks a judge server.
 
     Args:
-        url: where the server is, such as http://127.0.0.1:8000.
+        url: where the server is, such as http://127.0.0.1:8000, without a key in it (`BadInput`).
         model: a served model's or adapter's name; by default the server's model.
         key: by default that in PERSE_API_KEY.
         timeout: seconds to wait for an answer.
@@ -73,7 +75,7 @@ class JudgeClient:
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
         self._calls = _Calls(model, tries)
-        self._http = httpx2.Client(base_url=url, headers=_headers(key), timeout=timeout)
+        self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=timeout)
 
     def pointwise(self, item: Item, **settings: Any) -> Judgement:
         """Would this reader like this text, and what would they say? `settings`: question, temperature, max_new_tokens, seed.
@@ -149,7 +151,7 @@ class AsyncJudgeClient:
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
         self._calls = _Calls(model, tries)
-        self._http = httpx2.AsyncClient(base_url=url, headers=_headers(key), timeout=timeout)
+        self._http = httpx2.AsyncClient(base_url=_plain(url), headers=_headers(key), timeout=timeout)
 
     async def pointwise(self, item: Item, **settings: Any) -> Judgement:
         return _judgement(await self._post("pointwise", _one(item), settings))
@@ -263,6 +265,10 @@ class _Call:
         return pause
 
 
+def _plain(url: str) -> str:
+    return plain_address(url, of="the server's address", keys="into PERSE_API_KEY or key=")
+
+
 def _headers(key: str | None) -> dict[str, str]:
     key = key or os.environ.get("PERSE_API_KEY")
     return {"Authorization": f"Bearer {key}"} if key else {}
@@ -294,6 +300,6 @@ def _results(answer: Mapping[str, Any]) -> list[Judgement | Problem]:
 def _problem(response: httpx2.Response) -> Problem:
     try:
         error = response.json()["error"]
-        return Problem(str(error["message"]), response.status_code, error.get("details") or {})
+        return Problem(redact(str(error["message"])), response.status_code, error.get("details") or {})
     except (ValueError, KeyError, TypeError):
-        return Problem(f"the server answered {response.status_code}: {response.text[:200]}", response.status_code, {})
+        return Problem(f"the server answered {response.status_code}: {redact(response.text)[:200]}", response.status_code, {})

@@ -2,16 +2,19 @@
 
 vLLM's own --api-key leaves some of its routes open; this stands before all of them, except those that say only whether the
 server lives. Without a key the name that was asked for must be this machine's: a page of elsewhere whose name is made to lead
-here (DNS rebinding) could otherwise ask through the browser of whoever opens it.
+here (DNS rebinding) could otherwise ask through the browser of whoever opens it. A key in an address is not looked at, and no
+query reaches the access log.
 """
 
 from __future__ import annotations
 
 import hmac
+import logging
 from http import HTTPStatus
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from perse.secrets import WithoutQuery
 from perse.serving.config import api_key
 from perse.serving.problems import answer, body
 from perse.serving.schemas import ErrorBody
@@ -27,6 +30,7 @@ class Guard:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._key = api_key()
+        logging.getLogger("uvicorn.access").addFilter(WithoutQuery())  # of the server that runs this, vLLM's too
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
@@ -50,4 +54,5 @@ class Guard:
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")
         if scheme.lower() == b"bearer" and hmac.compare_digest(given.strip(), self._key.encode()):
             return None
-        return body("this server wants a key; send it as 'Authorization: Bearer KEY'", HTTPStatus.UNAUTHORIZED)
+        elsewhere = ", not in the address" if scope.get("query_string") else ""
+        return body(f"this server wants a key; send it as 'Authorization: Bearer KEY'{elsewhere}", HTTPStatus.UNAUTHORIZED)

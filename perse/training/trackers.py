@@ -8,6 +8,7 @@ without one, is no longer shown when it goes on or begins again.
 from __future__ import annotations
 
 import logging
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,8 @@ def tracker_names(asked: tuple[str, ...] | None) -> tuple[str, ...]:
         return ()
     for name in asked:
         if name not in PACKAGES:
-            raise BadInput(f"train.report_to names '{name}'; choose from {', '.join(PACKAGES)}, or [] for none")
+            shown = re.split(r"[:=@/]", name)[0]  # a key behind it belongs into the tracker's own variable
+            raise BadInput(f"train.report_to names '{shown}'; choose from {', '.join(PACKAGES)}, or [] for none")
         if find_spec(PACKAGES[name]) is None:
             raise BadInput(
                 f"train.report_to names {name}, which is not installed; pip install {PACKAGES[name]}, or leave it out"

@@ -1,0 +1,39 @@
+"""Addresses of servers: a host and a path, and no secret in them.
+
+What stands in an address is recorded: in manifests, reports, caches, and in the logs of every machine on the way. So a user
+name, a password or a query is refused, in a sentence that repeats nothing of it.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from perse.errors import BadInput
+
+_HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(?:%[\w.-]+)?", re.IGNORECASE)
+
+
+def plain_address(url: str, *, of: str, keys: str) -> str:
+    """`url` without a slash at its end.
+
+    Args:
+        of: whose address it is, as the message begins: "the judge's address".
+        keys: where its key belongs: "into the environment variable OPENAI_API_KEY".
+    Raises:
+        BadInput: not http or https, no host, a wrong port; or a user name, a password, a query or a fragment.
+    """
+    try:
+        parts = urlsplit(url)
+        port_fits = parts.port is None or parts.port > 0
+    except ValueError:  # of a port, which may be the first half of a password
+        raise BadInput(f"{of} cannot be read as one; write http://HOST:PORT/v1, and a key {keys}") from None
+    # A password may hold '/', '?' or '#', which end the part of an address where an @ is looked for.
+    if "@" in url or "?" in url or "#" in url or "\\" in url:
+        raise BadInput(
+            f"{of} holds a user name, a password or a query, and addresses are written to files; leave them out "
+            f"(http://HOST:PORT/v1), and put a key {keys}"
+        )
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _HOST.fullmatch(parts.hostname) or not port_fits:
+        raise BadInput(f"{of} cannot be read as one; write http://HOST:PORT/v1, and a key {keys}")
+    return url.rstrip("/")

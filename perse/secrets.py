@@ -1,0 +1,158 @@
+"""Keys and passwords are taken out of whatever perse writes or prints; this is the only place that does it.
+
+Keys come from the environment. Where one stands in an address or a command line all the same, that is refused
+(`perse.addresses`), and what is known of it is still taken out here: of messages, manifests, judgements, reports and logs. A
+value that is too short or too common to be a secret is left alone, or words of the data would vanish.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from html import escape
+from typing import Any, TypeVar
+from urllib.parse import quote, unquote, urlsplit
+
+HIDDEN = "***"
+
+_SECRET_WORD = (
+    r"(?:api[-_.]?key|key|token|secret|passw(?:or)?d|passwd|pwd|pat|salt|auth|authorization|credentials?|signature|sig)"
+)
+_VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|ACCESS_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PAT|CREDENTIALS?)$", re.IGNORECASE)
+_OPTION = re.compile(rf"-*(?:[\w-]*[-_.])?{_SECRET_WORD}", re.IGNORECASE)
+
+_PLACEHOLDERS = frozenset(
+    {"ollama", "lm-studio", "lmstudio", "not-needed", "no-key-required", "sk-no-key-required", "token-abc123", "placeholder"}
+)
+"""What people put into OPENAI_API_KEY for a server that wants none."""
+
+_USERINFO = re.compile(
+    r"""(?P<scheme>\b[a-z][a-z0-9+.-]*:/{1,3})
+    (?: [^\s/?#'"<>@:]*:(?!\d{1,5}(?:[/?#\s'"]|$))[^\s'"<>]*@  # user:password@host; a password, unlike a port, may hold / ? #
+      | [^\s/?#'"<>]*@ )                                        # user@host""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PARAMETER = re.compile(rf"([?&;](?:[\w.-]*[-_.])?{_SECRET_WORD}=)[^&;#\s'\"<>]+", re.IGNORECASE)
+_HEADER = re.compile(r"(\bbearer\s+|\bauthorization['\"]?\s*[:=]\s*['\"]?(?:basic\s+)?)[\w+/.~=-]{12,}", re.IGNORECASE)
+_SHAPES = re.compile(
+    r"\b(?:sk-(?=\S*\d)[\w*-]{16,}|hf_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}|xox[abp]-[\w-]{10,})"
+)
+
+Tree = TypeVar("Tree")
+
+
+def redact(text: str) -> str:
+    """A message or a command without keys: known values, user names and passwords of addresses, parameters that are named as
+    a key is, and what has the shape of a well-known service's key."""
+    text = _USERINFO.sub(rf"\g<scheme>{HIDDEN}@", without_keys(text))
+    text = _PARAMETER.sub(rf"\g<1>{HIDDEN}", text)
+    return _SHAPES.sub(HIDDEN, _HEADER.sub(rf"\g<1>{HIDDEN}", text))
+
+
+def without_keys(text: str, *more: str) -> str:
+    """Any text without the values of the keys that this process knows (and `more`): what a server wrote, and files."""
+    for value in (*filter(None, more), *sorted(_known(), key=len, reverse=True)):  # one may hold another
+        if value in text:
+            text = text.replace(value, HIDDEN)
+    return text
+
+
+def redact_tree(value: Tree) -> Tree:
+    """`redact` in every string of what JSON can hold."""
+    found: Any = value
+    if isinstance(found, str):
+        found = redact(found)
+    elif isinstance(found, dict):
+        found = {redact_tree(key): redact_tree(each) for key, each in found.items()}
+    elif isinstance(found, list | tuple):
+        found = [redact_tree(each) for each in found]
+    return found  # type: ignore[no-any-return]
+
+
+def redact_command(arguments: Sequence[str]) -> list[str]:
+    """A command line as a manifest may keep it: what is given to an option or a setting that is named as a key is goes too."""
+    kept: list[str] = []
+    names_secret = False
+    for argument in arguments:
+        name, equals, value = argument.partition("=")
+        if names_secret:
+            kept.append(HIDDEN)
+        elif equals and value and _OPTION.fullmatch(name):
+            kept.append(f"{name}={HIDDEN}")
+        else:
+            kept.append(redact(argument))
+        names_secret = not names_secret and not equals and argument.startswith("-") and _OPTION.fullmatch(argument) is not None
+    return kept
+
+
+def printable(text: str) -> str:
+    """A message that any terminal, log and JSON takes: lone surrogates and control characters as escapes, line ends kept."""
+    if text.isprintable():
+        return text
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return "".join(each if each.isprintable() or each in "\n\t" or ord(each) > 0x9F else f"\\x{ord(each):02x}" for each in text)
+
+
+class Redacting(logging.Filter):
+    """Takes keys out of every record of the handler that it is added to."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = redact(record.getMessage()), None
+        if record.exc_info:
+            record.exc_text = redact(record.exc_text or logging.Formatter().formatException(record.exc_info))
+        return True
+
+
+class WithoutQuery(logging.Filter):
+    """Takes the query out of the addresses in a server's access log, where some clients put their key."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if isinstance(record.args, tuple):
+            record.args = tuple(_without_query(each) if isinstance(each, str) else each for each in record.args)
+        else:
+            record.msg, record.args = _without_query(record.getMessage()), None
+        return True
+
+
+def _without_query(text: str) -> str:
+    return re.sub(r"(/[^\s?]*)\?[^\s\"']*", r"\1", text)
+
+
+def _known() -> frozenset[str]:
+    """Every spelling of the secrets in the environment."""
+    return _known_in(tuple(os.environ.items()))
+
+
+@lru_cache(maxsize=4)
+def _known_in(environment: tuple[tuple[str, str], ...]) -> frozenset[str]:
+    found: set[str] = set()
+    for name, value in environment:
+        if _VARIABLE.search(name):
+            found |= _spellings(value)
+        elif "@" in value and "://" in value:  # a proxy's or an index's address
+            found |= set(_in_address(value))
+    return frozenset(found)
+
+
+def _in_address(value: str) -> Iterator[str]:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return
+    if secret := parts.password or parts.username:
+        yield from _spellings(secret) | _spellings(unquote(secret))
+        user = unquote(parts.username or "")
+        yield base64.b64encode(f"{user}:{unquote(parts.password or '')}".encode("utf-8", "replace")).decode()
+
+
+def _spellings(value: str) -> set[str]:
+    value = value.strip()
+    long = len(value) >= 8 or (len(value) >= 6 and any(each.isdigit() for each in value))
+    if not long or value.lower() in _PLACEHOLDERS:
+        return set()
+    return {value, json.dumps(value)[1:-1], quote(value.encode("utf-8", "replace"), safe=""), escape(value)}
