@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from builders import pairwise_examples, pointwise_examples, tiny_llama
+from builders import Reworded, pairwise_examples, pointwise_examples, tiny_llama
 
 from perse import Judge
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling
@@ -149,6 +149,44 @@ def test_a_review_that_is_too_long_when_read_again_fails_alone_and_is_not_sent_t
     assert [one.status for one in judgements] == [Status.OK, Status.ENGINE_ERROR, Status.OK]
     assert "tokens when read again, too many for the context" in (judgements[1].error or "")
     assert len(engine.read) == 2 and max(map(len, engine.read)) + label_room(REVIEW) <= context
+
+
+def test_an_engine_that_fails_at_one_text_writes_the_others(tokenizers: dict[str, Any]) -> None:
+    class Failing(Writing):
+        def generate(self, *given: Any, **seeds: Any) -> list[Generation | Failure]:
+            written = super().generate(*given, **seeds)
+            return [Failure("a bad moment") if nth == 1 else one for nth, one in enumerate(written)]
+
+    tokenizer = tokenizers["whole_numbers"]
+    engine = Failing(lambda nth: tuple(tokenizer.encode(f" plot {nth}", add_special_tokens=False)))
+    judgements = Judge(engine, Renderer(tokenizer, 2048), name="m").ask(REVIEW, alike(4), JudgeSettings())
+    assert [(one.status, one.text, one.error) for one in judgements] == [
+        (Status.OK, "plot 0", None),
+        (Status.ENGINE_ERROR, "", "a bad moment"),
+        (Status.OK, "plot 2", None),
+        (Status.OK, "plot 3", None),
+    ]
+
+
+def test_the_digest_of_prompts_changes_with_anything_that_is_shown_and_with_nothing_else(tokenizers: dict[str, Any]) -> None:
+    def digest(renderer: Any, question: Any = REVIEW, examples: Sequence[Any] = (), **settings: int) -> str:
+        engine: Any = Writing() if isinstance(renderer, Renderer) else ScriptedEngine(lambda message, seed: "")
+        return Judge(engine, renderer, name="m").prompt_digest(question, examples or alike(2), JudgeSettings(**settings))
+
+    ids, words = Renderer(tokenizers["whole_numbers"], 2048), TextRenderer()
+    [example] = alike(1)
+    other = example.model_copy(update={"query": f"{example.query} again"})
+    shorter = example.model_copy(update={"profile": example.profile[1:]})
+    for renderer in (ids, words):
+        usual = digest(renderer)
+        assert usual == digest(renderer, seed=5) == digest(renderer, temperature=0)
+        for changed in ([example, other], [example, shorter], [example] * 3):
+            assert digest(renderer, examples=changed) != usual
+        assert digest(renderer, SCORE) != usual
+    assert digest(words) != digest(Reworded())
+    assert digest(ids) != digest(Renderer(tokenizers["chatml"], 2048))
+    tight = len(ids.render(REVIEW, example)[0].ids) - 1
+    assert digest(Renderer(tokenizers["whole_numbers"], tight + 616)) != digest(ids), "a review that no longer fits"
 
 
 def test_a_review_ends_with_its_line_its_turn_or_its_text(tokenizers: dict[str, Any]) -> None:

@@ -66,6 +66,14 @@ def test_a_server_is_sent_turns_by_role() -> None:
     assert _message("one", Sampling(), 1)["messages"] == [{"role": "user", "content": "one"}]
 
 
+@pytest.mark.parametrize("more", [0, 1, 500])
+def test_an_answer_that_takes_all_of_the_context_is_a_mistake_of_the_settings(tiny_model_folder: Path, more: int) -> None:
+    writer = Writer.load(tiny_model_folder, dtype="float32", context=400)
+    with pytest.raises(BadInput, match=f"{400 + more} tokens are kept for the answer, all of a context of 400; allow fewer"):
+        list(writer.write(["one"], Sampling(max_new_tokens=400 + more), seeds=[1]))
+    assert writer.excess("one", Sampling(max_new_tokens=300)) is None
+
+
 @pytest.mark.parametrize("status", [400, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 503])
 def test_only_a_status_that_another_try_does_not_heal_is_blamed_on_the_message(status: int) -> None:
     """408, 409 and 429 tell of the server's moment, as every 5xx does: the same message may well be answered later."""

@@ -514,6 +514,15 @@ def test_an_answer_without_a_label_is_unparsed(server: Stub, chatting: Judge, te
     assert judgement.status is Status.UNPARSED and "expected '[Score] ' and one of 1..10" in (judgement.error or "")
 
 
+@pytest.mark.parametrize(("text", "shown"), [("a" * 200, "a" * 200), ("a" * 201, "a" * 200 + "...")])
+def test_a_long_answer_without_a_label_is_quoted_from_its_beginning(
+    server: Stub, chatting: Judge, text: str, shown: str
+) -> None:
+    server.routes["POST /v1/chat/completions"] = lambda _: said(text)
+    [judgement] = chatting.ask(QUESTIONS["pointwise_score"], pointwise_examples(1, 1))
+    assert (judgement.error or "").endswith(f"; the model said: {shown}") and judgement.text == text
+
+
 def test_a_failed_request_is_one_examples_engine_error(server: Stub, chatting: Judge) -> None:
     examples = pointwise_examples(1, 3)
 

@@ -53,6 +53,14 @@ def example(text: str, review: str, query: str) -> PointwiseExample:
     )
 
 
+LABELLED = [
+    PointwiseExample(
+        id="e", reviewer_id="r", item_id="i", profile=(), query="a plot", reference=ReviewReference(review="fine", score=score)
+    )
+    for score in range(1, 11)
+]
+
+
 def whole_text(renderer: Renderer, question: Any, given_example: Any) -> str:
     """The prompt and answer as one string, put together without segments."""
     clean = question.clean(given_example, renderer.clean)
@@ -216,6 +224,17 @@ def test_every_label_line_is_stem_and_label_ids(tokenizer: Any) -> None:
         for label, ids in zip(question.scale.labels, support.labels, strict=True):
             assert ids
             assert tokenizer.decode(list(support.stem + ids)).strip() == question.layout.label_stem + label
+
+
+@pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])
+def test_the_label_is_read_where_it_was_trained(tokenizer: Any, name: str) -> None:
+    """The last line of a trained answer is the stem, a label of the support, and what ends the turn, id for id."""
+    renderer, question = Renderer(tokenizer, 4096), QUESTIONS[name]
+    support = renderer.label_support(question)
+    trained = {renderer.completion(question, one)[-1] for one in (pairwise_examples(3) if name == "pairwise" else LABELLED)}
+    read = [support.stem + label + renderer.encode_tail() for label in support.labels]
+    assert trained == set(read) and len(read) == len(question.scale.labels)
+    assert support.stem and len({label[:1] for label in support.labels}) > 1, "all that the labels share is in the stem"
 
 
 @pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])

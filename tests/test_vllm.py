@@ -473,6 +473,40 @@ def test_json_schemas_are_obeyed_and_nothing_is_read_under_them(server: Server) 
         assert set(read) == {"liked", "score"} and isinstance(read["liked"], bool) and 1 <= read["score"] <= 10
 
 
+SENT = """
+import json
+from types import SimpleNamespace
+from perse.engines.base import Sampling
+from perse.engines.vllm import VLLMEngine
+
+asked = []
+
+def run(requests):
+    asked.extend(requests)
+    return []
+
+model = SimpleNamespace(logprobs_mode="raw_logprobs", dtype="float32", head_dtype="float32")
+engine = VLLMEngine(run, SimpleNamespace(model_config=model))
+schema = {"type": "object", "properties": {"liked": {"type": "boolean"}}}
+for wanted, seeds in ((Sampling(0, 12, frozenset({9, 8}), schema), [0, 5]), (Sampling(0.5, 7, frozenset({8})), [1])):
+    engine.generate([(1, 2)] * len(seeds), wanted, seeds=seeds)
+for one in asked:
+    params = one.params
+    held_to = params.structured_outputs and params.structured_outputs.json
+    print(json.dumps([params.temperature, params.max_tokens, params.stop_token_ids, params.seed, held_to]))
+"""
+
+
+def test_vllm_in_this_process_is_told_schema_seed_temperature_and_ends() -> None:
+    """In a process of its own: importing vLLM changes the rounding of what is computed later in this one."""
+    done = subprocess.run(
+        [sys.executable, "-c", SENT], capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=300
+    )
+    schema = {"type": "object", "properties": {"liked": {"type": "boolean"}}}
+    told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert told == [[0, 12, [8, 9], 0, schema], [0, 12, [8, 9], 5, schema], [0.5, 7, [8], 1, None]]
+
+
 def test_examples_files_are_sent_as_they_stand(server: Server, trained: Trained) -> None:
     """A line of `perse data export` is an item."""
     lines = trained.examples.read_text().splitlines()[:3]

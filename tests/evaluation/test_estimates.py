@@ -244,6 +244,9 @@ def test_resamples_draw_as_many_reviewers_as_there_are() -> None:
     times = times_drawn(12, resamples=50, seed=7)
     assert times.shape == (12, 50)
     np.testing.assert_array_equal(times.sum(axis=0), np.full(50, 12))
+    many = times_drawn(3000, resamples=200, seed=7)  # more than are drawn at once
+    assert many.shape == (3000, 200) and len(np.unique(many, axis=1).T) == 200
+    np.testing.assert_array_equal(many.sum(axis=0), np.full(200, 3000))
 
 
 def test_seeds_decide_the_resamples_and_items_are_drawn_apart_from_reviewers() -> None:

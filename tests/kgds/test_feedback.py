@@ -137,6 +137,14 @@ def test_the_same_command_again_asks_nothing_and_gives_the_same_bytes(tmp_path: 
         feedback(a_judge(listening), benchmark(6), run, seed=1)
 
 
+def test_another_wording_of_the_question_is_another_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = six(tmp_path)
+    feedback(a_judge(preferring("1, 3")), benchmark(6), run)
+    monkeypatch.setattr("perse.kgds.feedback.source", lambda name: "Which selection is better?")
+    with pytest.raises(RunMismatch, match="prompts was"):
+        feedback(a_judge(preferring("1, 3")), benchmark(6), run)
+
+
 def test_a_run_that_is_right_everywhere_has_no_win_rate(tmp_path: Path) -> None:
     result = feedback(a_judge(preferring("")), benchmark(), write_run(tmp_path, [summary(1, [1, 3]), summary(2, [2])]))
     assert (result.answered, result.share.value, result.order_gap) == (0, None, None)
