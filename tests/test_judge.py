@@ -14,7 +14,7 @@ from perse.engines.base import LabelDistribution
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
 from perse.judge import JudgeSettings
-from perse.judgement import Status
+from perse.judgement import Status, Tokens
 from perse.questions import QUESTIONS, question_for
 from perse.rendering import Renderer
 
@@ -62,8 +62,11 @@ def test_a_model_that_would_say_something_else_is_unparsed_and_its_distribution_
 def test_an_example_that_does_not_fit_is_too_long_and_the_others_are_judged(willing: Judge) -> None:
     examples = pointwise_examples(1, 3)
     examples[1] = examples[1].model_copy(update={"query": "word " * 2300})
-    statuses = [judgement.status for judgement in willing.ask(QUESTIONS["pointwise_score"], examples, GREEDY)]
-    assert statuses == [Status.OK, Status.TOO_LONG, Status.OK]
+    judgements = willing.ask(QUESTIONS["pointwise_score"], examples, GREEDY)
+    assert [judgement.status for judgement in judgements] == [Status.OK, Status.TOO_LONG, Status.OK]
+    assert judgements[1].tokens == Tokens(prompt=0, cached=0, generated=0) and judgements[1].k_effective == 0, (
+        "nothing was asked"
+    )
 
 
 def test_an_engine_failure_is_one_examples_and_not_the_runs(willing: Judge, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,8 +61,11 @@ def test_kept_rows_are_those_that_were_made(
         assert found.schedule.step_rows(step) == prepared.schedule.step_rows(step)
     assert found.schedule.rows[-1] == prepared.schedule.rows[-1]
     assert list(found.schedule.rows[1:3]) == list(prepared.schedule.rows[1:3])
-    with pytest.raises(IndexError):
-        found.schedule.rows[len(prepared.schedule.rows)]
+    for kept, whole in ((found.schedule.rows, prepared.schedule.rows), (found.branches.fitting, prepared.branches.fitting)):
+        assert kept[-len(whole)] == whole[0] and kept[len(whole) - 1] == whole[-1]
+        for outside in (len(whole), len(whole) + 1, -len(whole) - 1):
+            with pytest.raises(IndexError):
+                kept[outside]
     for name in ("question", "data_digest", "reviewers", "digest", "longest"):
         assert getattr(found, name) == getattr(prepared, name), name
     assert replace(found.schedule, rows=()) == replace(prepared.schedule, rows=())

@@ -205,7 +205,17 @@ def test_a_server_that_repeats_the_key_puts_it_into_no_file_and_no_line_of_any_c
         [0, "ask", "--judge", judge, "--reviews", reviews, "--text", "another text"],
         [0, "kgds", "generate", benchmark, "--writer", judge, "--out", kgds, "--pattern", "ebs-aos", "--tries", "1"],
         [0, "kgds", "verify", benchmark, kgds, "--judge", judge],
-        [2, "data", "anonymize", "--items", tmp_path / "items.jsonl", "--writer", judge, "--out", tmp_path / "out.jsonl"],  # nothing came through
+        [
+            2,
+            "data",
+            "anonymize",
+            "--items",
+            tmp_path / "items.jsonl",
+            "--writer",
+            judge,
+            "--out",
+            tmp_path / "out.jsonl",
+        ],  # nothing came through
     ):
         found, printed = perse(*command)
         assert found == code, (command, printed)

@@ -183,6 +183,27 @@ def test_a_readers_examples_are_shuffled_before_they_are_dealt_to_rows() -> None
     assert sum(own in ([0, 1, 2, 3], [4, 5, 6, 7]) for own in dealt) < len(dealt) / 4
 
 
+def test_questions_about_the_same_text_stand_in_the_same_row() -> None:
+    """Of 4 texts, each asked about twice, pieces of 4 hold two texts whole: their queries are computed once for both."""
+    branches = [
+        Branch(f"{text}-{aspect}", ((0,), (1,) * 9, (2 + text,) * 4, (9, aspect)), (7,), 2, 1, 1)
+        for aspect in range(2)
+        for text in range(4)
+    ]
+    for seed in range(4):
+        rows = pack(branches, row_tokens=1000, batch_size=4, branches_per_group=4, seed=seed)
+        assert [Counter(Counter(one.example_id[0] for one in row).values()) for row in rows] == [{2: 2}] * 2
+
+
+def test_the_rows_of_a_step_are_those_of_the_schedule_in_their_order() -> None:
+    planned = schedule(
+        lambda _: readers(6, 2), epochs=1, steps=None, rows_per_step=3, row_tokens=15, batch_size=1, branches=1, seed=0
+    )
+    assert planned.steps == 4
+    laid_out = [row.example_ids for step in range(1, 5) for row in planned.step_rows(step)]
+    assert laid_out == [tuple(branch.example_id for branch in row) for row in planned.rows]
+
+
 def test_every_epoch_is_shuffled_anew() -> None:
     planned = schedule(
         lambda _: readers(30, 1), epochs=2, steps=None, rows_per_step=1, row_tokens=15, batch_size=1, branches=1, seed=0

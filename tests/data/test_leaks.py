@@ -341,6 +341,8 @@ def test_an_original_name_in_an_anonymized_text() -> None:
     (sentence,) = check_names(texts, originals, {}, warn=True)
     assert "i1 ('Sam Spade')" in sentence and "i2" not in sentence
     assert check_names(texts, {"i2": ["Ann", "Rose"]}, {}, warn=False) == []
+    with pytest.raises(BadInput, match=r"in 1 items: i \('Tom'\)"):  # of several names the first in the text
+        check_names({"i": "Then Tom and Sam met Ann."}, {"i": ["Ann", "Sam", "Tom"]}, {}, warn=False)
 
 
 def test_a_title_in_an_anonymized_text() -> None:

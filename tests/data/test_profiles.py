@@ -106,6 +106,21 @@ def test_per_reviewer_profiles_are_shared_and_never_asked_about() -> None:
         assert len({row.profile_ids for row in mine}) == 1 and len(mine) == 12 - 3
 
 
+def test_a_drawing_is_the_same_in_every_version() -> None:
+    """Written down once: a data set built again from the same files, or redrawn in training, is the one that was published."""
+    drawn = {
+        (profiles, epoch): rows_of(people(1, 5), profiles="".join(profiles), k=2, max_queries=1, seed=1, epoch=epoch)
+        for profiles in ("per_example", "per_reviewer_epoch")
+        for epoch in (0, 1)
+    }
+    assert {key: [(row.query_id, row.profile_ids) for row in rows] for key, rows in drawn.items()} == {
+        ("per_example", 0): [("p0-i1", ("p0-i3", "p0-i2"))],
+        ("per_example", 1): [("p0-i0", ("p0-i1", "p0-i2"))],
+        ("per_reviewer_epoch", 0): [("p0-i1", ("p0-i0", "p0-i2"))],
+        ("per_reviewer_epoch", 1): [("p0-i4", ("p0-i2", "p0-i0"))],
+    }
+
+
 def test_profiles_stand_oldest_first_only_where_all_times_sort() -> None:
     dated = [review("p", "b", time="2020-05-01"), review("p", "a", time="2019-01-01T10:00:00+00:00")]
     assert [one.item_id for one in oldest_first(dated)] == ["a", "b"]

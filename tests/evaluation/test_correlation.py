@@ -63,6 +63,12 @@ def test_constant_and_too_short_inputs_are_undefined_not_zero(coefficient) -> No
     assert coefficient(floats(), floats()) is None
 
 
+def test_values_that_differ_by_less_than_their_squares_can_tell_have_no_pearson() -> None:
+    assert pearson(floats(1e-200, 2e-200, 3e-200), floats(1, 2, 3)) is None
+    assert pearson(floats(1, 2, 3), floats(1e-200, 2e-200, 3e-200)) is None
+    assert pearson(floats(1e-100, 2e-100, 3e-100), floats(1, 2, 3)) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("coefficient", ALL.values(), ids=ALL)
 def test_lengths_that_differ_are_refused(coefficient) -> None:
     with pytest.raises(ValueError, match="3 gold scores and 2 predictions"):

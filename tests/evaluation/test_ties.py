@@ -1,4 +1,4 @@
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -148,3 +148,7 @@ def test_predictions_that_were_not_given_are_refused() -> None:
         fit_epsilon(np.array([1.0, 2]), np.array([1.0, np.nan]), np.zeros(2, int))
     with pytest.raises(ValueError, match="as many"):
         fit_epsilon(np.array([1.0, 2]), np.array([1.0]), np.zeros(2, int))
+    for lengths in product((1, 2), repeat=3):  # of gold scores, predictions, readers
+        if len(set(lengths)) > 1:
+            with pytest.raises(ValueError, match="must be as many"):
+                fit_epsilon(*(np.zeros(length, int) for length in lengths))
