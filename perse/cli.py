@@ -5,11 +5,13 @@ Imports of torch and transformers happen inside commands, so that help is quick 
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import sys
 import traceback
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -30,6 +32,7 @@ from perse import __version__
 from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.data.commands import app as data_app
 from perse.data.stand_ins import ProfileShown, stand_in
+from perse.disk import save_failed, write_failed
 from perse.errors import PerseError
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
@@ -311,7 +314,8 @@ _OPTIONAL = (
 
 
 def run_app(typer_app: typer.Typer) -> None:
-    """Run a command line: our errors become one line and exit code 2, Ctrl-C says that the work can be continued."""
+    """Run a command line: our errors, and a disk that is full, become one line and exit code 2; Ctrl-C says that the work can be
+    continued."""
     handler = RichHandler(console=err, show_path=False, show_time=False)
     handler.addFilter(Redacting())
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
@@ -319,9 +323,12 @@ def run_app(typer_app: typer.Typer) -> None:
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
-        typer_app()
+        try:
+            typer_app()
+        finally:
+            _flush_output()
     except PerseError as error:
-        err.print(f"perse: {error}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+        _say(error)
         sys.exit(2)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] not in _OPTIONAL:
@@ -336,9 +343,32 @@ def run_app(typer_app: typer.Typer) -> None:
         if left.code == 130:  # Ctrl-C, as typer reports it
             err.print("\nstopped; what was finished is kept, and the same command goes on from here")
         raise
-    except Exception:  # noqa: BLE001  # a bug: it keeps its traceback, but no key that may stand in it
+    except Exception as error:  # noqa: BLE001
+        if isinstance(error, OSError) and write_failed(error):
+            _say(save_failed(error.filename or "the output", error))
+            sys.exit(2)
+        # A bug keeps its traceback, but no key that may stand in it.
         err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
+
+
+def _say(error: PerseError) -> None:
+    err.print(f"perse: {error}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+
+
+def _flush_output() -> None:
+    """What was printed is out, or it is said here why not: the interpreter would do it after everything, with an exit code of its own.
+
+    Raises:
+        OSError: the disk that stdout goes to is full.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        with suppress(OSError, ValueError):  # what could not be written is not tried again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno != errno.EPIPE:  # a reader that has seen enough, as in `perse ... | head`
+            raise
 
 
 def main() -> None:

@@ -19,30 +19,15 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, Self
 
+from perse.disk import GrowingFile, writing
+from perse.disk import write_bytes as write_bytes
+from perse.disk import write_whole as write_whole
 from perse.errors import BadInput, RunMismatch
-from perse.secrets import redact_command, redact_tree, without_keys
+from perse.secrets import redact_command, redact_tree
 
 MANIFEST = "manifest.json"
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file so that it is either the old one or the whole new one, never half; without the keys that are known here."""
-    write_bytes(path, without_keys(text).encode())
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """`write_whole` for what is not text."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def file_digest(path: Path) -> str:
@@ -74,7 +59,8 @@ class RunLog:
         context: what is worth knowing and may differ when a run is continued, such as where its data lay.
     Raises:
         BadInput: the folder cannot be made.
-        RunMismatch: the folder holds a run with another identity, or another process has it open.
+        RunMismatch: the folder holds a run with another identity or something else, or another process has it open.
+        SaveFailed: the disk is full, or cannot be written to.
     """
 
     def __init__(self, folder: Path, identity: dict[str, Any], *, lines: str, context: dict[str, Any] | None = None) -> None:
@@ -82,14 +68,17 @@ class RunLog:
         self.path = folder / lines
         make_folder(folder)
         self._refuse_strangers()
-        self._file: TextIO = self.path.open("a+", encoding="utf-8")
+        identity = json.loads(json.dumps(identity))
+        if (folder / MANIFEST).exists():  # before anything is made in a folder of something else
+            refuse_other_run(folder, identity)
+        self._file = GrowingFile(self.path)
         try:
-            self._lock()
-            self._check_identity(json.loads(json.dumps(identity)), context or {})
-        except RunMismatch:
+            _lock(self._file.fileno(), folder)
+            self._check_identity(identity, context or {})
+            self._file.cut_torn_line()
+        except BaseException:
             self._file.close()
             raise
-        cut_torn_line(self.path)
 
     def __enter__(self) -> Self:
         return self
@@ -106,15 +95,18 @@ class RunLog:
         end = 0
         for line in self.path.read_bytes().splitlines(keepends=True):
             if not wanted(json.loads(line)):
-                os.truncate(self.path, end)
+                with writing(self.path):
+                    os.truncate(self.path, end)
                 return
             end += len(line)
 
     def append(self, lines: Iterable[str]) -> None:
-        """Add lines (each ending in a newline), on disk when this returns."""
-        self._file.write(without_keys("".join(lines)))
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """Add lines (each ending in a newline), on disk when this returns.
+
+        Raises:
+            SaveFailed: none of them was added.
+        """
+        self._file.append(lines)
 
     def _refuse_strangers(self) -> None:
         """A folder without a manifest may hold what a start that was killed left behind, and nothing else."""
@@ -123,9 +115,6 @@ class RunLog:
         written = self.path.exists() and self.path.stat().st_size > 0
         if not (self.folder / MANIFEST).exists() and (others or written):
             raise RunMismatch(f"{self.folder} is not empty and holds no run; choose another folder")
-
-    def _lock(self) -> None:
-        _lock(self._file, self.folder)
 
     def _check_identity(self, identity: dict[str, Any], context: dict[str, Any]) -> None:
         path = self.folder / MANIFEST
@@ -155,11 +144,11 @@ def refuse_open_run(lines: Path) -> None:
         RunMismatch: one does.
     """
     if lines.exists():
-        with lines.open("a") as file:
-            _lock(file, lines.parent)
+        with GrowingFile(lines) as file:
+            _lock(file.fileno(), lines.parent)
 
 
-def _lock(file: TextIO, folder: Path) -> None:
+def _lock(file: int, folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -170,9 +159,12 @@ def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
     """Compare what makes two commands the same run with what the folder's manifest says.
 
     Raises:
-        RunMismatch: they differ; the message names every setting that does.
+        RunMismatch: they differ, and the message names every setting that does; or the folder is no run's.
     """
-    was, now = _dotted(read_manifest(folder).get("run", {})), _dotted(redact_tree(json.loads(json.dumps(identity))))
+    run = read_manifest(folder).get("run")
+    if not isinstance(run, dict):
+        raise RunMismatch(f"{folder} holds something else than a run; choose another folder")
+    was, now = _dotted(run), _dotted(redact_tree(json.loads(json.dumps(identity))))
     differing = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
     if differing:
         told = [
@@ -233,14 +225,6 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
                 f"{path}, line {number}: not JSON ({error}); remove the line to have its example judged again"
             ) from None
     return rows
-
-
-def cut_torn_line(path: Path) -> None:
-    """Drop what a kill left half-written at the end of a file of lines."""
-    data = path.read_bytes()
-    whole = data.rfind(b"\n") + 1
-    if whole < len(data):
-        os.truncate(path, whole)
 
 
 def _version(package: str) -> str | None:

@@ -18,13 +18,14 @@ from typing import Any
 
 from perse.data.folder import is_data_folder
 from perse.data.load import LoadedExamples, load_examples
+from perse.disk import GrowingFile, write_whole
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement, Prices, Status, judgement_line, parse_judgement
 from perse.loading import parse_judge
 from perse.questions import Question
 from perse.records import Example, example_lines, read_examples
-from perse.runlog import MANIFEST, RunLog, cut_torn_line, read_lines, read_manifest, write_whole
+from perse.runlog import MANIFEST, RunLog, read_lines, read_manifest
 
 JUDGEMENTS = "judgements.jsonl"
 EXAMPLES = "examples.jsonl"
@@ -64,8 +65,8 @@ def score(
         "profile": loaded.profile,
         "prices": prices and prices.model_dump(),
     }
-    with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog, (out / TIMING).open("a") as timing:
-        cut_torn_line(out / TIMING)
+    with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog, GrowingFile(out / TIMING) as timing:
+        timing.cut_torn_line()
         if not (out / EXAMPLES).exists():
             write_whole(out / EXAMPLES, "".join(lines))
         # What the engine failed at is asked again; the later judgement counts.
@@ -75,8 +76,7 @@ def score(
         for judgements in judge.stream(question, [e for e in loaded.examples if e.id not in done], settings):
             runlog.append(map(judgement_line, judgements))
             now = time.monotonic()
-            timing.write(json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n")
-            timing.flush()
+            timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"])
             begun = now
             done.update(judgement.id for judgement in judgements)
             tick(len(done))

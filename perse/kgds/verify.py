@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from perse.disk import GrowingFile, write_whole
 from perse.judge import Judge
 from perse.judgement import Judgement, Status, judgement_line
 from perse.kgds.benchmark import Benchmark, Sample
@@ -32,7 +33,7 @@ from perse.kgds.folder import (
 )
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.records import ClaimExample, ClaimsExample
-from perse.runlog import RunLog, cut_torn_line, write_whole
+from perse.runlog import RunLog
 
 TIMING = "timing.jsonl"
 
@@ -117,13 +118,12 @@ def ask(judge: Judge, asked: Questions, log: RunLog, *, tick: Callable[[int, int
     known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
     done, begun = len(known), time.monotonic()
     tick(done, asked.number)
-    with (log.folder / TIMING).open("a", encoding="utf-8") as timing:
-        cut_torn_line(log.folder / TIMING)
+    with GrowingFile(log.folder / TIMING) as timing:
+        timing.cut_torn_line()
         for judgements in _answers(judge, asked, known):
             log.append(map(judgement_line, judgements))
             now = time.monotonic()
-            timing.write(json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n")
-            timing.flush()
+            timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"])
             done, begun = done + len(judgements), now
             tick(done, asked.number)
 

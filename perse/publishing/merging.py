@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from perse import models
-from perse.errors import BadInput, ModelNotFound, SaveFailed
+from perse.disk import write_failed
+from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.licences import carry_terms
 from perse.prompts import source
 from perse.publishing.base_model import public_name
@@ -153,7 +154,11 @@ def _one_sentence(out: Path) -> Iterator[None]:
 
     try:
         yield
-    except (OSError, SafetensorError) as error:
+    except PerseError:
+        raise
+    except Exception as error:  # tokenizers has none of its own
+        if not (isinstance(error, (OSError, SafetensorError)) or write_failed(error)):
+            raise
         raise SaveFailed(
             f"{out} could not be written ({error}), and nothing is left of it; make room there, or choose another folder"
         ) from None

@@ -8,7 +8,6 @@ what was written once more: seconds for an adapter, a minute for the optimizer's
 
 from __future__ import annotations
 
-import errno
 import json
 import logging
 import os
@@ -20,8 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from perse.errors import BadInput, SaveFailed
-from perse.runlog import file_digest, write_whole
+from perse.disk import write_failed, write_whole
+from perse.errors import BadInput, PerseError, SaveFailed
+from perse.runlog import file_digest
 
 log = logging.getLogger(__name__)
 
@@ -34,7 +34,6 @@ READERS = 8
 """Files whose digests are computed at once."""
 
 _NAME = re.compile(r"checkpoint-\d+")
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LEAST = 1 << 20
 """Where fewer bytes are free, a failed write is taken to have failed for that: torch's writer does not say why."""
 
@@ -175,13 +174,11 @@ def saving(what: str, folder: Path) -> Iterator[None]:
     Raises:
         SaveFailed: it is; other errors stay what they are.
     """
-    from safetensors import SafetensorError
-
     try:
         yield
-    except (OSError, RuntimeError, SafetensorError) as error:  # torch.save raises the second
+    except Exception as error:  # torch raises RuntimeError, safetensors and tokenizers have errors of their own
         free = shutil.disk_usage(_nearest(folder)).free
-        if not _is_full(error) and free > _LEAST:
+        if isinstance(error, PerseError) or not (write_failed(error) or free <= _LEAST):
             raise
         raise SaveFailed(
             f"no room for {what} in {folder}: {free / 1e6:,.1f} MB are free; make room, and the same command goes on from the checkpoint "
@@ -206,10 +203,6 @@ def check_room(folder: Path, needed: int, *, what: str) -> None:
 def _nearest(folder: Path) -> Path:
     """The folder, or the nearest above it that is there."""
     return next(path for path in (folder, *folder.absolute().parents) if path.exists())
-
-
-def _is_full(error: BaseException) -> bool:
-    return (isinstance(error, OSError) and error.errno in _FULL) or "No space left" in str(error) or "os error 28" in str(error)
 
 
 def to_disk(path: Path) -> None:

@@ -18,12 +18,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from perse.disk import save_failed, write_failed
 from perse.engines.base import Sampling, Turns
 from perse.errors import BadInput
 from perse.writing.writer import Writer, Written
 
 PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
+
+_DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+"""How SQLite says that a file cannot be written to its end."""
 
 _SOME = 500
 """Keys looked up in one query; SQLite binds at most 999 in old versions."""
@@ -50,6 +54,7 @@ class AnswerCache:
 
     Raises:
         BadInput: the file cannot be made, is no such cache, or stays locked by another process for a minute.
+        SaveFailed: the disk is full; what was kept before is kept.
     """
 
     def __init__(self, path: Path) -> None:
@@ -101,7 +106,8 @@ class AnswerCache:
                 self._file.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
                 self._file.execute("COMMIT")
             except sqlite3.Error:
-                self._file.execute("ROLLBACK")
+                if self._file.in_transaction:  # a full disk has ended it already
+                    self._file.execute("ROLLBACK")
                 raise
         return self.known(list(answers))
 
@@ -112,10 +118,16 @@ class AnswerCache:
             with self._turn:
                 yield
         except OSError as error:
+            if write_failed(error):
+                raise save_failed(self.path, error) from None
             raise BadInput(
                 f"{self.path}: the cache of answers cannot be made: {error.strerror}; choose another place"
             ) from None
         except sqlite3.Error as error:
+            if (
+                getattr(error, "sqlite_errorcode", 0) & 0xFF
+            ) in _DISK:  # the last byte is the kind, what is above it the finer one
+                raise save_failed(self.path, error) from None
             raise BadInput(
                 f"{self.path}: the cache of answers cannot be used ({error}); wait for another process that uses it, or give "
                 "a file that is a cache of answers or does not exist"

@@ -1,0 +1,115 @@
+"""A full disk is one sentence, nothing half-written is taken for whole, and with room again the same command goes on."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from builders import pointwise_examples
+from full_disks import failing_sync, files_of_at_most, hit_every_write
+
+from perse.batch.local import read_run, score
+from perse.data.load import LoadedExamples
+from perse.disk import GrowingFile, save_failed, write_failed, write_whole
+from perse.engines.scripted import ScriptedEngine
+from perse.errors import SaveFailed
+from perse.judge import Judge, JudgeSettings
+from perse.questions import QUESTIONS
+from perse.rendering import TextRenderer
+from perse.runlog import RunLog
+from perse.writing.cache import AnswerCache
+from perse.writing.writer import Written
+
+
+def scored(folder: Path) -> Path:
+    judge = Judge(
+        ScriptedEngine(lambda message, seed: f"[Review] fine\n[Score] {1 + len(message) % 10}", batch=4),
+        TextRenderer(),
+        name="j",
+    )
+    loaded = LoadedExamples(pointwise_examples(3, 4), digest="d" * 64, folder=None, fold=None)
+    return score(judge, QUESTIONS["pointwise"], loaded, folder / "run", settings=JudgeSettings())
+
+
+def test_a_scoring_that_meets_a_full_disk_anywhere_goes_on_to_the_same_answers(tmp_path: Path) -> None:
+    assert hit_every_write(scored, tmp_path) > 10
+    assert len(read_run(tmp_path / "sync-0" / "run").judgements) == 12
+
+
+def test_a_line_that_did_not_fit_is_taken_away_before_the_same_process_adds_another(tmp_path: Path) -> None:
+    with GrowingFile(tmp_path / "lines") as lines:
+        lines.append(['{"id": 1}\n'])
+        with pytest.raises(SaveFailed, match=r"lines could not be written \(File too large\)"), files_of_at_most(15):
+            lines.append(['{"id": 2}\n'])
+        assert (tmp_path / "lines").read_text() == '{"id": 1}\n'
+        lines.append(['{"id": 3}\n'])
+    assert (tmp_path / "lines").read_text() == '{"id": 1}\n{"id": 3}\n'
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])
+def test_a_file_that_cannot_be_written_whole_is_the_old_one(tmp_path: Path, number: int) -> None:
+    write_whole(tmp_path / "file", "old")
+    with (
+        pytest.raises(SaveFailed, match=f"file could not be written .{os.strerror(number)}.*kept whole"),
+        failing_sync(0, number),
+    ):
+        write_whole(tmp_path / "file", "new")
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"file": "old"}
+
+
+def test_a_first_start_on_a_full_disk_does_not_block_the_folder(tmp_path: Path) -> None:
+    with pytest.raises(SaveFailed, match="manifest.json could not be written"), files_of_at_most(10):
+        RunLog(tmp_path / "run", {"seed": 0}, lines="x.jsonl")
+    with RunLog(tmp_path / "run", {"seed": 0}, lines="x.jsonl") as log:
+        assert log.read() == []
+
+
+def test_answers_that_were_kept_before_the_disk_was_full_are_kept_and_more_can_be_added_later(tmp_path: Path) -> None:
+    place = tmp_path / "answers.sqlite"
+    with AnswerCache(place) as cache:
+        cache.keep({"first": Written("text", "stop")})
+        size = place.stat().st_size
+        more = {f"{n}": Written("long " * 2000, "stop") for n in range(4)}
+        for limit in range(0, size + 40_000, 4096):
+            with pytest.raises(SaveFailed, match="answers.sqlite could not be written"), files_of_at_most(limit):
+                cache.keep(more)
+            assert set(cache.known(["first", *more])) == {"first"}
+        cache.keep(more)
+    with AnswerCache(place) as cache:
+        assert set(cache.known(["first", *more])) == {"first", *more}
+
+
+def test_libraries_that_say_it_without_a_number_are_understood() -> None:
+    assert write_failed(OSError("4096 requested and 512 written"))
+    assert write_failed(
+        RuntimeError(
+            "[enforce fail at inline_container.cc:672] . PytorchStreamWriter failed writing file data/0: file write failed"
+        )
+    )
+    assert write_failed(Exception("No space left on device (os error 28)"))
+    assert not write_failed(OSError(errno.ENOENT, "No such file or directory")) and not write_failed(
+        RuntimeError("out of memory")
+    )
+    assert "choose another place" in str(save_failed("x", OSError(errno.EACCES, "Permission denied")))
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+def test_output_to_a_full_disk_is_one_sentence_too() -> None:
+    """Through the interpreter's end, which would otherwise tell of it in its own way."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "perse.cli", "train", "--settings"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert " ".join(done.stderr.split()) == (
+        "perse: the output could not be written (No space left on device); what was finished before is kept whole: make room (or raise "
+        "the quota or `ulimit -f`), and the same command goes on from there"
+    )
