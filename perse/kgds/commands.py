@@ -107,7 +107,7 @@ def verify(
     """
     from perse.errors import BadInput
     from perse.kgds.benchmark import read_benchmark
-    from perse.kgds.folder import JUDGEMENTS, read_judgements, summaries_of
+    from perse.kgds.folder import JUDGEMENTS, read_judgements, summaries_of, verification
     from perse.kgds.verify import FactMode
     from perse.kgds.verify import verify as run_verify
 
@@ -115,6 +115,7 @@ def verify(
         raise BadInput(f"--facts is '{facts}'; choose single or paragraph")
     samples = read_benchmark(benchmark)
     summaries_of(run, samples)
+    verification(run, name)  # before a judge is loaded
     loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
     with bars() as tell:
         folder = run_verify(

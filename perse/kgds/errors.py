@@ -23,6 +23,7 @@ from perse.kgds.folder import (
     opinion_id,
     read_judgements,
     summaries_of,
+    verification,
 )
 from perse.questions.claims import OPINION_ERROR
 from perse.records import ClaimExample
@@ -44,7 +45,7 @@ def detect(
         RunMismatch: the folder was begun by another judge or with another benchmark.
         EngineLost: the engine is gone for good.
     """
-    verified = run / name
+    verified = verification(run, name)
     claims = list(uncovered(benchmark, run, name))
     identity = {"kind": "kgds-errors", **identity_of(judge, benchmark, OPINION_ERROR)}
     with RunLog(verified / ERRORS, identity, lines=JUDGEMENTS) as log:
@@ -64,7 +65,7 @@ def uncovered(benchmark: Benchmark, run: Path, name: str) -> Iterator[ClaimExamp
     Raises:
         BadInput: nothing was verified under that name, with another benchmark, or a summary has changed since.
     """
-    verified = run / name
+    verified = verification(run, name)
     if not (verified / JUDGEMENTS).exists():
         raise BadInput(f"{verified} holds no verification; run `perse kgds verify` first, or give its --name")
     check_benchmark(verified, benchmark)

@@ -20,13 +20,13 @@ from perse.evaluation.results import Estimate
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement, Status, judgement_line
 from perse.kgds.benchmark import Benchmark, Sample
+from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
 from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
 from perse.prompts import source
 from perse.questions.feedback import FEEDBACK
 from perse.records import Pair, PairwiseExample
 from perse.runlog import RunLog, write_whole
 
-FOLDER = "feedback"
 NUMBERS = "feedback.json"
 
 Difference = Literal["failed", "empty", "same", "differs"]
@@ -100,7 +100,7 @@ def feedback(
     asked = {
         number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"
     }
-    judgements = _answers(judge, benchmark, list(asked.values()), run / FOLDER, seed=seed, tick=tick)
+    judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, tick=tick)
     preferences = [
         _preference(benchmark.samples[number], summaries[number], judgements[one.id]) for number, one in asked.items()
     ]
@@ -117,7 +117,7 @@ def feedback(
         resamples=resamples,
         seed=seed,
     )
-    write_whole(run / FOLDER / NUMBERS, result.model_dump_json(indent=2) + "\n")
+    write_whole(run / FEEDBACK_FOLDER / NUMBERS, result.model_dump_json(indent=2) + "\n")
     return result
 
 

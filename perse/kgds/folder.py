@@ -26,6 +26,7 @@ from perse.errors import BadInput
 from perse.judgement import Judgement, Status, parse_judgement
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.outcomes import NUMBERED, Outcome, Outcomes
+from perse.path_names import PathName
 from perse.records import Asked, ClaimExample, ClaimsExample, explain
 from perse.runlog import MANIFEST, read_lines, read_manifest
 
@@ -38,6 +39,8 @@ JUDGEMENTS = "judgements.jsonl"
 ASKED = "asked.json"
 ERRORS = "errors"
 VERIFIED = "verified"
+ANSWERS = "answers.sqlite"
+FEEDBACK = "feedback"
 
 GREEDY = JudgeSettings(temperature=0)
 """How a judge is asked: the likelier label counts."""
@@ -147,6 +150,15 @@ def check_benchmark(folder: Path, benchmark: Benchmark) -> None:
         raise BadInput(f"{folder} was made from another benchmark than {benchmark.path}; give the file that it was made from")
 
 
+def verification(run: Path, name: str) -> Path:
+    """The folder of the verification `name` of a run.
+
+    Raises:
+        BadInput: it is no name, or that of something else in the run folder.
+    """
+    return run / PathName(name, what="--name", reserved=(MANIFEST, SUMMARIES, ANSWERS, FEEDBACK))
+
+
 def read_judgements(path: Path) -> dict[str, Judgement]:
     """The judgements of an append-only file by id; what the engine failed at was asked again, and the later answer counts."""
     found: dict[str, Judgement] = {}
@@ -187,7 +199,7 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
     Raises:
         BadInput: a summary of a sample that the benchmark does not have, a verification that is not finished or of other texts.
     """
-    folder = run / name
+    folder = verification(run, name)
     check_benchmark(folder, benchmark)
     judgements = read_judgements(folder / JUDGEMENTS)
     errors = read_judgements(folder / ERRORS / JUDGEMENTS)

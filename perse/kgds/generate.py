@@ -18,7 +18,7 @@ from typing import Any
 
 from perse.engines.base import Sampling, Turns
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern, Sample
-from perse.kgds.folder import SUMMARIES, Summary, read_summaries
+from perse.kgds.folder import ANSWERS, SUMMARIES, Summary, read_summaries
 from perse.kgds.reading import EXTRACTIVE, Content, read_content, schema
 from perse.prompts import macros, source
 from perse.runlog import RunLog
@@ -31,7 +31,6 @@ log = logging.getLogger(__name__)
 MAX_NEW_TOKENS = 4096
 """KGDS, appendix D.1; so is the temperature, 0."""
 
-ANSWERS = "answers.sqlite"
 TEMPLATE = "kgds_summary.jinja"
 
 Progress = Callable[[Pattern, Paradigm, int, int], None]

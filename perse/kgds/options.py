@@ -28,7 +28,9 @@ JudgeName = Annotated[
         show_default=False,
     ),
 ]
-Name = Annotated[str, typer.Option(help="Of the verification: a folder in RUN, so that several can stand side by side.")]
+Name = Annotated[
+    str, typer.Option(help="Of the verification: a folder in RUN, so that several can stand side by side; a name, no path.")
+]
 Samples = Annotated[int | None, typer.Option(min=1, help="The first so many samples.", show_default=False)]
 Dtype = Annotated[str, typer.Option(help="Of a model in this process: bfloat16, float16 or float32.")]
 Context = Annotated[

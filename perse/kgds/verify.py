@@ -30,6 +30,7 @@ from perse.kgds.folder import (
     read_asked,
     read_judgements,
     summaries_of,
+    verification,
 )
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.records import ClaimExample, ClaimsExample
@@ -79,7 +80,7 @@ def verify(
         BadInput: a summary that has changed since it was verified, or of a sample that the benchmark does not have.
         EngineLost: the engine is gone for good.
     """
-    folder = run / name
+    folder = verification(run, name)
     found = summaries_of(run, benchmark)
     summaries = [one for of_pattern in found.values() for one in of_pattern.values() if one.status == "ok"]
     check_same(folder, summaries)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from perse.errors import BadInput
+from perse.path_names import path_name_of
 from perse.reporting.figure import Cell, Figure
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def plain(text: str, longest: int | None = None) -> str:
 
 def file_name(*words: str) -> str:
     """Words as a file name: small ASCII letters, digits and hyphens."""
-    return re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower()).strip("-")
+    return path_name_of("-".join(words).replace(".", "-"))
 
 
 def panels(sheet: Sheet, titles: Sequence[str], *, columns: int = 1) -> list[Axes]:

@@ -7,7 +7,8 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.runlog import write_bytes, write_whole
+from perse.disk import write_bytes, write_whole
+from perse.path_names import PathName
 
 Cell = str | int | float | None
 
@@ -27,6 +28,9 @@ class Figure:
     png: bytes
     header: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        PathName(self.name, what="a figure's name")
 
     @property
     def csv(self) -> str:

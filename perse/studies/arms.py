@@ -7,7 +7,6 @@ one judge are asked one after the other, so that it is loaded once and only one 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from perse.data.views import View
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement
+from perse.path_names import PathName
 from perse.questions import Question
 from perse.records import PairwiseExample, PointwiseExample, Split
 
@@ -41,12 +41,15 @@ class Arm:
     """Examples, who judges them, what they are asked and how."""
 
     name: str
-    """Its folder's name; letters, digits, dots and dashes (`folder_name`)."""
+    """Its folder's name, a `PathName`."""
     loaded: LoadedExamples
     judge: str
     """As on the command line."""
     question: Question
     settings: JudgeSettings
+
+    def __post_init__(self) -> None:
+        PathName(self.name, what="an arm's name")
 
 
 def ask_arms(arms: Sequence[Arm], out: Path, *, load: LoadJudge, watch: Watch = unwatched) -> dict[str, Answers]:
@@ -82,11 +85,6 @@ def answers_of(run: Path) -> Answers:
         BadInput: no such run, or a damaged one.
     """
     return {judgement.id: judgement for judgement in read_run(run).judgements}
-
-
-def folder_name(words: str) -> str:
-    """`words` as part of a folder's name: lower case, with dashes for all but letters, digits and dots."""
-    return re.sub(r"[^a-z0-9.]+", "-", words.lower()).strip("-.") or "unnamed"
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,9 @@ import numpy as np
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.correlation import FloatArray
+from perse.path_names import path_name_of
 from perse.records import PairwiseExample
-from perse.studies.arms import Arm, LoadJudge, Watch, folder_name, unwatched
+from perse.studies.arms import Arm, LoadJudge, Watch, unwatched
 from perse.studies.measuring import PAIRED, READINGS, Cell
 from perse.studies.results import Point, StudyResult, StudyTable
 from perse.studies.retraining import Recipe, configs, identity, trained
@@ -64,7 +65,7 @@ def aspects(
     names = sorted({example.aspect for example in pairs})
     if len(names) < 2:
         raise BadInput(f"{asking.examples} holds one aspect, '{names[0]}'; unified and single are the same; give two or more")
-    slugs = {aspect: f"aspect{n}-{folder_name(aspect)}" for n, aspect in enumerate(names, start=1)}
+    slugs = {aspect: f"aspect{n}-{path_name_of(aspect)}" for n, aspect in enumerate(names, start=1)}
     varied: dict[str, dict[str, str | None]] = {slugs[aspect]: {"aspect": aspect} for aspect in names}
     if asking.judge is None:
         varied = {UNIFIED: {"aspect": None}, **varied}

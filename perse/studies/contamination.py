@@ -21,12 +21,13 @@ from perse.data.identity import draw, shuffled
 from perse.data.load import LoadedExamples
 from perse.data.views import View
 from perse.errors import BadInput
+from perse.path_names import path_name_of
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.records import Example, PointwiseExample
 from perse.runlog import file_digest
-from perse.studies.arms import Answers, Arm, LoadJudge, Source, Watch, folder_name, unwatched
+from perse.studies.arms import Answers, Arm, LoadJudge, Source, Watch, unwatched
 from perse.studies.contamination_tables import of_pairs, of_readers, of_singles
 from perse.studies.coverage import coverage
 from perse.studies.plots import Pairs, Plots, draw_pairs, pair_examples, read_plots, single_examples
@@ -78,8 +79,8 @@ class Contamination:
     def options(self) -> dict[str, Any]:
         """What makes two studies of the same files different ones."""
         return {
-            "versions": [folder_name(name) for name in self.plots],
-            "personalized": [folder_name(name) for name in self.personalized],
+            "versions": [path_name_of(name) for name in self.plots],
+            "personalized": [path_name_of(name) for name in self.personalized],
             "personalized_question": self.personalized_question,
             "columns": dict(self.columns),
             "scale": list(self.scale),
@@ -155,7 +156,7 @@ def _arms(
 
 
 def _arm(version: str, what: str) -> str:
-    return f"{folder_name(version)}-{what}"
+    return f"{path_name_of(version)}-{what}"
 
 
 def _readers(what: Contamination, *, seed: int) -> dict[str, list[PointwiseExample]]:

@@ -344,3 +344,20 @@ def test_every_type_of_fact_is_asked_about(tmp_path: Path) -> None:
     folder = verified(Asked().judge, run)
     asked = {tuple(map(int, one.split("/")[-2:])) for one in ids(folder) if "/fact/" in one}
     assert asked == {(fact.paragraph, fact.at) for fact in sample().facts}
+
+
+@pytest.mark.parametrize("name", ["../../x", "../run", ".", "", "/tmp/x", "feedback", "Manifest.json", "summaries.jsonl"])
+def test_a_verifications_name_stays_in_its_run_and_is_none_of_the_runs_own(tmp_path: Path, name: str) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    run = run_folder(tmp_path / "a" / "b", summary(1))
+    before = sorted(tmp_path.rglob("*"))
+    asked = Asked()
+    attempts: list[Callable[[], object]] = [
+        lambda: verified(asked.judge, run, name=name),
+        lambda: detect(asked.judge, benchmark(), run, name=name),
+        lambda: read_outcomes(run, benchmark(), name=name),
+    ]
+    for work in attempts:
+        with pytest.raises(BadInput, match="--name is "):
+            work()
+    assert asked.messages == [] and sorted(tmp_path.rglob("*")) == before

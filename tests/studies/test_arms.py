@@ -12,8 +12,9 @@ from perse.data.views import View
 from perse.errors import BadInput, RunMismatch
 from perse.evaluation.results import Estimate
 from perse.judge import Judge, JudgeSettings
+from perse.path_names import path_name_of
 from perse.records import example_lines
-from perse.studies.arms import Arm, Source, ask_arms, folder_name
+from perse.studies.arms import Arm, Source, ask_arms
 from perse.studies.k_curve import k_curve
 from perse.studies.results import StudyResult, StudyTable
 from perse.studies.running import opened, read_study
@@ -142,4 +143,4 @@ def test_what_a_cell_holds_cannot_end_its_row() -> None:
     ("words", "name"), [("Character Development", "character-development"), ("a/../b", "a-..-b"), ("?", "unnamed")]
 )
 def test_a_folder_name_has_no_slashes(words: str, name: str) -> None:
-    assert folder_name(words) == name
+    assert path_name_of(words) == name

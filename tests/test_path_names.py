@@ -1,0 +1,50 @@
+"""A name from outside is one part of a path: it never leaves the folder that it is meant for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perse.errors import BadInput
+from perse.path_names import LONGEST, PathName, path_name_of
+
+HOSTILE = [
+    *("", ".", "..", "../x", "../../x", "a/b", "a/../../b", "/etc/x", "C:\\x", "a\\b", "~", "~root", "-rf", "--out", ".hidden"),
+    *("a\0b", "a\nb", "a b", "a:b", "x" * (LONGEST + 1), "ü", "\u202egpj", "\ud800", "name.", "%2e%2e", "$HOME", "*", "a;b"),
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_what_is_no_name_is_refused_in_one_printable_line(name: str) -> None:
+    with pytest.raises(BadInput, match="--name is .*give a name and no path") as said:
+        PathName(name, what="--name")
+    assert str(said.value).isprintable() and str(said.value).isascii()
+
+
+@given(st.one_of(st.text(), st.text("./\\~ab", max_size=8), st.sampled_from(HOSTILE)), st.booleans())
+def test_no_name_leaves_its_folder(words: str, typed: bool) -> None:
+    """Whatever is typed is refused or stays; whatever words there are, what is made of them stays."""
+    top = Path("/work/top")
+    try:
+        name = PathName(words) if typed else path_name_of(words)
+    except BadInput:
+        assert typed
+        return
+    place = Path(os.path.normpath(top / name))
+    assert place.parent == top and place != top and len(os.fsencode(name)) <= LONGEST
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_words_of_other_alphabets_do_not_become_one_name(one: str, other: str) -> None:
+    if any(letter.isalnum() and not letter.isascii() for letter in one.lower()) and one != other:
+        assert path_name_of(one) != path_name_of(other)
+
+
+def test_reserved_names_are_refused_in_any_case() -> None:
+    assert PathName("gpt-4o_2.1", reserved=("errors",)) == "gpt-4o_2.1"
+    with pytest.raises(BadInput, match="'Errors', which stands for something else there"):
+        PathName("Errors", reserved=("errors",))
