@@ -1,22 +1,29 @@
-"""Every failure of a request as an HTTP answer of one shape, `ErrorBody`, whichever server we run in."""
+"""Every failure of a request as an HTTP answer of one shape, `ErrorBody`, whichever server we run in.
+
+FastAPI parses a body, checks it and writes the answer in the event loop, where one body of a million items silences everybody. Our
+routes read and write in threads, and no body makes more messages than somebody would read.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import HTTPException, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException as NoRoute
 
 from perse.errors import BadInput, EngineLost, PerseError, TooLong
 from perse.records import explain
-from perse.serving.schemas import ErrorBody, Problem
+from perse.serving.schemas import ErrorBody, Problem, Results
+
+MOST_FIELDS = 1000
+"""Of one JSON object in a body."""
 
 
 class UnknownModel(PerseError):
@@ -43,12 +50,10 @@ def body(message: str, status: HTTPStatus, *, param: str | None = None, details:
     return ErrorBody(error=Problem(message=message, type=kind, param=param, code=status, details=details or {}))
 
 
-def problem(error: PerseError | ValidationError | RequestValidationError, *, param: str | None = None) -> ErrorBody:
-    """The body for one of our errors, or for fields that do not fit."""
+def problem(error: PerseError | ValidationError, *, param: str | None = None) -> ErrorBody:
+    """The body for one of our errors, or for fields of an item that do not fit."""
     if isinstance(error, ValidationError):
         return body(explain(error), HTTPStatus.BAD_REQUEST, param=param)
-    if isinstance(error, RequestValidationError):
-        return _unfit(error)
     status = next((code for kind, code in _CODES.items() if isinstance(error, kind)), HTTPStatus.BAD_REQUEST)
     return body(str(error), status, param=param, details=getattr(error, "numbers", None))
 
@@ -59,7 +64,8 @@ def answer(error: ErrorBody, headers: Mapping[str, str] | None = None) -> JSONRe
 
 
 class ProblemRoute(APIRoute):
-    """A route whose failures have our shape; handlers of the app it stands in are not reached."""
+    """A route whose failures have our shape, and whose body and answer keep no event loop busy; handlers of the app it stands in
+    are not reached."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         handle = super().get_route_handler()
@@ -72,13 +78,55 @@ class ProblemRoute(APIRoute):
                     body(f"send the header 'Content-Type: application/json'; found '{sent}'", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
                 )
             try:
-                return await handle(request)
-            except (PerseError, RequestValidationError) as error:
+                if self.body_field is None:
+                    return await handle(request)
+                kind = self.body_field.field_info.annotation
+                asked = await asyncio.to_thread(read_body, await request.body(), kind)
+                if isinstance(asked, ErrorBody):
+                    return answer(asked)
+                said = await self.endpoint(request, asked)
+                return Response(await asyncio.to_thread(written, said), media_type="application/json")
+            except PerseError as error:
                 return answer(problem(error))
-            except HTTPException as error:  # FastAPI's own, such as a body that cannot be read
+            except HTTPException as error:  # FastAPI's own
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
 
         return handled
+
+
+def read_body(sent: bytes, kind: Any) -> BaseModel | ErrorBody:
+    """What a body asks for, as the pydantic model `kind`, or what is wrong with it."""
+    try:
+        fields = json.loads(sent, object_pairs_hook=_fields) if sent else None
+    except json.JSONDecodeError as error:
+        return body(f"the body is not JSON: {error.msg}, at character {error.pos}", HTTPStatus.BAD_REQUEST)
+    except (RecursionError, ValueError) as error:  # nested without end, not in Unicode, or with a number of a thousand digits
+        return body(f"the body is not JSON that can be read: {error}", HTTPStatus.BAD_REQUEST)
+    except BadInput as error:
+        return problem(error)
+    try:
+        asked: BaseModel = kind.model_validate(fields)
+    except ValidationError as error:
+        return _unfit(error)
+    return asked
+
+
+def written(said: BaseModel) -> bytes:
+    """An answer as JSON, a list's results one after the other, so that other threads have their turns."""
+    if not isinstance(said, Results):
+        return said.model_dump_json().encode()
+    return b'{"results":[' + b",".join(result.model_dump_json().encode() for result in said.results) + b"]}"
+
+
+def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        BadInput: it has so many fields that what is wrong with each would fill the memory.
+    """
+    if len(pairs) > MOST_FIELDS:
+        raise BadInput(f"an object in the body has {len(pairs):,} fields; expected at most {MOST_FIELDS:,}")
+    return dict(pairs)
 
 
 async def not_a_route(request: Request, error: Exception) -> Response:
@@ -88,14 +136,11 @@ async def not_a_route(request: Request, error: Exception) -> Response:
     return answer(missing, error.headers)
 
 
-def _unfit(error: RequestValidationError) -> ErrorBody:
-    first = error.errors()[0]
-    where = [str(part) for part in first["loc"] if part != "body"]
-    if first["type"] == "json_invalid":
-        reason = first.get("ctx", {}).get("error", first["msg"])
-        return body(f"the body is not JSON: {reason}, at character {where[0] if where else '?'}", HTTPStatus.BAD_REQUEST)
-    if not where:
+def _unfit(error: ValidationError) -> ErrorBody:
+    first = error.errors(include_url=False, include_context=False)[0]
+    if not first["loc"]:
         return body(f"the body: {first['msg']}; expected a JSON object with 'input'", HTTPStatus.BAD_REQUEST)
-    name = ".".join(where)
-    found = f", found {json.dumps(first['input'])[:100]}" if isinstance(first.get("input"), str | int | float) else ""
+    name = ".".join(str(part) for part in first["loc"])
+    given = first["input"][:100] if isinstance(first["input"], str) else first["input"]
+    found = f", found {json.dumps(given)[:100]}" if isinstance(given, str | int | float) else ""
     return body(f"field '{name}': {first['msg'][0].lower()}{first['msg'][1:]}{found}", HTTPStatus.BAD_REQUEST, param=name)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SkipValidation
+from pydantic import BaseModel, ConfigDict, FailFast, Field, SkipValidation
 
 from perse.judgement import Judgement
 from perse.records import (
@@ -31,7 +31,7 @@ class PointwiseItem(_Message):
     )
     reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
     item_id: str = "text"
-    profile: tuple[ProfileReview, ...] = Field(description="Past reviews of this reader, oldest first.")
+    profile: Annotated[tuple[ProfileReview, ...], FailFast()] = Field(description="Past reviews of this reader, oldest first.")
     query: str = Field(min_length=1, description="The text to judge.")
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
 
@@ -47,7 +47,9 @@ class PairwiseItem(_Message):
     )
     reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
     aspect: str = Field(min_length=1, description="Such as Interestingness, Surprise or Ending.")
-    profile: tuple[ProfileComparison, ...] = Field(description="Past comparisons of this reader, oldest first.")
+    profile: Annotated[tuple[ProfileComparison, ...], FailFast()] = Field(
+        description="Past comparisons of this reader, oldest first."
+    )
     query: Pair
     reference: ChoiceReference | None = Field(None, description="Not shown to the judge.")
 

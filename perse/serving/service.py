@@ -40,6 +40,9 @@ from perse.serving.schemas import (
 DISCONNECTED_EVERY = 0.2
 """Seconds between looks at whether the client is still there."""
 
+MOST_BAD = 1000
+"""Items of a list that each have an error in their place; a list with more has one for all."""
+
 
 @dataclass(frozen=True)
 class Model:
@@ -85,7 +88,7 @@ class JudgeService:
         items = given if isinstance(given, list) else [given]
         if not items:
             raise BadInput("'input' is an empty list; give an item, or a list of some")
-        read = _examples(items, item_kind)
+        read = await asyncio.to_thread(_examples, items, item_kind)
         examples = [example for example in read if not isinstance(example, ErrorBody)]
         question = QUESTIONS[request.question]
         judgements: Iterator[Judgement] = iter(())
@@ -95,7 +98,7 @@ class JudgeService:
         results = [example if isinstance(example, ErrorBody) else next(judgements) for example in read]
         if isinstance(given, list):
             return Results(results=results)
-        return _alone(results[0], lambda: judge.check(question, examples[0], settings))
+        return await asyncio.to_thread(_alone, results[0], lambda: judge.check(question, examples[0], settings))
 
     def version(self) -> Version:
         """What is served, by which programs."""
@@ -128,14 +131,20 @@ class JudgeService:
 
 
 def _examples(items: Sequence[Any], kind: type[PointwiseItem] | type[PairwiseItem]) -> list[Example | ErrorBody]:
-    """Every item as an example, or what is wrong with it."""
+    """Every item as an example, or what is wrong with it.
+
+    Raises:
+        BadInput: too many of them are no examples.
+    """
     read: list[Example | ErrorBody] = []
     numbers: dict[str, int] = {}
+    bad: list[ErrorBody] = []
     for number, item in enumerate(items):
         where = f"input.{number}"
         try:
             if not isinstance(item, dict):
-                raise BadInput(f"an item is a JSON object; found {json.dumps(item)[:100]}")
+                given = item[:100] if isinstance(item, str | list) else item
+                raise BadInput(f"an item is a JSON object; found {json.dumps(given)[:100]}")
             example = kind.model_validate(item).example()
             if "id" not in item and example.id in numbers:  # the same item twice is two draws
                 example = example.model_copy(update={"id": f"{example.id}-{number}"})
@@ -144,7 +153,14 @@ def _examples(items: Sequence[Any], kind: type[PointwiseItem] | type[PairwiseIte
             if shown_query(example):
                 raise BadInput("the query stands in its own profile; the judge would only have to copy the answer")
         except (ValidationError, BadInput) as error:
-            read.append(problem(error, param=where))
+            bad.append(problem(error, param=where))
+            if len(bad) > MOST_BAD:
+                first = bad[0].error
+                raise BadInput(
+                    f"more than {MOST_BAD:,} of the {len(items):,} items cannot be judged, the first, {first.param}, because "
+                    f"{first.message}; correct them, or send fewer at a time"
+                ) from None
+            read.append(bad[-1])
             continue
         numbers[example.id] = number
         read.append(example)

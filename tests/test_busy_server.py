@@ -1,0 +1,149 @@
+"""A server that reads, checks, renders or writes much at once answers others meanwhile, and makes no more errors than one would read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from builders import pointwise_examples
+from fastapi import FastAPI
+from fastapi.testclient import TestClient
+
+from perse.answering.base import JudgeSettings
+from perse.rendering import Renderer
+from perse.serving import problems, service
+from perse.serving.embedded import embedded_app, embedded_models
+from perse.serving.routes import judge_router
+from perse.serving.service import JudgeService, Model
+
+SETTINGS = JudgeSettings(temperature=0, max_new_tokens=4)
+PATIENCE = 60
+"""Seconds after which a server that was silenced is let go."""
+
+
+@pytest.fixture(scope="module")
+def models(tiny_model_folder: Path) -> dict[str, Model]:
+    return embedded_models("tiny", tiny_model_folder, {}, dtype="float32", context=2048)
+
+
+def plugged_in(models: dict[str, Model]) -> FastAPI:
+    """The routes as they stand in another server, with as many threads as vLLM's."""
+    app = FastAPI()
+
+    async def alive() -> None: ...
+
+    app.include_router(judge_router())
+    app.state.judge, app.state.judge_alive = JudgeService(models, SETTINGS, workers=128), alive
+    return app
+
+
+APPS: dict[str, Callable[[dict[str, Model]], FastAPI]] = {
+    "embedded": lambda models: embedded_app(models, SETTINGS),
+    "vllm": plugged_in,
+}
+LONG = "word " * 5000
+STEPS = {
+    "reading": (problems, "read_body", {}),
+    "checking": (service, "_examples", {}),
+    "rendering": (Renderer, "render", {}),
+    "saying what is too long": (service, "_alone", {"query": LONG}),
+    "writing": (problems, "written", {}),
+}
+
+
+@pytest.mark.parametrize("engine", APPS)
+@pytest.mark.parametrize("step", STEPS)
+def test_others_are_answered_while_a_request_is_at_any_of_its_steps(
+    models: dict[str, Model], monkeypatch: pytest.MonkeyPatch, engine: str, step: str
+) -> None:
+    monkeypatch.delenv("PERSE_API_KEY", raising=False)
+    place, name, more = STEPS[step]
+    begun, answered = threading.Event(), threading.Event()
+    does = getattr(place, name)
+
+    def slowly(*given: Any, **named: Any) -> Any:
+        begun.set()
+        assert answered.wait(PATIENCE), "nobody was answered meanwhile"
+        return does(*given, **named)
+
+    monkeypatch.setattr(place, name, slowly)
+    item = pointwise_examples(1, 1)[0].model_dump(mode="json", exclude_none=True) | more
+
+    async def ask() -> int:
+        transport = httpx2.ASGITransport(app=APPS[engine](models))
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=2 * PATIENCE) as client:
+            body = {"input": item, "question": "pointwise_score"}
+            asked = asyncio.create_task(client.post("/v1/judge/pointwise", json=body))
+            while not begun.is_set() and not asked.done():
+                await asyncio.sleep(0.001)
+            assert begun.is_set() and not asked.done()
+            assert (await client.get("/ready")).status_code == 200
+            answered.set()
+            return (await asked).status_code
+
+    assert asyncio.run(ask()) == (422 if more else 200)
+
+
+@pytest.fixture
+def http(models: dict[str, Model], monkeypatch: pytest.MonkeyPatch) -> TestClient:
+    monkeypatch.delenv("PERSE_API_KEY", raising=False)
+    return TestClient(embedded_app(models, SETTINGS), base_url="http://127.0.0.1")
+
+
+def test_a_list_with_too_many_bad_items_is_refused_once_they_are_too_many(
+    http: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+    body_of = problems.body
+
+    def counted(*given: Any, **named: Any) -> Any:
+        made.append(given)
+        return body_of(*given, **named)
+
+    monkeypatch.setattr(problems, "body", counted)
+    answer = http.post("/v1/judge/pointwise", json={"input": [{}] + [0] * 100_000})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == (
+        "more than 1,000 of the 100,001 items cannot be judged, the first, input.0, because field 'profile': field required; correct "
+        "them, or send fewer at a time"
+    )
+    assert len(made) == 1002, "one for each that was looked at, and one for all"
+
+
+def test_as_many_bad_items_as_are_borne_do_not_fail_the_rest(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "MOST_BAD", 3)
+    good = pointwise_examples(1, 1)[0].model_dump(mode="json", exclude_none=True)
+
+    def results(bad: int) -> Any:
+        asked = {"input": [*[0] * bad, good], "question": "pointwise_score"}
+        return http.post("/v1/judge/pointwise", json=asked).json().get("results")
+
+    assert [isinstance(one["error"], dict) for one in results(3)] == [True, True, True, False]
+    assert results(4) is None
+
+
+def test_a_profile_of_bad_reviews_has_one_error(http: TestClient) -> None:
+    asked = {"input": {"profile": [{"text": "t", "review": "r", "score": 0}] * 50_000, "query": "x"}}
+    answer = http.post("/v1/judge/pointwise", json=asked)
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "field 'profile.0.score': input should be greater than or equal to 1"
+
+
+@pytest.mark.parametrize("place", ["the body", "an item", "a review"])
+def test_an_object_with_very_many_fields_is_refused_as_it_is_read(http: TestClient, place: str) -> None:
+    many = {f"field {n}": 1 for n in range(50_000)}
+    item = {"profile": [{"text": "t", "review": "r", "score": 1}], "query": "x"}
+    sent: dict[str, Any] = {
+        "the body": {"input": item, **many},
+        "an item": {"input": [{**item, **many}]},
+        "a review": {"input": [{**item, "profile": [many]}]},
+    }[place]
+    answer = http.post("/v1/judge/pointwise", content=json.dumps(sent), headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400
+    assert "fields; expected at most 1,000" in answer.json()["error"]["message"]
