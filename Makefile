@@ -7,7 +7,7 @@ DEMO := work/demo
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup vllm browser demo test integration lint format types check clean
+.PHONY: setup vllm browser demo test integration mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -53,6 +53,10 @@ test: $(READY)
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser.
 integration: $(VLLM) browser
 	$(BIN)/python -m pytest -m integration --durations=5
+
+# Which faults would the tests let through? 150 random changes of the core, each put to the tests: hours. Stopped, it goes on.
+mutants: $(READY)
+	$(BIN)/python benchmarks/mutants.py --sample 150 --seed 2
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -45,6 +45,24 @@ def whole_number_tokenizer() -> Any:
     return fast
 
 
+def joining_tokenizer(pair: str) -> Any:
+    """A tokenizer of single bytes but for one token, `pair`."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import PreTrainedTokenizerFast
+
+    bytes_ = sorted(pre_tokenizers.ByteLevel.alphabet())
+    [(shown, _)] = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False).pre_tokenize_str(pair)
+    grown = [shown[:n] for n in range(2, len(shown) + 1)]
+    vocab = {token: n for n, token in enumerate(["<|im_start|>", "<|im_end|>", *bytes_, *grown])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocab, merges=[(whole[:-1], whole[-1]) for whole in grown]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    fast = PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="<|im_end|>", pad_token="<|im_end|>")
+    fast.add_special_tokens({"additional_special_tokens": ["<|im_start|>"]})
+    fast.chat_template = CHATML
+    return fast
+
+
 def tiny_llama(tokenizer: Any, *, seed: int = 0, context: int = 2048, width: int = 32) -> Any:
     """A random two-layer Llama for this tokenizer, float32, with logits spread enough to tell tokens apart; vLLM's attention
     wants heads of 32, so `width` 128."""

@@ -12,9 +12,13 @@ import pytest
 from builders import pairwise_examples, pointwise_examples
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel, ValidationError
 
 from perse.errors import BadInput
-from perse.records import ASPECTS, example_lines, read_examples
+from perse.evaluation.intervals import Interval
+from perse.evaluation.results import Estimate
+from perse.judgement import Judgement, Prices, Status, Tokens
+from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines, read_examples
 from perse.scale import CHOICES, Scale, rescale
 
 SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
@@ -62,6 +66,35 @@ def test_any_score_on_a_scale_has_a_label(score: float) -> None:
 def test_a_score_off_its_scale_is_refused(score: float) -> None:
     with pytest.raises(BadInput, match="is off the scale 1-5"):
         rescale(score, 1, 5)
+
+
+TOKENS = Tokens(prompt=1, cached=0, generated=0)
+KEPT = [
+    *pointwise_examples(1, 1),
+    *pairwise_examples(1)[:1],
+    SummaryExample(id="s", reviewer_id="r", reviews=("r",), summary="s", reference=SummaryReference(score=0.5)),
+    TOKENS,
+    Prices(input=1, output=2, cached=0.5),
+    Judgement(id="j", question="q", status=Status.OK, k_effective=0, tokens=TOKENS, model="m", mass=0.5),
+    Interval(low=0.0, high=1.0),
+    Estimate(value=0.5, interval=Interval(low=0.0, high=1.0), items=3),
+]
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda one: type(one).__name__)
+def test_what_is_kept_in_files_stays_as_it_was_made_and_holds_no_field_of_its_own(kept: BaseModel) -> None:
+    """Caches, digests and tables rely on it; and a misspelt field is a mistake, not something to drop silently."""
+    fields = kept.model_dump(exclude_none=True)
+    for name in type(kept).model_fields:
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(kept, name, fields.get(name))
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        type(kept).model_validate({**fields, "surprise": 1})
+    for name, value in fields.items():
+        if isinstance(value, float) and not isinstance(kept, SummaryReference):
+            for bad in (float("nan"), float("inf")):
+                with pytest.raises(ValidationError, match="finite number"):
+                    type(kept).model_validate({**fields, name: bad})
 
 
 def test_examples_survive_a_file(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import KINDS, tiny_llama
+from builders import KINDS, joining_tokenizer, tiny_llama
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -109,6 +109,14 @@ def test_prompts_of_two_kinds_do_not_share_a_file(tmp_path: Path) -> None:
     told = PointwiseExample(id="p", reviewer_id="r", item_id="i", profile=(), query="q")
     with pytest.raises(BadInput, match="verbatim pointwise and pointwise examples in one file"):
         read_examples(write(tmp_path / "v.jsonl", [*prompts(1), told]))
+
+
+@pytest.mark.parametrize("joined", ["0\n", "5\n", "0\n}"])
+def test_a_tokenizer_that_joins_a_label_with_what_ends_it_cannot_be_read(joined: str) -> None:
+    with pytest.raises(BadInput, match="joins a label with what ends the answer; such a tokenizer cannot be read exactly"):
+        Renderer(joining_tokenizer(joined), 2048).label_support(POINTWISE)
+    support = Renderer(joining_tokenizer("10"), 2048).label_support(POINTWISE)
+    assert [len(label) for label in support.labels] == [1] * 10, "joined with each other they are a label like any other"
 
 
 def test_the_question_is_told_by_a_reference_else_by_the_prompts() -> None:
