@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from builders import pointwise_examples, whole_number_tokenizer
+from builders import pointwise_examples, tiny_llama, whole_number_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file, save_file
@@ -26,7 +26,7 @@ from perse.errors import BadInput
 from perse.records import example_lines
 from perse.training.adapting import adapted
 from perse.training.attention import check_packable, dense_mask
-from perse.training.batches import IGNORED, answer_loss, collate
+from perse.training.batches import IGNORED, answer_loss, collate, filler
 from perse.training.branches import Branch
 from perse.training.checkpoints import whole_checkpoint
 from perse.training.config import Attention, Lora, load_config
@@ -396,6 +396,16 @@ def test_dropout_is_applied_where_nothing_is_shared_and_said_to_be_none_where_so
                 torch.nn.init.normal_(each)
         losses = {loss_alone(model, BRANCHES[0], 4).item() for _ in range(3)}
         assert (len(losses) > 1) == differ
+
+
+@pytest.mark.parametrize("asked", ["mask", None])
+def test_a_row_that_fills_up_a_step_is_computed_and_teaches_nothing(asked: Attention | None) -> None:
+    model = tiny_llama(whole_number_tokenizer())
+    inputs = collate([filler()], attention=set_attention(model, asked))
+    loss = answer_loss(model(**{name: given for name, given in inputs.items() if name != "labels"}), inputs["labels"], 7)
+    loss.backward()  # type: ignore[no-untyped-call]
+    assert loss.item() == 0 and all(one.grad is None or not one.grad.any() for one in model.parameters())
+    assert filler().unshared == 0 and not filler().example_ids
 
 
 @pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
