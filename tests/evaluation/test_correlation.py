@@ -73,6 +73,8 @@ def test_values_that_differ_by_less_than_their_squares_can_tell_have_no_pearson(
 def test_lengths_that_differ_are_refused(coefficient) -> None:
     with pytest.raises(ValueError, match="3 gold scores and 2 predictions"):
         coefficient(floats(1, 2, 3), floats(1, 2))
+    with pytest.raises(ValueError, match="2 gold scores and 3 predictions"):
+        coefficient(floats(1, 2), floats(1, 2, 3))
 
 
 @given(st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), max_size=12))
