@@ -228,6 +228,38 @@ def test_what_was_only_shown_in_training_was_seen_too(alike: str, train: str, va
     check_leaks(rows, reviews, {}, disjoint_items=False)
 
 
+@pytest.mark.parametrize("what", ["items", "near items", "queries", "near queries"])
+def test_an_example_that_leaks_in_several_places_is_counted_once(what: str) -> None:
+    """A validation example whose query and both profile entries are each about what its training counterpart is about."""
+    text, near = ("near" in what), " ".join(f"w{n}" for n in range(60))
+    reviews = {
+        one: Review(
+            review_id=one,
+            reviewer_id=one.split()[0],
+            item_id=one if text else "item",
+            text=near.replace("w30", f"x{n}") if text else f"text {n}",
+            review="r",
+            score=5,
+            original_score=5,
+        )
+        for n, one in enumerate(f"{side} {place}" for side in ("train", "valid") for place in (0, 1, 2))
+    }
+    if "items" in what:  # each side of one work; within an example the works differ
+        for one in list(reviews):
+            place = one.split()[1]
+            apart = (
+                {"text": f"{reviews[one].text} {' '.join(f'{place}y{n}' for n in range(99))}"} if text else {"item_id": place}
+            )
+            reviews[one] = replace(reviews[one], **apart)  # type: ignore[arg-type]
+    rows = [
+        ExampleRow(f"{side}-e", side, f"{side} 0", (f"{side} 1", f"{side} 2"), split=side)  # type: ignore[arg-type]
+        for side in ("train", "valid")
+    ]
+    counted = "1 validation examples: valid-e" if "items" in what else "2 examples: train-e .*, valid-e"
+    with pytest.raises(BadInput, match=rf"leak: .* in {counted} \([^)]*\); build"):
+        check_leaks(rows, reviews, {}, disjoint_items=True)
+
+
 @pytest.mark.parametrize("train", ["query", "profile"])
 @pytest.mark.parametrize("valid", ["query", "profile"])
 def test_a_pair_that_was_only_shown_in_training_was_seen_too(train: str, valid: str) -> None:

@@ -26,6 +26,12 @@ def test_one_reviewer_is_said_to_be_one() -> None:
     assert bootstrap_interval(np.zeros(100), reviewers=1).reason == ONE_REVIEWER
 
 
+def test_the_reason_counts_those_who_stand_behind_the_value() -> None:
+    reasons = [bootstrap_interval(np.linspace(0, 1, 100), reviewers=n, of="sample").reason for n in range(11)]
+    few, one = (reason.replace("reviewer", "sample") for reason in (FEW_REVIEWERS, ONE_REVIEWER))
+    assert reasons == [few, one, *[few] * 8, None]
+
+
 def test_undefined_resamples_are_counted_and_too_many_leave_no_interval() -> None:
     some = bootstrap_interval(np.array([np.nan] * 40 + [0.5] * 60), reviewers=20)
     assert (some.low, some.undefined_resamples, some.resamples) == (0.5, 40, 100)
