@@ -67,7 +67,7 @@ class RunLog:
         self.folder = folder
         self.path = folder / lines
         make_folder(folder)
-        self._refuse_strangers()
+        refuse_strangers(folder, lines)
         identity = json.loads(json.dumps(identity))
         if (folder / MANIFEST).exists():  # before anything is made in a folder of something else
             refuse_other_run(folder, identity)
@@ -108,14 +108,6 @@ class RunLog:
         """
         self._file.append(lines)
 
-    def _refuse_strangers(self) -> None:
-        """A folder without a manifest may hold what a start that was killed left behind, and nothing else."""
-        left = (self.path.name,)
-        others = [entry.name for entry in self.folder.iterdir() if entry.name not in left and not entry.name.startswith(".")]
-        written = self.path.exists() and self.path.stat().st_size > 0
-        if not (self.folder / MANIFEST).exists() and (others or written):
-            raise RunMismatch(f"{self.folder} is not empty and holds no run; choose another folder")
-
     def _check_identity(self, identity: dict[str, Any], context: dict[str, Any]) -> None:
         path = self.folder / MANIFEST
         if not path.exists():
@@ -135,6 +127,20 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise BadInput(f"cannot make the run folder {folder}: {error.strerror}; choose another") from None
+
+
+def refuse_strangers(folder: Path, lines: str) -> None:
+    """A run folder without a manifest may hold what a start that was killed left behind, and nothing else.
+
+    Args:
+        lines: name of the run's file of lines.
+    Raises:
+        RunMismatch: it holds something else.
+    """
+    others = [entry.name for entry in folder.iterdir() if entry.name != lines and not entry.name.startswith(".")]
+    written = (folder / lines).exists() and (folder / lines).stat().st_size > 0
+    if not (folder / MANIFEST).exists() and (others or written):
+        raise RunMismatch(f"{folder} is not empty and holds no run; choose another folder")
 
 
 def refuse_open_run(lines: Path) -> None:

@@ -29,8 +29,9 @@ from perse.kgds.agreement_tables import agreement_result
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import JUDGEMENTS, identity_of, read_judgements
 from perse.kgds.verify import TIMING, Questions, ask
+from perse.own_files import write_own
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
-from perse.runlog import RunLog, read_lines, write_whole
+from perse.runlog import RunLog, read_lines
 from perse.studies.arms import Watch, unwatched
 from perse.studies.results import StudyResult
 from perse.studies.running import RESULT, TABLE
@@ -79,7 +80,7 @@ def agreement(
         "pairs_sha256": hashlib.sha256(lines.encode()).hexdigest(),
     }
     with RunLog(out, identity, lines="asked.jsonl", context={"resamples": resamples}) as log:
-        write_whole(out / PAIRS, lines)
+        write_own(out / PAIRS, lines)
         ways = []
         for name, questions in _questions(drawn).items():
             with RunLog(out / ASKED / name, {"kind": "kgds-agreement", "way": name}, lines=JUDGEMENTS) as own:
@@ -88,8 +89,8 @@ def agreement(
                 log.append([json.dumps({"way": name, "asked": questions.number}) + "\n"])
             ways.append(_way(out / ASKED / name, name, drawn))
         result = agreement_result(judge.identity.portable.model, ways, drawn, seed=seed, resamples=resamples)
-        write_whole(out / TABLE, study_markdown(result))
-        write_whole(out / RESULT, result.model_dump_json(indent=2) + "\n")
+        write_own(out / TABLE, study_markdown(result))
+        write_own(out / RESULT, result.model_dump_json(indent=2) + "\n")
     return result
 
 

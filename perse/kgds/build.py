@@ -31,7 +31,8 @@ from perse.kgds.decomposing import MAX_NEW_TOKENS, Facts, Place, decompose, repe
 from perse.kgds.drafts import Agreed, agreed, read_drafts
 from perse.kgds.key_facts import read_sheet, sheet_facts, sheet_text
 from perse.kgds.masking import conflicts, mask
-from perse.runlog import MANIFEST, file_digest, make_folder, write_whole
+from perse.own_files import write_own
+from perse.runlog import MANIFEST, file_digest, make_folder, read_manifest, write_whole
 from perse.writing.cache import AnswerCache
 from perse.writing.writer import Writer
 
@@ -39,6 +40,7 @@ ANSWERS = "answers.sqlite"
 SHEET = "key-facts.csv"
 MASKING = "masking"
 BENCHMARK = "benchmark.json"
+KIND = "kgds-build"
 
 Step = Callable[[str, int], Callable[[int], None]]
 """Of what begins and how much there is: what to call with how much came to an end."""
@@ -153,16 +155,21 @@ def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, 
         }
     )
     manifest = json.dumps(_manifest(options, drafts, report, writer, masker), indent=2, ensure_ascii=False) + "\n"
-    write_whole(options.out / MANIFEST, manifest)
-    write_whole(options.out / BENCHMARK, write_benchmark(samples))
+    write_own(options.out / MANIFEST, manifest)
+    write_own(options.out / BENCHMARK, write_benchmark(samples))
     return report
 
 
 def _check_folder(out: Path) -> None:
     """Refuse a folder of something else."""
     make_folder(out)
-    others = sorted(entry.name for entry in out.iterdir() if not entry.name.startswith("."))
-    if others and ANSWERS not in others:
+    found = sorted(entry.name for entry in out.iterdir() if not entry.name.startswith("."))
+    if MANIFEST in found:
+        ours = read_manifest(out).get("kind") == KIND
+    else:  # which comes last; before the sheet there are answers alone
+        ours = {SHEET, ANSWERS} <= set(found) or set(found) <= {ANSWERS}
+    if not ours:
+        others = [name for name in found if name != ANSWERS]
         raise BadInput(f"{out} holds {others[0]} and no build; give another --out")
 
 
@@ -234,7 +241,7 @@ def _manifest(
 ) -> dict[str, Any]:
     """Nothing in it depends on when or where it was made."""
     return {
-        "kind": "kgds-build",
+        "kind": KIND,
         "perse": perse.__version__,
         "sources": {
             "drafts": {"name": options.drafts.name, "sha256": file_digest(options.drafts)},

@@ -22,10 +22,11 @@ from perse.judgement import Judgement, Status, judgement_line
 from perse.kgds.benchmark import Benchmark, Sample
 from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
 from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
+from perse.own_files import write_own
 from perse.prompts import source
 from perse.questions.feedback import FEEDBACK
 from perse.records import Pair, PairwiseExample
-from perse.runlog import RunLog, write_whole
+from perse.runlog import RunLog
 
 NUMBERS = "feedback.json"
 
@@ -117,7 +118,7 @@ def feedback(
         resamples=resamples,
         seed=seed,
     )
-    write_whole(run / FEEDBACK_FOLDER / NUMBERS, result.model_dump_json(indent=2) + "\n")
+    write_own(run / FEEDBACK_FOLDER / NUMBERS, result.model_dump_json(indent=2) + "\n")
     return result
 
 

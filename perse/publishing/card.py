@@ -12,11 +12,11 @@ from typing import Any
 
 import yaml
 
+from perse.own_files import write_own
 from perse.publishing.base_model import hub_name, licence, public_name
 from perse.publishing.facts import RunFacts, read_facts
 from perse.publishing.markdown import plain, table, word
 from perse.publishing.measured import when_scored, while_training
-from perse.runlog import write_whole
 
 CARD = "README.md"
 _ANSWERS = {
@@ -41,7 +41,7 @@ _LIMITS = (
 
 
 def write_card(folder: Path, *, scored: Sequence[Path] = (), base: str | None = None) -> Path:
-    """Write the card of the training run in `folder` as its README.md and return its path.
+    """Write the card of the training run in `folder` as its README.md and return its path; a card that was edited is kept beside it.
 
     Args:
         scored: folders that `perse score` wrote of this judge; without any the card says that it was not scored.
@@ -50,7 +50,7 @@ def write_card(folder: Path, *, scored: Sequence[Path] = (), base: str | None = 
         BadInput: `folder` is no training run, or a scored run is that of another judge.
     """
     place = folder / CARD
-    write_whole(place, card_text(folder, scored=scored, base=base))
+    write_own(place, card_text(folder, scored=scored, base=base))
     return place
 
 

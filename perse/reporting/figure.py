@@ -7,7 +7,8 @@ import io
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.disk import write_bytes, write_whole
+from perse.disk import writing
+from perse.own_files import write_own_bytes
 from perse.path_names import PathName
 
 Cell = str | int | float | None
@@ -41,10 +42,15 @@ class Figure:
         writer.writerows(self.rows)
         return out.getvalue()
 
+    @property
+    def files(self) -> dict[str, bytes]:
+        """What is written of it, by file name."""
+        return {f"{self.name}.svg": self.svg.encode(), f"{self.name}.csv": self.csv.encode(), f"{self.name}.png": self.png}
+
 
 def save_figure(figure: Figure, folder: Path) -> None:
-    """Write NAME.svg, NAME.png and NAME.csv into `folder`, which is made if absent."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / f"{figure.name}.svg", figure.svg)
-    write_whole(folder / f"{figure.name}.csv", figure.csv)
-    write_bytes(folder / f"{figure.name}.png", figure.png)
+    """Write NAME.svg, NAME.png and NAME.csv into `folder`, which is made if absent; what is not perse's there is kept."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    for name, content in figure.files.items():
+        write_own_bytes(folder / name, content)

@@ -19,9 +19,10 @@ from typing import Any
 
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
+from perse.own_files import write_own
 from perse.questions import Question, question_for
 from perse.records import Split
-from perse.runlog import RunLog, write_whole
+from perse.runlog import RunLog
 from perse.studies.arms import Answers, Arm, LoadJudge, Source, Watch, ask_arms, unwatched
 from perse.studies.results import StudyResult
 from perse.studies.showing import study_markdown
@@ -102,8 +103,8 @@ class StudyFolder:
 
     def finish(self, result: StudyResult) -> StudyResult:
         """Write the result, each file whole or not at all; study.json comes last and marks the end."""
-        write_whole(self.out / TABLE, study_markdown(result))
-        write_whole(self.out / RESULT, result.model_dump_json(indent=2) + "\n")
+        write_own(self.out / TABLE, study_markdown(result))
+        write_own(self.out / RESULT, result.model_dump_json(indent=2) + "\n")
         return result
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from perse.errors import BadInput
 from perse.runlog import RunLog
 from perse.training.launched import Launched, told_by_first
 
@@ -38,7 +39,7 @@ class StopFile(TrainerCallback):
     """Ends a run after the step in which a file `stop` appears in its folder, with a checkpoint of that step.
 
     A file and not a signal, because it reaches a run on many machines through any launcher, and a batch script or a person can
-    make it. The first process looks, and tells the others, so that all stop at the same step.
+    make it; it is removed when the run goes on, if it is empty. The first process looks, and tells the others, so that all stop at the same step.
     """
 
     def __init__(self, folder: Path, process: Launched) -> None:
@@ -48,6 +49,8 @@ class StopFile(TrainerCallback):
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
         if self.process.leads:
+            if self.file.is_dir() or (self.file.exists() and self.file.stat().st_size):
+                raise BadInput(f"{self.file} stops the run and is no empty file, so it is not removed; move it away")
             self.file.unlink(missing_ok=True)  # it stopped the run before
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 from perse.disk import write_failed, write_whole
 from perse.errors import BadInput, PerseError, SaveFailed
+from perse.own_files import remove_own, replace_folder
 from perse.runlog import file_digest
 
 log = logging.getLogger(__name__)
@@ -28,6 +29,8 @@ log = logging.getLogger(__name__)
 CHECKPOINTS = "checkpoints"
 """In the run folder."""
 LIST = "checkpoint.json"
+LATEST = "latest_universal"
+"""Names the folder that was converted for DeepSpeed."""
 ASIDE = ".saving"
 """Where a checkpoint is while it is written; whatever is found there was torn by a kill."""
 READERS = 8
@@ -66,12 +69,8 @@ def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mappin
     for folder in {path.parent for path in files} | {written}:
         to_disk(folder)
     place = into / written.name
-    if place.exists():  # a run that went back behind this step and has come here again
-        shutil.rmtree(into / f"{ASIDE}-old", ignore_errors=True)
-        place.rename(into / f"{ASIDE}-old")
-    written.rename(place)
+    replace_folder(written, place)  # there may be one: a run that went back behind this step and has come here again
     to_disk(into)
-    shutil.rmtree(into / f"{ASIDE}-old", ignore_errors=True)
     return place
 
 
@@ -158,13 +157,27 @@ def check_copied(checkpoint: Path, into: Path) -> None:
 def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> None:
     """Delete all but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
 
-    Those of later steps go, too: a run that has come back to an earlier step found them damaged.
+    Those of later steps go, too: a run that has come back to an earlier step found them damaged. What a person put into one stays.
     """
     found = checkpoints_in(folder)
     kept = [path for path in found if step_of(path) <= newest][-keep:]
     for path in found:
         if path not in kept and step_of(path) != best:
-            shutil.rmtree(path)
+            remove_own(path, _own_names(path))
+
+
+def _own_names(checkpoint: Path) -> list[str]:
+    """The files that a checkpoint was sealed with, and what was made of them for other devices; none where its list is damaged."""
+    found: list[str] = []
+    for listing in (checkpoint / LIST, *checkpoint.glob(f"*/{LIST}")):
+        try:
+            names = [str(name) for name in json.loads(listing.read_text(encoding="utf-8"))["files"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            log.warning("%s stays: its list of files, %s, cannot be read", listing.parent, LIST)
+            continue
+        inside = listing.parent.relative_to(checkpoint)
+        found += [str(inside / name) for name in (*names, LIST)]
+    return [*found, LATEST]
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 from perse.errors import BadInput
-from perse.runlog import write_bytes
+from perse.own_files import write_own_bytes
 
 log = logging.getLogger(__name__)
 
@@ -22,5 +22,5 @@ def write_curves(run: Path, *, lines: str = "log.jsonl") -> Path | None:
     except BadInput as error:
         log.info("no %s: %s", CURVES, error)
         return None
-    write_bytes(run / CURVES, figure.png)
+    write_own_bytes(run / CURVES, figure.png)
     return run / CURVES

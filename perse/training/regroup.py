@@ -6,6 +6,7 @@ cannot read: the Trainer would take the weights and begin with a new optimizer w
 
 from __future__ import annotations
 
+import json
 import logging
 import shutil
 import subprocess
@@ -14,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.own_files import replace_folder
 from perse.runlog import write_whole
-from perse.training.checkpoints import made_by, step_of
+from perse.training.checkpoints import LATEST, LIST, made_by, step_of
 from perse.training.launched import Launched, wait_for_all
 
 log = logging.getLogger(__name__)
-
-_LATEST = "latest_universal"
-"""Names the converted folder to DeepSpeed. Written last."""
 
 
 def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
@@ -39,7 +38,7 @@ def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
     if wrote["world_size"] == process.world_size or not process.sharding.startswith("zero"):
         return
     folder = checkpoint / f"for-any-{step_of(checkpoint)}"
-    if process.leads and not (folder.exists() and (checkpoint / _LATEST).exists()):
+    if process.leads and not (folder.exists() and (checkpoint / LATEST).exists()):
         log.info("putting together what %s processes wrote, for %s", wrote["world_size"], process.world_size)
         _together(checkpoint, folder)
     wait_for_all(process)
@@ -64,6 +63,7 @@ def _together(checkpoint: Path, folder: Path) -> None:
         raise BadInput(
             f"DeepSpeed could not convert {pieces} for another number of processes ({last}); start as many as before"
         )
-    shutil.rmtree(folder, ignore_errors=True)
-    aside.rename(folder)
-    write_whole(checkpoint / _LATEST, folder.name)
+    files = sorted(str(path.relative_to(aside)) for path in aside.rglob("*") if path.is_file())
+    write_whole(aside / LIST, json.dumps({"files": files}) + "\n")  # what goes when the checkpoint goes
+    replace_folder(aside, folder)
+    write_whole(checkpoint / LATEST, folder.name)

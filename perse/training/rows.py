@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perse.errors import BadInput
+from perse.own_files import replace_folder
 from perse.questions import QUESTIONS
 from perse.rendering import Ids, Renderer
 from perse.runlog import file_digest, write_whole
@@ -96,8 +97,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     for path in aside.iterdir():
         to_disk(path)
     write_whole(aside / ABOUT, json.dumps(about) + "\n")
-    shutil.rmtree(folder, ignore_errors=True)
-    aside.rename(folder)
+    replace_folder(aside, folder)
     to_disk(folder.parent)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,10 +26,11 @@ from transformers import (
 
 from perse import models
 from perse.errors import BadInput
+from perse.own_files import replace_folder
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering import Renderer
-from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run
+from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted, without_adapter
 from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
@@ -90,7 +90,11 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         trained=prepared.reviewers,
         process=process,
     )
-    if process.leads and not (out / MERGED).exists():
+    if process.leads and not (out / MERGED / "config.json").exists():
+        if (out / MERGED).exists():
+            raise BadInput(
+                f"{out / MERGED} is there and holds no model, and the trained one is to be written there; move it away"
+            )
         check_disk(config, process.sharding)
     facts = told_by_first(process, made_of(prepared, base) if process.leads else None)
     # The first process looks for all, so that they go on from the same place, and reads the bytes once.
@@ -166,6 +170,7 @@ def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: 
             refuse_other_run(folder.parent, run_identity(config, prepared, made_of(prepared, base)))
             refuse_open_run(folder.parent / LOG)
         make_folder(folder.parent)
+        refuse_strangers(folder.parent, LOG)
         with saving("the training rows", folder.parent):
             write_rows(prepared, folder, key=key)
     return needed(read_rows(folder, renderer, key=told_by_first(process, key)), folder)
@@ -188,7 +193,7 @@ def _fit(
     Returns:
         where they are, the Trainer's state, and whether they are the best judged and not the last; None where the run was asked to stop before its end.
     """
-    trained = Path(config.output) / CHECKPOINTS / "trained"
+    trained = Path(config.output) / CHECKPOINTS / ".trained"
     if checkpoint is not None and step_of(checkpoint) == prepared.schedule.steps:  # killed after the last step
         state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
         best = best_checkpoint(state, trained.parent)
@@ -240,10 +245,9 @@ def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     if config.lora is None:
         ship_tokenizer(base, trained)
         write_card(out)
-        trained.rename(out / MERGED)
+        replace_folder(trained, out / MERGED)
         return
-    shutil.rmtree(out / ADAPTER, ignore_errors=True)
-    trained.rename(out / ADAPTER)
+    replace_folder(trained, out / ADAPTER)
     write_card(out)
     models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype)
 

@@ -610,7 +610,7 @@ def test_a_killed_build_asks_only_what_was_in_flight_again(tmp_path: Path, asked
         fill_in(killed)
     script = tmp_path / "run.py"
     script.write_text(KILLED)
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
     with subprocess.Popen([sys.executable, script, killed, str(asked)], env={**os.environ, "PYTHONPATH": path}) as process:
         end = time.monotonic() + 60
         while len(log(killed)) < asked and process.poll() is None and time.monotonic() < end:
@@ -647,3 +647,25 @@ def test_the_command_says_what_is_to_be_done_next(tmp_path: Path, monkeypatch: p
     second = CliRunner().invoke(app, given)
     assert second.exit_code == 0 and "3 key, 2 non-key, 3 nonsupporting, 2 repeated, 1 masked" in second.stderr
     assert json.loads(second.stdout)["finished"] is True
+
+
+def test_a_run_of_summaries_is_no_build_though_it_keeps_answers_too(tmp_path: Path) -> None:
+    (tmp_path / "new").mkdir()
+    for name in ("answers.sqlite", "summaries.jsonl"):
+        (tmp_path / "new" / name).touch()
+    for manifest in (None, '{"run": {"kind": "kgds-generate"}}'):
+        if manifest:
+            (tmp_path / "new" / "manifest.json").write_text(manifest)
+        with pytest.raises(BadInput, match="holds .* and no build; give another --out"):
+            run(tmp_path)
+    assert json.loads((tmp_path / "new" / "manifest.json").read_text()) == {"run": {"kind": "kgds-generate"}}
+    assert not (tmp_path / "new" / "key-facts.csv").exists()
+
+
+def test_a_benchmark_that_somebody_put_into_a_build_is_kept_beside_its_own(tmp_path: Path) -> None:
+    run(tmp_path)
+    fill_in(tmp_path)
+    (tmp_path / "new" / "benchmark.json").write_text("mine")
+    assert run(tmp_path).finished
+    assert (tmp_path / "new" / "benchmark.kept-1.json").read_text() == "mine"
+    assert len(read_benchmark(tmp_path / "new" / "benchmark.json").samples) == 2

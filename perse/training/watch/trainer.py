@@ -8,12 +8,14 @@ checkpoint is never deleted for newer ones, because `metric_for_best_model` is s
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 import shutil
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -255,11 +257,14 @@ def best_checkpoint(state: TrainerState, checkpoints: Path) -> Path | None:
 
 
 def take_weights(checkpoint: Path, into: Path) -> None:
-    """Copy the model's or the adapter's files of a checkpoint, without what only training goes on from.
+    """Copy the model's or the adapter's files that a checkpoint was sealed with, without what only training goes on from.
 
     Raises:
         SaveFailed: the copy has not the digests that the checkpoint was sealed with.
     """
     shutil.rmtree(into, ignore_errors=True)
-    shutil.copytree(checkpoint, into, ignore=shutil.ignore_patterns(*_NOT_WEIGHTS))
+    for name in json.loads((checkpoint / LIST).read_text(encoding="utf-8"))["files"]:
+        if not any(fnmatch(part, pattern) for part in Path(name).parts for pattern in _NOT_WEIGHTS):
+            (into / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(checkpoint / name, into / name)
     check_copied(checkpoint, into)
