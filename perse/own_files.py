@@ -6,19 +6,23 @@ name, a person's own file or one that was edited, gets another name first (`tabl
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import logging
 import os
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from perse.disk import write_bytes, write_whole, writing
-from perse.errors import BadInput
+from perse.disk import save_failed, write_bytes, write_failed, write_whole, writing
+from perse.errors import BadInput, RunMismatch
 from perse.secrets import without_keys
 
 LIST = ".perse-files.json"
+STAGE = ".perse-new"
+"""Where files that belong together are written, before the first takes its place."""
 
 _log = logging.getLogger(__name__)
 
@@ -44,8 +48,62 @@ def write_own_bytes(path: Path, content: bytes) -> None:
         _keep(path)
     # Before it is written, so that a kill between the two leaves no file of ours that is taken for somebody else's.
     if ours[-1:] != [digest]:
-        write_whole(path.parent / LIST, json.dumps({**known, path.name: [*ours[-1:], digest]}, indent=1, sort_keys=True) + "\n")
+        _write_list(path.parent, {**known, path.name: [*ours[-1:], digest]})
     write_bytes(path, content)
+
+
+def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files that belong together, such as a report's: what cannot all be written leaves the old ones as they are.
+
+    Files that perse wrote there before and that have no successor go, unless they were edited.
+
+    Args:
+        contents: by path in the folder, which is made if absent.
+    Raises:
+        BadInput: the folder cannot be made, or one is in the way of a file.
+        RunMismatch: another process writes there.
+        SaveFailed: they cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if write_failed(error):
+            raise save_failed(folder, error) from None
+        raise BadInput(f"cannot make the report folder {folder}: {error.strerror}; choose another with --out") from None
+    if taken := next((name for name in contents if (folder / name).is_dir()), None):
+        raise BadInput(f"{folder / taken} is a folder, where a file is to be written; move it away")
+    stage = folder / STAGE
+    with writing(folder), _one_writer(stage):
+        try:
+            for name, content in contents.items():
+                (stage / name).parent.mkdir(parents=True, exist_ok=True)
+                write_bytes(stage / name, content)
+            known, digests = _listed(folder), {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+            stale = {name: ours for name, ours in known.items() if name not in contents}
+            both = {name: list(dict.fromkeys([*known.get(name, [])[-1:], digest])) for name, digest in digests.items()}
+            _write_list(folder, {**stale, **both})
+            for name, ours in both.items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                if os.path.lexists(folder / name) and ((folder / name).is_symlink() or _digest(folder / name) not in ours):
+                    _keep(folder / name)
+                (stage / name).replace(folder / name)
+            for name, ours in stale.items():
+                if _within(folder, name) and (folder / name).is_file() and _digest(folder / name) in ours:
+                    (folder / name).unlink()
+            _write_list(folder, {name: [digest] for name, digest in digests.items()})
+        finally:
+            shutil.rmtree(stage, ignore_errors=True)
+
+
+def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:
+    """That nothing a command reads is the folder that it writes, or lies in it.
+
+    Raises:
+        BadInput: an input does.
+    """
+    for one in inputs:
+        if one is not None and one.resolve().is_relative_to(out.resolve()):
+            raise BadInput(f"{one} is an input and lies in {out}, which is to be written; move it, or give another --out")
 
 
 def replace_folder(fresh: Path, place: Path) -> None:
@@ -111,6 +169,29 @@ def _listed(folder: Path) -> dict[str, list[str]]:
     if not isinstance(found, dict):
         return {}
     return {str(name): [str(one) for one in digests] for name, digests in found.items() if isinstance(digests, list)}
+
+
+def _write_list(folder: Path, files: Mapping[str, list[str]]) -> None:
+    write_whole(folder / LIST, json.dumps(files, indent=1, sort_keys=True) + "\n")
+
+
+@contextmanager
+def _one_writer(stage: Path) -> Iterator[None]:
+    """A folder to write in, that only this process has; what a kill left in it goes."""
+    stage.mkdir(exist_ok=True)
+    held = os.open(stage, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunMismatch(
+                f"{stage.parent} is being written by another process; wait for it, or choose another folder"
+            ) from None
+        for left in stage.iterdir():
+            shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
+        yield
+    finally:
+        os.close(held)
 
 
 def _digest(path: Path) -> str:

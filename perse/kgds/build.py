@@ -31,7 +31,7 @@ from perse.kgds.decomposing import MAX_NEW_TOKENS, Facts, Place, decompose, repe
 from perse.kgds.drafts import Agreed, agreed, read_drafts
 from perse.kgds.key_facts import read_sheet, sheet_facts, sheet_text
 from perse.kgds.masking import conflicts, mask
-from perse.own_files import write_own
+from perse.own_files import refuse_inputs, write_own
 from perse.runlog import MANIFEST, file_digest, make_folder, read_manifest, write_whole
 from perse.writing.cache import AnswerCache
 from perse.writing.writer import Writer
@@ -110,6 +110,7 @@ def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, 
         RunMismatch: other facts were masked in this folder, or by another judge.
         EngineLost: writer or judge are gone; the same command continues.
     """
+    refuse_inputs(options.out, [options.drafts])
     drafts, paragraphs = agreed(read_drafts(options.drafts), options.drafts)
     _check_folder(options.out)
     with AnswerCache(options.out / ANSWERS) as cache:

@@ -11,6 +11,7 @@ than another is not what intervals of single values can say.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,10 +37,12 @@ from perse.kgds.report_tables import (
     table_2,
 )
 from perse.kgds.results import Results
-from perse.reporting.figure import Figure, save_figure
+from perse.own_files import write_together
+from perse.reporting.figure import Figure
 from perse.reporting.named_rows import value_in_words
 from perse.reporting.page import fill
-from perse.runlog import write_whole
+from perse.runlog import MANIFEST
+from perse.secrets import without_keys
 from perse.studies.results import StudyTable
 
 PAGE = "report.html"
@@ -75,27 +78,25 @@ class KgdsPage:
     parts: tuple[Part, ...]
 
 
-def write_report(results: Results, out: Path, *, title: str | None = None) -> Path:
+def write_report(
+    results: Results, out: Path, *, title: str | None = None, manifest: Mapping[str, object] | None = None
+) -> Path:
     """Write the report into `out` and say where its page is.
 
     Args:
         title: of the page; by default after the models.
+        manifest: what it was made of.
     Raises:
         BadInput: `out` holds something else than a report, or cannot be made; or matplotlib is not installed.
     """
     refuse_strangers(out)
     figures = kgds_figures(results)
     html = fill("kgds.html.jinja", SCRIPTS, page=_page(results, figures, title))
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot make the report folder {out}: {error.strerror}; choose another with --out") from None
-    # First, so that what a kill leaves behind is known as a report's.
-    write_whole(out / NUMBERS, results.model_dump_json(indent=2) + "\n")
-    for figure in figures.values():
-        save_figure(figure, out / FIGURES)
-    write_whole(out / TABLES, markdown([table_1(results), table_2(results)]))
-    write_whole(out / PAGE, html)
+    contents = {NUMBERS: results.model_dump_json(indent=2) + "\n"}  # first: what a kill leaves behind is known as a report's
+    contents |= {TABLES: markdown([table_1(results), table_2(results)]), PAGE: html}
+    contents |= {MANIFEST: json.dumps(manifest, indent=2) + "\n"} if manifest is not None else {}
+    drawn = {f"{FIGURES}/{name}": content for figure in figures.values() for name, content in figure.files.items()}
+    write_together(out, {**{name: without_keys(text).encode() for name, text in contents.items()}, **drawn})
     return out / PAGE
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -36,18 +35,19 @@ def report(
     from perse.kgds.loading import load_outcomes
     from perse.kgds.metrics import results
     from perse.kgds.report import refuse_strangers, write_report
-    from perse.runlog import MANIFEST, environment, write_whole
+    from perse.own_files import refuse_inputs
+    from perse.runlog import environment
 
     err = Console(stderr=True)
     refuse_strangers(out)
+    refuse_inputs(out, [benchmark, *runs])
     read = read_benchmark(benchmark)
     outcomes = load_outcomes(read, runs, name=name)
     with err.status("counting and drawing"):
         found = results(read, outcomes, resamples=resamples, seed=seed)
-        page = write_report(found, out, title=title)
         made = {"runs": [str(run) for run in runs], "name": name, "resamples": resamples, "seed": seed, "title": title}
         source = {"benchmark": str(benchmark), "benchmark_sha256": read.digest}
-        write_whole(out / MANIFEST, json.dumps({**source, **made, "environment": environment()}, indent=2) + "\n")
+        page = write_report(found, out, title=title, manifest={**source, **made, "environment": environment()})
     for note in found.notes:
         err.print(note, markup=False, highlight=False, soft_wrap=True)
     err.print("report:", end=" ")

@@ -24,14 +24,16 @@ from perse.evaluation.alignment import align
 from perse.evaluation.costs import run_costs
 from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.results import Evaluation, Resample
-from perse.reporting.figure import Figure, save_figure
+from perse.own_files import refuse_inputs, write_together
+from perse.reporting.figure import Figure
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
 from perse.reporting.run_figures import run_figures
 from perse.reporting.samples import pack_samples
 from perse.reporting.study_figures import study_figures, training_figure
 from perse.reporting.summary import cautions, sections, verdicts
-from perse.runlog import MANIFEST, environment, file_digest, read_manifest, write_whole
+from perse.runlog import MANIFEST, environment, file_digest, read_manifest
+from perse.secrets import without_keys
 from perse.studies.running import RESULT, read_study
 
 PAGE = "report.html"
@@ -68,6 +70,7 @@ def write_report(
         BadInput: see `gather` and `evaluate_many`; a folder without a finished study; or an `out` that holds something else.
     """
     _refuse_strangers(out)
+    refuse_inputs(out, [*runs, *studies, train_data])
     if max_samples < 0:
         raise BadInput(f"{max_samples} samples cannot be shown; give 0 or more")
     results = [read_study(folder) for folder in studies]
@@ -120,20 +123,10 @@ def write_report(
 
 
 def _write(out: Path, page: PageData, figures: Sequence[Figure], evaluation: Evaluation, manifest: dict[str, Any]) -> Path:
-    html = render_page(page)
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot make the report folder {out}: {error.strerror}; choose another with --out") from None
-    write_whole(out / MANIFEST, _pretty(manifest))  # first, so that what a kill leaves behind is known as a report's
-    kept = {figure.name for figure in figures}
-    for stale in sorted((out / FIGURES).glob("*")):
-        if stale.stem not in kept and stale.suffix in (".svg", ".png", ".csv"):
-            stale.unlink()
-    for figure in figures:
-        save_figure(figure, out / FIGURES)
-    write_whole(out / NUMBERS, evaluation.model_dump_json(indent=2) + "\n")
-    write_whole(out / PAGE, html)
+    contents = {MANIFEST: _pretty(manifest)}  # first, so that what a kill leaves behind is known as a report's
+    contents |= {NUMBERS: evaluation.model_dump_json(indent=2) + "\n", PAGE: render_page(page)}
+    drawn = {f"{FIGURES}/{name}": content for figure in figures for name, content in figure.files.items()}
+    write_together(out, {**{name: without_keys(text).encode() for name, text in contents.items()}, **drawn})
     return out / PAGE
 
 

@@ -16,6 +16,7 @@ from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import judgement_line
+from perse.own_files import LIST, write_together
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import TextRenderer
@@ -46,6 +47,10 @@ def scored_run(folder: Path, *, seed: int, spice: str = "", profiles: bool = Tru
     return folder
 
 
+def known(report: Path) -> list[str]:
+    return list(json.loads((report / LIST).read_text()))
+
+
 @pytest.mark.integration
 def test_a_report_is_whole_and_the_same_when_made_again(tmp_path: Path) -> None:
     runs = [scored_run(tmp_path / "before", seed=1), scored_run(tmp_path / "after", seed=2)]
@@ -59,8 +64,11 @@ def test_a_report_is_whole_and_the_same_when_made_again(tmp_path: Path) -> None:
     words = page.read_text()
     assert "2026-01-02" in words
     assert "not shown to be better than" in words or "worse than" in words or "better than" in words
-    (tmp_path / "report" / "figures" / "stale.svg").write_text("of an earlier report")
-    write_report(runs, out=tmp_path / "report", resamples=100)
+    report = tmp_path / "report"
+    write_together(
+        report, {name: (report / name).read_bytes() for name in known(report)} | {"figures/stale.svg": b"of an earlier one"}
+    )
+    write_report(runs, out=report, resamples=100)
     again = {path.relative_to(tmp_path): path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()}
     assert again == files
 
@@ -77,6 +85,28 @@ def test_names_that_are_scripts_stay_names_in_tables_and_plots(tmp_path: Path) -
     assert not [tag for tag, _ in elements if tag == "img"]
     assert not [name for _, given in elements for name in given if name.startswith("on")]
     assert "&lt;script&gt;window.hacked=1" in page
+
+
+def test_a_report_replaces_its_own_files_and_no_others(tmp_path: Path) -> None:
+    run = scored_run(tmp_path / "run", seed=1)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "one" / "study.json").write_text(made_page().studies[0].result.model_dump_json())
+    report = tmp_path / "report"
+    write_report([run], studies=[tmp_path / "one"], out=report, resamples=100)
+    edited, stale = [name for name in sorted(known(report)) if name.startswith("figures/k-curve")][:2]
+    mine = {"notes.md": "mine", "figures/mine.png": "mine", edited: "edited by me", "runs/x/notes.md": "mine"}
+    for name, content in mine.items():
+        (report / name).parent.mkdir(parents=True, exist_ok=True)
+        (report / name).write_text(content)
+    page = (report / "report.html").read_bytes()
+    (report / "report.html").write_bytes(page + b"<!-- my remarks -->")
+    write_report([run], out=report, resamples=100)
+    assert {name: (report / name).read_text() for name in mine} == mine
+    assert not (report / stale).exists(), "of the earlier report, and nobody's"
+    assert (report / "report.kept-1.html").read_bytes() == page + b"<!-- my remarks -->"
+    with pytest.raises(BadInput, match="is an input and lies in .*report, which is to be written"):
+        write_report([scored_run(report / "inside", seed=1)], out=report)
 
 
 def test_a_report_does_not_overwrite_a_run(tmp_path: Path) -> None:
