@@ -12,25 +12,29 @@ import os
 import resource
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from perse.errors import SaveFailed
 
+_LEFT_OUT = ("timing.jsonl", "answers.sqlite-journal", ".perse-files.json")
+"""Times; what SQLite undoes a torn write from; the list of own files, which grows as they are written."""
+
 Files = dict[str, bytes | list[object]]
 
 
 @contextmanager
 def files_of_at_most(size: int) -> Iterator[None]:
-    """No file gets larger than this; what would write more gets EFBIG."""
+    """No file gets larger than this; what would write more gets EFBIG. What is printed goes nowhere: pytest keeps it in a file."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @contextmanager
@@ -70,11 +74,12 @@ def syncs(work: Callable[[], object]) -> int:
 def contents(folder: Path) -> Files:
     """Every file below, times and what depends on them left out: of a database its rows, of a manifest the run."""
     found: Files = {}
-    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name != "timing.jsonl"):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file() and path.name not in _LEFT_OUT):
         name = str(path.relative_to(folder))
         if path.suffix == ".sqlite":
-            with sqlite3.connect(path) as file:
-                found[name] = file.execute("SELECT * FROM answers ORDER BY key").fetchall()
+            with closing(sqlite3.connect(path)) as file:
+                begun = file.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+                found[name] = file.execute("SELECT * FROM answers ORDER BY key").fetchall() if begun else []
         elif path.name == "manifest.json":
             manifest = json.loads(path.read_text("utf-8"))
             manifest.get("environment", {}).pop("started", None)
@@ -95,31 +100,43 @@ def check_nothing_half(folder: Path, whole: Files) -> None:
             assert content == whole[name], f"{name} is half-written"
 
 
-def hit_every_write(work: Callable[[Path], object], place: Path, *, out: str = "run", sizes: int = 12) -> int:
+def hit_every_write(
+    work: Callable[[Path], object],
+    place: Path,
+    *,
+    out: str = "run",
+    sizes: int = 12,
+    prepare: Callable[[Path], object] = lambda folder: None,
+) -> int:
     """Have the disk fill up in `work(folder)`, which writes to FOLDER/out, at every file and every sync; then make room and
     have it go on to what it would have come to without.
 
     Args:
+        prepare: puts into a folder what the work begins with, with room for it.
         sizes: at most so many limits, spread over all that cut a file (each file at its first and last byte and in its middle).
     Returns:
         how often the disk was full.
     """
-    (place / "whole").mkdir(parents=True)
-    work(place / "whole")
+
+    def prepared(name: str) -> Path:
+        (place / name).mkdir(parents=True)
+        prepare(place / name)
+        return place / name
+
+    work(prepared("whole"))
     whole = contents(place / "whole" / out)
     lengths = {path.stat().st_size for path in (place / "whole" / out).rglob("*") if path.is_file()}
     limits = sorted({0, *(length - 1 for length in lengths if length), *(length // 2 for length in lengths)})
     limits = limits[:: max(1, len(limits) // sizes)]
-    (place / "counted").mkdir()
-    number = syncs(lambda: work(place / "counted"))
+    counted = prepared("counted")
+    number = syncs(lambda: work(counted))
     numbers = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
     failures: list[tuple[str, Callable[[], object]]] = [
         *((f"size-{limit}", lambda limit=limit: files_of_at_most(limit)) for limit in limits),  # type: ignore[misc]
         *((f"sync-{nth}", lambda nth=nth: failing_sync(nth, numbers[nth % 4])) for nth in range(number)),  # type: ignore[misc]
     ]
     for name, failure in failures:
-        folder = place / name
-        folder.mkdir()
+        folder = prepared(name)
         with pytest.raises(SaveFailed) as said, failure():  # type: ignore[attr-defined]
             work(folder)
         words = str(said.value)

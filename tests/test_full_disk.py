@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import subprocess
 import sys
@@ -18,9 +19,13 @@ from perse.disk import GrowingFile, save_failed, write_failed, write_whole
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import SaveFailed
 from perse.judge import Judge, JudgeSettings
+from perse.own_files import write_together
 from perse.questions import QUESTIONS
+from perse.records import example_lines
 from perse.rendering import TextRenderer
 from perse.runlog import RunLog
+from perse.training.config import load_config
+from perse.training.trainer import train
 from perse.writing.cache import AnswerCache
 from perse.writing.writer import Written
 
@@ -113,3 +118,49 @@ def test_output_to_a_full_disk_is_one_sentence_too() -> None:
         "perse: the output could not be written (No space left on device); what was finished before is kept whole: make room (or raise "
         "the quota or `ulimit -f`), and the same command goes on from there"
     )
+
+
+def test_files_that_belong_together_are_all_old_where_the_disk_was_full_meanwhile(tmp_path: Path) -> None:
+    def contents(of: str) -> dict[str, bytes]:
+        sizes = {"manifest.json": 300, "results.json": 900, "figures/a.svg": 2000, "figures/b.png": 100, "report.html": 5000}
+        return {name: of.encode() * size for name, size in sizes.items()}
+
+    write_together(tmp_path, {**contents("1"), "figures/stale.csv": b"1"})
+    before = sorted(path for path in tmp_path.rglob("*") if path.is_file())
+    for failure in [
+        *(files_of_at_most(size) for size in (0, 99, 250, 899, 1500, 4999)),
+        *(failing_sync(n, 28) for n in range(6)),
+    ]:
+        with pytest.raises(SaveFailed, match="could not be written"), failure:
+            write_together(tmp_path, contents("2"))
+        assert sorted(path for path in tmp_path.rglob("*") if path.is_file()) == before
+        assert all((tmp_path / name).read_bytes() == content for name, content in contents("1").items())
+    write_together(tmp_path, contents("2"))
+    assert all((tmp_path / name).read_bytes() == content for name, content in contents("2").items())
+    assert not list(tmp_path.rglob("*kept*")) and not (tmp_path / "figures" / "stale.csv").exists()
+
+
+def test_a_training_that_meets_a_full_disk_goes_on_to_the_same_weights(tiny_model_folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    given = [
+        f"model.path={tiny_model_folder}",
+        f"data.path={data}",
+        "model.dtype=float32",
+        "model.context=2048",
+        "train.steps=2",
+    ]
+    given += ["train.save_every=1", "train.log_every=1", "train.report_to=[]", "watch=null", "lora.rank=4"]
+
+    def run(name: str) -> Path:
+        return train(load_config("embedded_lora", [*given, f"output={tmp_path / name}"]))
+
+    weights = (run("whole") / "merged" / "model.safetensors").read_bytes()
+    sizes = sorted({path.stat().st_size for path in (tmp_path / "whole").rglob("*") if path.is_file()})
+    for limit in sizes[:: max(1, len(sizes) // 6)]:  # each goes on from where the one before stopped
+        with pytest.raises(SaveFailed, match="could not be written|no room for") as said, files_of_at_most(limit - 1):
+            run("full")
+        assert "the same command" in str(said.value) and "\n" not in str(said.value)
+    assert (run("full") / "merged" / "model.safetensors").read_bytes() == weights
+    lines = [json.loads(line) for line in (tmp_path / "full" / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in lines if "loss" in line] == [1, 2]
