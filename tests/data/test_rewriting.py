@@ -664,28 +664,30 @@ def test_a_server_that_refuses_every_request_is_quoted(cache: AnswerCache, hasty
         asked_of(server.writer(), cache)
 
 
-def test_a_tunnel_to_a_dead_server_ends_the_run(cache: AnswerCache) -> None:
+@pytest.mark.parametrize("answered", [0, 20])
+def test_a_tunnel_to_a_dead_server_ends_the_run(cache: AnswerCache, answered: int) -> None:
     # It takes each connection and drops it: RemoteProtocolError, never ConnectError.
     def script(message: str, seed: int) -> Failure | str:
         asked.append(message)
         lost = RequestFailure("no answer from u after 7 tries (RemoteProtocolError: Server disconnected)", 0)
-        return "value" if len(asked) <= 20 else lost
+        return "value" if len(asked) <= answered else lost
 
     asked: list[str] = []
     with pytest.raises(EngineLost, match="RemoteProtocolError"):
         asked_of(writer(script, batch=1), cache)
-    assert len(asked) == 28
+    assert len(asked) == answered + 8
 
 
-def test_a_proxy_of_a_dead_server_ends_the_run(cache: AnswerCache) -> None:
+@pytest.mark.parametrize("answered", [0, 20])
+def test_a_proxy_of_a_dead_server_ends_the_run(cache: AnswerCache, answered: int) -> None:
     def script(message: str, seed: int) -> Failure | str:
         asked.append(message)
-        return "value" if len(asked) <= 20 else RequestFailure("u answered 502 after 7 tries: Bad Gateway", 502)
+        return "value" if len(asked) <= answered else RequestFailure("u answered 502 after 7 tries: Bad Gateway", 502)
 
     asked: list[str] = []
     with pytest.raises(EngineLost, match="Bad Gateway"):
         asked_of(writer(script, batch=1), cache, {f"{n}": f"message {n}" for n in range(200)})
-    assert len(asked) == 84
+    assert len(asked) == answered + 64
 
 
 def test_messages_that_fail_again_do_not_end_the_run(cache: AnswerCache) -> None:
