@@ -82,6 +82,29 @@ def test_only_a_status_that_another_try_does_not_heal_is_blamed_on_the_message(s
     assert isinstance(failed, Unwritable) == (status < 500 and status not in (408, 409, 429))
 
 
+@pytest.mark.parametrize("length", [1, 599, 600, 601, 5000])
+def test_a_bad_answer_is_shown_again_up_to_600_characters(tmp_path: Path, length: int) -> None:
+    asked: list[str] = []
+
+    def reply(message: str, seed: int) -> str:
+        asked.append(message)
+        return "a" * length
+
+    with AnswerCache(tmp_path / "answers.sqlite") as cache:
+        ask_until_good(
+            Writer(Judge(ScriptedEngine(reply, batch=1), TextRenderer(), name="scripted")),
+            {"one": "first"},
+            lambda name, answer: Bad(Kind.BAD_JSON, "it is bad"),
+            cache=cache,
+            again=lambda answer, reason: f"YOU SAID: {answer}",
+            sampling=Sampling(),
+            seed=0,
+            purpose="test",
+            tries=2,
+        )
+    assert asked == ["first", "first\nYOU SAID: " + ("a" * length if length <= 600 else "a" * 600 + " ...")]
+
+
 def test_what_must_change_is_said_in_the_last_turn(tmp_path: Path) -> None:
     asked: list[str] = []
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 import json
 import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
@@ -14,12 +17,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
+from perse.answering.base import Identity, JudgeSettings
+from perse.data.profiles import Drawing, ExampleRow
+from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.errors import BadInput
 from perse.evaluation.intervals import Interval
 from perse.evaluation.results import Estimate
+from perse.evaluation.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
 from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines, read_examples
-from perse.scale import CHOICES, Scale, rescale
+from perse.rendering import ChatFrame, LabelSupport, Message, Rendered, Segment
+from perse.scale import CHOICES, SCORES, Scale, rescale
 
 SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
 
@@ -95,6 +103,36 @@ def test_what_is_kept_in_files_stays_as_it_was_made_and_holds_no_field_of_its_ow
             for bad in (float("nan"), float("inf")):
                 with pytest.raises(ValidationError, match="finite number"):
                     type(kept).model_validate({**fields, name: bad})
+
+
+VALUES = [
+    SCORES,
+    JudgeSettings(),
+    Identity("m"),
+    Sampling(),
+    Tokens(prompt=1, cached=0, generated=0),
+    Segment("query", (1, 2)),
+    Rendered((Segment("query", (1, 2)),), 0, 1),
+    LabelSupport((1,), ((2,), (3,))),
+    ChatFrame("<", "|", "", ">"),
+    Message("text", 1),
+    Generation((1, 2), "stop", -1.0, 0),
+    LabelDistribution((0.5, 0.5), 1.0, 0),
+    Failure("lost"),
+    Drawing(k=3),
+    ExampleRow("e", "r", "q", ("p",)),
+    Permutation(p=0.5),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda one: type(one).__name__)
+def test_values_that_are_handed_round_cannot_be_changed_on_the_way_and_are_equal_where_their_fields_are(value: Any) -> None:
+    """Prompts, settings and answers are shared by threads, kept in caches and taken for keys."""
+    assert copy.deepcopy(value) == value and hash(copy.deepcopy(value)) == hash(value)
+    fields = type(value).model_fields if isinstance(value, BaseModel) else [field.name for field in dataclasses.fields(value)]
+    for name in fields:
+        with pytest.raises((ValidationError, dataclasses.FrozenInstanceError)):
+            setattr(value, name, getattr(value, name))
 
 
 def test_examples_survive_a_file(tmp_path: Path) -> None:

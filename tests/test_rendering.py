@@ -172,8 +172,37 @@ def test_a_prompt_has_at_most_2500_words(tokenizers: dict[str, Any]) -> None:
 
 def test_a_query_that_does_not_fit_is_too_long_and_never_cut(tokenizer: Any) -> None:
     given_example = pointwise_examples(1, 1)[0].model_copy(update={"query": words(500, "long")})
-    with pytest.raises(TooLong, match="with an empty profile; the budget is"):
+    said = r"with an empty profile; the budget is 334 tokens \(context 400 less the answer\) and 2500 words; shorten the text"
+    with pytest.raises(TooLong, match=said):
         Renderer(tokenizer, 400).render(QUESTIONS["pointwise"], given_example, answer_tokens=50)
+
+
+def test_the_lines_of_every_text_are_shown_as_lines(tokenizer: Any) -> None:
+    def lines(name: str) -> str:
+        return f"{name} begins.\n{name} ends."
+
+    pairwise, pointwise = pairwise_examples(1)[0], pointwise_examples(1, 1, k=1)[0]
+    past = {"text_a": lines("one"), "text_b": lines("two")}
+    asked = {"text_a": lines("three"), "text_b": lines("four")}
+    pair = pairwise.model_copy(
+        update={
+            "profile": tuple(one.model_copy(update=past) for one in pairwise.profile),
+            "query": pairwise.query.model_copy(update=asked),
+        }
+    )
+    text = pointwise.model_copy(
+        update={
+            "profile": tuple(one.model_copy(update={"text": lines("one")}) for one in pointwise.profile),
+            "query": lines("two"),
+        }
+    )
+    for question, given_example, names in (
+        ("pairwise", pair, ("one", "two", "three", "four")),
+        ("pointwise", text, ("one", "two")),
+    ):
+        for prompt in Renderer(tokenizer, 4096).render(QUESTIONS[question], given_example):
+            shown = tokenizer.decode(list(prompt.ids))
+            assert all(lines(name) in shown for name in names)
 
 
 def test_a_long_true_answer_is_given_room_in_training(tokenizers: dict[str, Any]) -> None:

@@ -100,6 +100,13 @@ def test_within_reviewer_is_the_mean_of_each_reviewers_own_and_counts_the_skippe
     assert within.mean(Convention.CONSTANT_AS_ZERO) == pytest.approx((1 - 1 + 0.8 + 0 + 0) / 5)
 
 
+@pytest.mark.parametrize("lengths", [(2, 3, 3), (3, 2, 3), (3, 3, 2), (2, 2, 3), (2, 3, 2), (3, 2, 2)])
+def test_rows_without_a_reader_or_a_score_are_refused(lengths: tuple[int, int, int]) -> None:
+    gold, predicted, reviewer = (np.arange(length) for length in lengths)
+    with pytest.raises(ValueError, match="must be as many"):
+        within_reviewers(kendall, gold.astype(float), predicted=predicted.astype(float), reviewer=reviewer)
+
+
 def test_within_reviewer_ignores_the_order_of_rows() -> None:
     generator = np.random.default_rng(3)
     reviewer = np.repeat(np.arange(6), 5)
