@@ -15,6 +15,7 @@ import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from perse.disk import write_whole
 from perse.errors import BadInput
 from perse.records import Example, PointwiseExample, example_lines, read_examples
 from perse.scale import SCORES
@@ -27,7 +28,9 @@ def main() -> None:
     parser.add_argument("examples", type=Path, help="training examples as JSON lines, of `perse data export`")
     parser.add_argument("out", type=Path)
     options = parser.parse_args()
-    options.out.write_text("".join(example_lines(softened(read_examples(options.examples)))), encoding="utf-8")
+    if options.out.exists():
+        parser.error(f"{options.out} is there already; give another name, or remove it first")
+    write_whole(options.out, "".join(example_lines(softened(read_examples(options.examples)))))
 
 
 def softened(examples: Iterable[Example]) -> Iterator[PointwiseExample]:

@@ -23,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from perse.disk import save_failed, write_failed
 from perse.errors import BadInput, ModelNotFound
 from perse.licences import ship_terms
 from perse.runlog import MANIFEST, file_digest, read_manifest, write_whole
@@ -143,6 +144,8 @@ def pull(name: str) -> Path:
                 log.info("pulling %s from %s", name, source)
                 fetch(model, made)
             except (OSError, ValueError, KeyError, zipfile.BadZipFile, subprocess.SubprocessError) as error:
+                if write_failed(error):
+                    raise save_failed(folder, error) from None
                 tried.append(f"{source}: {_one_line(error)}")
                 continue
             write_whole(made / SOURCE, json.dumps({"model": name, "source": source, "licence": model.licence}) + "\n")
@@ -240,6 +243,8 @@ def _from_hub(name: str) -> Path:
     try:
         return Path(snapshot_download(name, allow_patterns=[*_WANTED]))
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        if write_failed(error):
+            raise save_failed(f"the model {name}", error) from None
         raise ModelNotFound(
             f"there is no folder '{name}', and the Hugging Face hub did not give a model of that name ({_one_line(error)}); "
             "check the name, the network and, for gated models, HF_TOKEN"

@@ -73,7 +73,7 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
     if taken := next((name for name in contents if (folder / name).is_dir()), None):
         raise BadInput(f"{folder / taken} is a folder, where a file is to be written; move it away")
     stage = folder / STAGE
-    with writing(folder), _one_writer(stage):
+    with writing(folder), one_writer(stage, folder):
         try:
             for name, content in contents.items():
                 (stage / name).parent.mkdir(parents=True, exist_ok=True)
@@ -176,17 +176,22 @@ def _write_list(folder: Path, files: Mapping[str, list[str]]) -> None:
 
 
 @contextmanager
-def _one_writer(stage: Path) -> Iterator[None]:
-    """A folder to write in, that only this process has; what a kill left in it goes."""
-    stage.mkdir(exist_ok=True)
+def one_writer(stage: Path, target: Path) -> Iterator[None]:
+    """A folder of perse's to write in on the way to `target`, that only this process has; what a kill left in it goes.
+
+    Raises:
+        BadInput: it is a link.
+        RunMismatch: another process has it.
+    """
+    if stage.is_symlink():
+        raise BadInput(f"{stage} is a link, where perse would write and remove files; remove it")
+    stage.mkdir(parents=True, exist_ok=True)
     held = os.open(stage, os.O_RDONLY)
     try:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise RunMismatch(
-                f"{stage.parent} is being written by another process; wait for it, or choose another folder"
-            ) from None
+            raise RunMismatch(f"{target} is being written by another process; wait for it, or choose another folder") from None
         for left in stage.iterdir():
             shutil.rmtree(left) if left.is_dir() and not left.is_symlink() else left.unlink()
         yield

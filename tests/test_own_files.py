@@ -164,3 +164,19 @@ def test_what_a_person_put_into_a_training_run_is_there_when_it_has_ended(tiny_m
     (run / "merged").mkdir()
     with pytest.raises(BadInput, match="merged is there and holds no model.*move it away"):
         train(config)
+
+
+def test_two_that_would_write_one_folder_do_not_take_each_others_files(tmp_path: Path) -> None:
+    from perse.publishing.merging import made_whole
+
+    with made_whole(tmp_path / "merged") as making:
+        (making / "weights").write_text("first")
+        with pytest.raises(RunMismatch, match="merged is being written by another process"), made_whole(tmp_path / "merged"):
+            pass
+    assert files(tmp_path) == {"merged/weights": "first"}
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
+    (tmp_path / ".other.tmp").symlink_to(tmp_path / "thesis")
+    with pytest.raises(BadInput, match="other.tmp is a link"), made_whole(tmp_path / "other"):
+        pass
+    assert (tmp_path / "thesis" / "thesis.tex").exists()

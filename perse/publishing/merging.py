@@ -8,6 +8,7 @@ compared with what was in memory before its folder gets its name, so there is a 
 from __future__ import annotations
 
 import math
+import os
 import shutil
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,7 @@ from perse import models
 from perse.disk import write_failed
 from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.licences import carry_terms
+from perse.own_files import one_writer
 from perse.prompts import source
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, for_weights
@@ -135,16 +137,17 @@ def made_whole(out: Path) -> Iterator[Path]:
 
     Raises:
         BadInput: there is something at `out` already.
+        RunMismatch: another process writes it.
     """
     _refuse_existing(out)
     making = out.with_name(f".{out.name}.tmp")
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir(parents=True)
-    try:
-        yield making
-        making.rename(out)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
+    with one_writer(making, out):
+        try:
+            yield making
+            _refuse_existing(out)  # also what came there meanwhile
+            making.rename(out)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
 
 
 @contextmanager
@@ -298,5 +301,5 @@ def _equal(written: Any, known: Any) -> bool:
 
 
 def _refuse_existing(out: Path) -> None:
-    if out.exists():
+    if os.path.lexists(out):
         raise BadInput(f"{out} is there already; choose another folder, or remove it first")
