@@ -37,18 +37,18 @@ def write_own(path: Path, text: str) -> None:
     write_own_bytes(path, without_keys(text).encode())
 
 
-def write_own_bytes(path: Path, content: bytes) -> None:
-    """`write_own` for what is not text."""
-    digest = hashlib.sha256(content).hexdigest()
-    known = _listed(path.parent)
-    ours = known.get(path.name, [])
+def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None) -> None:
+    """`write_own` for what is not text; the list is in the folder `top`, by default in that of the file."""
+    digest, top = hashlib.sha256(content).hexdigest(), top or path.parent
+    known, name = _listed(top), path.relative_to(top).as_posix()
+    ours = known.get(name, [])
     if path.is_dir():
         raise BadInput(f"{path} is a folder, where a file is to be written; move it away")
     if os.path.lexists(path) and (path.is_symlink() or _digest(path) not in (*ours, digest)):
         _keep(path)
     # Before it is written, so that a kill between the two leaves no file of ours that is taken for somebody else's.
     if ours[-1:] != [digest]:
-        _write_list(path.parent, {**known, path.name: [*ours[-1:], digest]})
+        _write_list(top, {**known, name: [*ours[-1:], digest]})
     write_bytes(path, content)
 
 

@@ -49,8 +49,9 @@ class Figure:
 
 
 def save_figure(figure: Figure, folder: Path) -> None:
-    """Write NAME.svg, NAME.png and NAME.csv into `folder`, which is made if absent; what is not perse's there is kept."""
+    """Write NAME.svg, NAME.png and NAME.csv into `folder`, which is made if absent; what is not perse's there is kept, as the list in the
+    folder above tells."""
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     for name, content in figure.files.items():
-        write_own_bytes(folder / name, content)
+        write_own_bytes(folder / name, content, top=folder.parent)
