@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from perse.belongings import refuse_inputs as refuse_inputs
 from perse.disk import save_failed, write_bytes, write_failed, write_whole, writing
 from perse.errors import BadInput, RunMismatch
 from perse.secrets import without_keys
@@ -93,17 +94,6 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
             _write_list(folder, {name: [digest] for name, digest in digests.items()})
         finally:
             shutil.rmtree(stage, ignore_errors=True)
-
-
-def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:
-    """That nothing a command reads is the folder that it writes, or lies in it.
-
-    Raises:
-        BadInput: an input does.
-    """
-    for one in inputs:
-        if one is not None and one.resolve().is_relative_to(out.resolve()):
-            raise BadInput(f"{one} is an input and lies in {out}, which is to be written; move it, or give another --out")
 
 
 def replace_folder(fresh: Path, place: Path) -> None:

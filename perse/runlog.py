@@ -7,7 +7,6 @@ last one stopped. Another command in the same folder is refused.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -21,13 +20,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from perse.belongings import MANIFEST as MANIFEST
 from perse.disk import GrowingFile, writing
 from perse.disk import write_bytes as write_bytes
 from perse.disk import write_whole as write_whole
 from perse.errors import BadInput, RunMismatch
+from perse.locking import lock_file
+from perse.replacing import settle
 from perse.secrets import redact_command, redact_tree
-
-MANIFEST = "manifest.json"
 
 
 def file_digest(path: Path) -> str:
@@ -73,7 +73,7 @@ class RunLog:
             refuse_other_run(folder, identity)
         self._file = GrowingFile(self.path)
         try:
-            _lock(self._file.fileno(), folder)
+            lock_file(self._file.fileno(), folder)
             self._check_identity(identity, context or {})
             self._file.cut_torn_line()
         except BaseException:
@@ -151,14 +151,7 @@ def refuse_open_run(lines: Path) -> None:
     """
     if lines.exists():
         with GrowingFile(lines) as file:
-            _lock(file.fileno(), lines.parent)
-
-
-def _lock(file: int, folder: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        raise RunMismatch(f"{folder} is being written by another process; wait for it, or choose another folder") from None
+            lock_file(file.fileno(), lines.parent)
 
 
 def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
@@ -197,6 +190,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     Raises:
         BadInput: there is none, or it is not JSON.
     """
+    settle(folder)
     path = folder / MANIFEST
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
 """Raw tables -> a data set folder: reads, hides names, filters, splits, draws, checks, writes.
 
-Only the steps' order lives here: pseudonyms come first, so that no later step sees a name; the target is checked before the
+Only the steps' order lives here: pseudonyms come first, so that no later step sees a name; the target is claimed before the
 first file is read; the leak check stands between drawing and writing (in `write_folder`).
 """
 
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import perse
 from perse.data.card import shared_texts_notes
-from perse.data.folder import Kind, check_target, folder_digest, write_folder
+from perse.data.folder import DATA_SET, Kind, folder_digest, write_folder
 from perse.data.identity import shuffled, works
 from perse.data.moments import sortable
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
@@ -28,6 +28,7 @@ from perse.data.splits import review_pools, reviewer_folds, touched, valid_share
 from perse.data.summary import Summary, dropped_lines, summary_table
 from perse.errors import BadInput
 from perse.records import Comparison, Review
+from perse.replacing import Claim, claimed
 from perse.runlog import file_digest
 
 __all__ = [
@@ -68,30 +69,26 @@ def build_pointwise(options: PointwiseOptions) -> Summary:
     Raises:
         BadInput: settings, a file or a row that cannot be used, no reviewer or example left, a leak, or `out` is taken.
     """
-    check_target(options.out, overwrite=options.overwrite)
     faults = Faults(options.on_error)
     inputs = {"reviews": options.reviews} | ({} if options.items is None else {"items": options.items})
-    material = Material(
-        records=read_reviews(
+    with claimed(options.out, DATA_SET, overwrite=options.overwrite, inputs=inputs.values()) as place:
+        records = read_reviews(
             options.reviews, options.items, faults, columns=options.columns, scale=options.scale, limit=options.limit
-        ),
-        inputs=inputs,
-        faults=faults,
-    )
-    return pointwise_set(material, options)
+        )
+        return pointwise_set(Material(records=records, inputs=inputs, faults=faults), options, place)
 
 
 def build_pairwise(options: PairwiseOptions) -> Summary:
     """Builds a data set of comparisons from a table (Per-DOC's construction; PerSE, section 4.1). Raises as `build_pointwise`."""
-    check_target(options.out, overwrite=options.overwrite)
     faults = Faults(options.on_error)
-    read = read_comparisons(options.pairs, options.items, faults, columns=options.columns, limit=options.limit)
     inputs = {"pairs": options.pairs} | ({} if options.items is None else {"items": options.items})
-    return pairwise_set(Material(records=read, inputs=inputs, faults=faults), options)
+    with claimed(options.out, DATA_SET, overwrite=options.overwrite, inputs=inputs.values()) as place:
+        read = read_comparisons(options.pairs, options.items, faults, columns=options.columns, limit=options.limit)
+        return pairwise_set(Material(records=read, inputs=inputs, faults=faults), options, place)
 
 
-def pointwise_set(material: Material, options: PointwiseOptions) -> Summary:
-    """Filters, splits, draws, checks and writes a data set of the reviews in `material`. Raises as `build_pointwise`."""
+def pointwise_set(material: Material, options: PointwiseOptions, place: Claim) -> Summary:
+    """Filters, splits, draws, checks and writes a data set of the reviews in `material` to `place`. Raises as `build_pointwise`."""
     reviews: Sequence[Any] = material.records
     if not options.keep_names:
         reviews = hide_reviewers(reviews, salt=_salt(options))
@@ -120,11 +117,12 @@ def pointwise_set(material: Material, options: PointwiseOptions) -> Summary:
             dropped["examples"]["crossing the split"] = len(draw_rows(by_reviewer)) - len(rows)
     dropped["reviews"]["of items of the other side"] = _count(by_reviewer) - _count(pools)
     notes = (*material.notes, *_scale_notes(long, options.scale), *_time_notes(long, options.k))
-    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes, made=_made(material, chosen)))
+    told = replace(material, dropped=dropped, notes=notes, made=_made(material, chosen))
+    return _finish(pools, rows, options, told, place)
 
 
-def pairwise_set(material: Material, options: PairwiseOptions) -> Summary:
-    """Filters, splits, draws, checks and writes a data set of the comparisons in `material`. Raises as `build_pointwise`."""
+def pairwise_set(material: Material, options: PairwiseOptions, place: Claim) -> Summary:
+    """Filters, splits, draws, checks and writes a data set of the comparisons in `material` to `place`. Raises as `build_pointwise`."""
     comparisons: Sequence[Any] = material.records
     if not options.keep_names:
         comparisons = hide_annotators(comparisons, salt=_salt(options))
@@ -158,7 +156,8 @@ def pairwise_set(material: Material, options: PairwiseOptions) -> Summary:
         rows = _on_sides(rows, valid)
     dropped["comparisons"]["of pairs of the other side"] = _count(by_reviewer) - _count(pools)
     notes = (*material.notes, *_time_notes(comparisons, options.k))
-    return _finish(pools, rows, options, replace(material, dropped=dropped, notes=notes, made=_made(material, chosen)))
+    told = replace(material, dropped=dropped, notes=notes, made=_made(material, chosen))
+    return _finish(pools, rows, options, told, place)
 
 
 def _made(material: Material, chosen: Selection) -> dict[str, Any]:
@@ -215,6 +214,7 @@ def _finish(
     rows: list[ExampleRow],
     options: PointwiseOptions | PairwiseOptions,
     material: Material,
+    place: Claim,
 ) -> Summary:
     """Writes the folder and says what it holds: the records that queries and profiles may be drawn from, of the reviewers
     with an example."""
@@ -247,7 +247,7 @@ def _finish(
     files = dict(material.files)
     if material.faults.rows:
         files["skipped.jsonl"] = skipped_lines(material.faults.rows)
-    write_folder(options.out, records, kind=kind, rows=rows, manifest=manifest, files=files, overwrite=options.overwrite)
+    write_folder(place, records, kind=kind, rows=rows, manifest=manifest, files=files)
     return Summary(
         out=options.out,
         kind=kind,

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from perse.belongings import check_file
 from perse.data import paper_commands, rewrite_commands
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.command_options import (
@@ -37,14 +38,18 @@ from perse.data.command_options import (
     read_scale,
     show,
 )
-from perse.data.folder import export_lines, load_folder
+from perse.data.folder import DATA_SET, export_lines, load_folder
 from perse.data.forget import forget as forget_person
+from perse.data.persum_folder import PERSUM
+from perse.data.release import RELEASE
 from perse.data.selection import EMBEDDING_MODEL
 from perse.data.splits import SplitBy
 from perse.data.views import View
 from perse.errors import BadInput
 from perse.records import Split
 from perse.runlog import write_whole
+
+OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
 
 app = typer.Typer(
     no_args_is_help=True, help="Build data sets from raw files, look into them, and export them.", rich_markup_mode="rich"
@@ -259,15 +264,16 @@ def export(
     profile_aspects: ShownAspects = "all",
     epoch: Annotated[int, typer.Option(min=0, help="Of a data set drawn per reviewer and epoch: which draw.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A file to write; else stdout.", show_default=False)] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
 ) -> None:
     """Write one side of a data set as self-contained JSON lines, which every judging command reads.
 
     Example: [bold]perse data export data/critics --split valid --out valid.jsonl[/bold]
     """
     view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
+    if out is not None:
+        check_file(out, overwrite=overwrite, never=OWN_NAMES)
     lines = export_lines(load_folder(folder), split, fold=fold, view=view, epoch=epoch)
-    if out is not None and out.is_dir():
-        raise BadInput(f"{out}: is a folder; give another --out, such as {out / 'valid.jsonl'}")
     if out is None:
         for line in lines:
             sys.stdout.write(line)

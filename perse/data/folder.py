@@ -6,8 +6,8 @@
     manifest.json                            how it was made, from what, how much was dropped and why
     README.md                                the data card
 
-The same inputs and options give the same bytes: no times, no absolute paths. Written beside its target and renamed, so that a
-folder is there whole or not at all. Parquet files are streamed from the records and into them (`data.parquet`); the records
+The same inputs and options give the same bytes: no times, no absolute paths. A folder is there whole or not at all, and what lies
+in it beside these files is never touched (`perse.replacing`). Parquet files are streamed from the records and into them (`data.parquet`); the records
 and rows themselves are in memory, each text once.
 """
 
@@ -24,13 +24,13 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
+from perse.belongings import Belongings, kind_of
 from perse.data.card import data_card
 from perse.data.epochs import redrawn
 from perse.data.leaks import check_leaks
 from perse.data.parquet import read_parquet, write_parquet
 from perse.data.profiles import ExampleRow
 from perse.data.splits import sides, uncrossed
-from perse.data.swap import check_place, kind_of, swap_in
 from perse.data.views import View
 from perse.errors import BadInput
 from perse.records import (
@@ -47,11 +47,19 @@ from perse.records import (
     example_lines,
     explain,
 )
+from perse.replacing import Claim, reading
 
 SCHEMA = 2
 """Version of the folder's layout; a folder of another one is refused."""
 
 Kind = Literal["pointwise", "pairwise"]
+
+DATA_SET = Belongings(
+    what="data set",
+    kinds=get_args(Kind),
+    names=("reviews.parquet", "comparisons.parquet", "examples.parquet", "skipped.jsonl", "rewriting.jsonl", "README.md"),
+)
+"""What is a data set folder's own."""
 
 DEFAULT_VIEW = View()
 
@@ -175,49 +183,37 @@ class DataSet:
 
 
 def write_folder(
-    out: Path,
+    place: Claim,
     records: Sequence[Review] | Sequence[Comparison],
     *,
     kind: Kind,
     rows: Sequence[ExampleRow],
     manifest: Mapping[str, Any],
     files: Mapping[str, str] = MappingProxyType({}),
-    overwrite: bool = False,
 ) -> None:
     """Writes a data set folder, after checking it for leaks.
 
     Args:
+        place: the folder, of `claimed(out, DATA_SET, ...)`.
         manifest: what the manifest says beside schema and kind: `perse`, `options` (with `split` and `folds`), `sources`,
             `counts`, `dropped`.
         files: name -> text of what else lies in the folder: `skipped.jsonl`, `rewriting.jsonl`.
-        overwrite: replace `out` if it is a perse data folder.
     Raises:
-        BadInput: a leak (see `check_leaks`), or `out` is taken (see `check_target`).
+        BadInput: a leak (see `check_leaks`), or the folder cannot be written.
     """
     whole = {"schema": SCHEMA, "kind": kind, **manifest}
     reviews = {one.review_id: one for one in records if isinstance(one, Review)}
     comparisons = {one.comparison_id: one for one in records if isinstance(one, Comparison)}
     check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(whole))
-    target = check_target(out, overwrite=overwrite)
 
     def write(fresh: Path) -> None:
         write_parquet(fresh / _records_file(kind), records)
         write_parquet(fresh / "examples.parquet", rows)
-        (fresh / "manifest.json").write_text(json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         (fresh / "README.md").write_text(data_card(whole), "utf-8")
         for name, text in files.items():
             (fresh / name).write_text(text, "utf-8")
 
-    swap_in(target, write)
-
-
-def check_target(out: Path, *, overwrite: bool) -> Path:
-    """`out` with links resolved, if a folder may be written there.
-
-    Raises:
-        BadInput: it is a file, or holds files and may not be replaced: `overwrite` is not set or it is no perse data folder.
-    """
-    return check_place(out, overwrite=overwrite, kinds=get_args(Kind), what="data set")
+    place.fill(write, whole)
 
 
 def is_data_folder(path: Path) -> bool:
@@ -231,6 +227,11 @@ def load_folder(path: Path) -> DataSet:
     Raises:
         BadInput: no data set folder, one of another schema, a file that is absent or damaged, or a leak.
     """
+    with reading(path):
+        return _load(path)
+
+
+def _load(path: Path) -> DataSet:
     manifest = _read_manifest(path)
     reviews: dict[str, Review] = {}
     comparisons: dict[str, Comparison] = {}
@@ -246,9 +247,10 @@ def load_folder(path: Path) -> DataSet:
 
 
 def folder_digest(path: Path, *, kind: Kind) -> str:
-    """sha256 over the names and bytes of the Parquet files and what the manifest says, the perse version left out."""
+    """sha256 over the names and bytes of the Parquet files and what the manifest says, the perse version and
+    the list of files left out."""
     manifest = json.loads((path / "manifest.json").read_text("utf-8"))
-    said = {name: value for name, value in manifest.items() if name != "perse"}
+    said = {name: value for name, value in manifest.items() if name not in ("perse", "files")}
     digest = sha256()
     for name in (_records_file(kind), "examples.parquet"):
         with (path / name).open("rb") as file:

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perse.data.folder import is_data_folder, load_folder, write_folder
+from perse.belongings import kind_of
+from perse.data.folder import DATA_SET, is_data_folder, load_folder, write_folder
 from perse.data.parts import parts_of
 from perse.data.pseudonyms import pseudonym, salt_from_seed
-from perse.data.swap import kind_of
 from perse.errors import BadInput
+from perse.replacing import Claim, claimed
 from perse.runlog import MANIFEST, read_lines, read_manifest, write_whole
 
 
@@ -52,6 +53,11 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
 
 
 def _from_data_set(ids: set[str], path: Path) -> Forgotten:
+    with claimed(path, DATA_SET, overwrite=True) as place:
+        return _from_claimed(ids, path, place)
+
+
+def _from_claimed(ids: set[str], path: Path, place: Claim) -> Forgotten:
     data = load_folder(path)
     rows = [row for row in data.rows if row.reviewer_id not in ids]
     reviews = {one: record for one, record in data.reviews.items() if record.reviewer_id not in ids}
@@ -70,8 +76,11 @@ def _from_data_set(ids: set[str], path: Path) -> Forgotten:
     }
     said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind")}
     said |= {"counts": counts, "forgotten": data.manifest.get("forgotten", 0) + 1}
-    files = {file.name: _without(file, ids) for file in sorted(path.glob("*.jsonl"))}  # an export may lie in the folder, too
-    write_folder(path, kept, kind=data.kind, rows=rows, manifest=said, files=files, overwrite=True)
+    lines = {file.name: _without(file, ids) for file in sorted(path.glob("*.jsonl"))}
+    own = {name: text for name, text in lines.items() if DATA_SET.may_own(name)}
+    write_folder(place, kept, kind=data.kind, rows=rows, manifest=said, files=own)
+    for name in lines.keys() - own.keys():  # an export may lie in the folder, too
+        write_whole(path / name, lines[name])
     return gone
 
 

@@ -6,15 +6,17 @@ The stories were written by systems, so nothing is anonymized. Everything after 
 from __future__ import annotations
 
 from perse.data.build import Material, Summary, pairwise_set
-from perse.data.folder import check_target
+from perse.data.folder import DATA_SET
 from perse.data.options import PairwiseOptions
 from perse.data.sources.doc import read_doc
 from perse.data.sources.faults import Faults
+from perse.replacing import claimed
 
 
 def build_per_doc(options: PairwiseOptions) -> Summary:
     """Builds the data set of the annotation table `options.pairs`, long or wide. Raises as `build_pairwise`."""
-    check_target(options.out, overwrite=options.overwrite)
     faults = Faults(options.on_error)
-    read = read_doc(options.pairs, faults, columns=options.columns, limit=options.limit)
-    return pairwise_set(Material(records=read, inputs={"annotations": options.pairs}, faults=faults), options)
+    inputs = {"annotations": options.pairs}
+    with claimed(options.out, DATA_SET, overwrite=options.overwrite, inputs=inputs.values()) as place:
+        read = read_doc(options.pairs, faults, columns=options.columns, limit=options.limit)
+        return pairwise_set(Material(records=read, inputs=inputs, faults=faults), options, place)

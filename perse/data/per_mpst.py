@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.data.build import Material, Summary, pointwise_set
-from perse.data.folder import check_target
+from perse.data.folder import DATA_SET
 from perse.data.leaks import check_names
 from perse.data.options import PointwiseOptions
 from perse.data.rewriting.plots import NONE, RULES, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
@@ -23,6 +23,7 @@ from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.table import read_reviews
 from perse.errors import BadInput
 from perse.records import Review
+from perse.replacing import Claim, claimed
 from perse.runlog import write_whole
 
 
@@ -52,14 +53,20 @@ def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
         EngineLost: the writer failed at everything; the same command continues.
     """
     build = options.build
-    check_target(build.out, overwrite=build.overwrite)
+    inputs = (options.plots, build.reviews, options.rewriting.cache)  # the answers are kept when the data set is built anew
+    with claimed(build.out, DATA_SET, overwrite=build.overwrite, inputs=inputs) as place:
+        return _build(options, place, step)
+
+
+def _build(options: PerMpstOptions, place: Claim, step: Step) -> Summary:
+    build = options.build
     faults = Faults(build.on_error)
     plots = read_mpst(options.plots, faults, columns=build.columns)
     read = read_reviews(build.reviews, plot_texts(plots), faults, columns=build.columns, scale=build.scale, limit=build.limit)
     inputs = {"reviews": build.reviews, "plots": options.plots}
     if options.rewriting.writer == NONE:
         note = "the plots are as they were: a judge may know them (PerSE, appendix A.1); give --writer to rewrite them"
-        return pointwise_set(Material(records=read, inputs=inputs, faults=faults, notes=(note,)), build)
+        return pointwise_set(Material(records=read, inputs=inputs, faults=faults, notes=(note,)), build, place)
     titles = {item: plot.title for item, plot in plots.items() if plot.title}
     wanted = {one.item_id: plots[one.item_id].text for one in _of_frequent(read, build)}
     rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, step=step)
@@ -87,7 +94,7 @@ def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
         files={"rewriting.jsonl": json_lines(list(rewritten.lines))},
         notes=_notes(options, rewritten),
     )
-    return pointwise_set(material, build)
+    return pointwise_set(material, build, place)
 
 
 def _of_frequent(reviews: list[Review], build: PointwiseOptions) -> list[Review]:

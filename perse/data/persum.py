@@ -23,12 +23,13 @@ from typing import TYPE_CHECKING, Any
 import perse
 from perse.data.identity import shuffled
 from perse.data.persum_filters import STEPS, Candidate, Funnel, filtered, hidden, limited
-from perse.data.persum_folder import GROUPS, Group, PersumSummary, Sample, Scores, check_target, counted_samples, write_persum
+from perse.data.persum_folder import GROUPS, PERSUM, Group, PersumSummary, Sample, Scores, counted_samples, write_persum
 from perse.data.persum_judging import ASKED, Answers, ask, failure, judge_identity, notes, ranges, scores_of
 from perse.data.persum_options import PersumOptions
 from perse.data.sources.amazon import category_of, read_amazon
 from perse.data.sources.faults import Faults, skipped_lines
 from perse.errors import BadInput
+from perse.replacing import Claim, claimed
 from perse.runlog import file_digest, read_manifest
 
 if TYPE_CHECKING:
@@ -46,8 +47,13 @@ def build_persum(
         BadInput: a file that cannot be used, a folder that may not be written, or nothing left to draw from.
         RunMismatch: the work folder has answers to other questions or by another judge.
     """
-    if judge is not None:
-        check_target(options.out, overwrite=options.overwrite)
+    if judge is None:
+        return _build(options, None, None, tick)
+    with claimed(options.out, PERSUM, overwrite=options.overwrite, inputs=options.reviews) as place:
+        return _build(options, judge, place, tick)
+
+
+def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, tick: Callable[[int, int], None]) -> PersumSummary:
     funnels: dict[str, Funnel] = {}
     candidates: list[Candidate] = []
     skipped = ""
@@ -58,7 +64,7 @@ def build_persum(
         skipped += skipped_lines(faults.rows)
         funnel = funnels[category] = Funnel(out=faults.counts)
         candidates += limited(list(filtered(reviews, category, options, funnel)), options, funnel)
-    if judge is None:
+    if judge is None or place is None:
         return _summary(None, funnels, {}, (), ())
     if not candidates:
         raise BadInput("no sample: the filters before the judge left no candidate; give more reviews, or wider filters")
@@ -79,7 +85,7 @@ def build_persum(
     if not samples:
         raise BadInput(_no_sample(candidates, ranges(judged)))
     summary = _summary(options.out, funnels, groups, samples, notes(judge))
-    write_persum(options.out, samples, _manifest(options, summary, judge, judged), skipped=skipped, overwrite=options.overwrite)
+    write_persum(place, samples, _manifest(options, summary, judge, judged), skipped=skipped)
     return summary
 
 

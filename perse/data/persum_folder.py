@@ -20,11 +20,12 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from rich.table import Table
 
+from perse.belongings import Belongings, kind_of
 from perse.data.overlap import Tokenizer, is_copy
 from perse.data.sources.lines import read_json_lines
-from perse.data.swap import check_place, kind_of, swap_in
 from perse.errors import BadInput
 from perse.records import explain
+from perse.replacing import Claim, reading
 
 SCHEMA = 1
 
@@ -32,6 +33,9 @@ KIND = "persum"
 """What the manifest calls such a folder."""
 
 SAMPLES = "samples.jsonl"
+
+PERSUM = Belongings(what="PerSum folder", kinds=(KIND,), names=(SAMPLES, "skipped.jsonl", "README.md"))
+"""What is such a folder's own."""
 
 Group = Literal["High", "Low", "HHPL"]
 
@@ -118,26 +122,22 @@ def check_samples(samples: Sequence[Sample], where: Path) -> None:
                     raise BadInput(f"{place}: leak: {name}[{at}] is a copy of the user's own review; build the folder again")
 
 
-def write_persum(
-    out: Path, samples: Sequence[Sample], manifest: Mapping[str, Any], *, skipped: str = "", overwrite: bool
-) -> None:
-    """Writes the folder, whole or not at all, after checking the samples; `skipped` is the text of `skipped.jsonl`, if any.
+def write_persum(place: Claim, samples: Sequence[Sample], manifest: Mapping[str, Any], *, skipped: str = "") -> None:
+    """Writes the folder, of `claimed(out, PERSUM, ...)`, after checking the samples; `skipped` is the text of `skipped.jsonl`, if any.
 
     Raises:
-        BadInput: as `check_samples` and `check_target`.
+        BadInput: as `check_samples`, or the folder cannot be written.
     """
-    check_samples(samples, out / SAMPLES)
-    target = check_target(out, overwrite=overwrite)
+    check_samples(samples, place.out / SAMPLES)
     whole = {"schema": SCHEMA, "kind": KIND, **manifest}
 
     def write(fresh: Path) -> None:
         (fresh / SAMPLES).write_text("".join(sample.model_dump_json() + "\n" for sample in samples), "utf-8", newline="\n")
-        (fresh / "manifest.json").write_text(json.dumps(whole, indent=2, sort_keys=True, ensure_ascii=False) + "\n", "utf-8")
         (fresh / "README.md").write_text(persum_card(whole), "utf-8")
         if skipped:
             (fresh / "skipped.jsonl").write_text(skipped, "utf-8", newline="\n")
 
-    swap_in(target, write)
+    place.fill(write, whole)
 
 
 def load_persum(folder: Path) -> list[Sample]:
@@ -146,6 +146,11 @@ def load_persum(folder: Path) -> list[Sample]:
     Raises:
         BadInput: no PerSum folder, a line that is no sample, or one that gives its answer away; names file and line.
     """
+    with reading(folder):
+        return _load(folder)
+
+
+def _load(folder: Path) -> list[Sample]:
     if kind_of(folder) != KIND:
         raise BadInput(f"{folder}: found no PerSum folder (manifest.json of kind 'persum'); build one with `perse data persum`")
     samples = []
@@ -156,15 +161,6 @@ def load_persum(folder: Path) -> list[Sample]:
             raise BadInput(f"{folder / SAMPLES}, line {line}: {explain(error)}; build the folder again") from None
     check_samples(samples, folder / SAMPLES)
     return samples
-
-
-def check_target(out: Path, *, overwrite: bool) -> Path:
-    """`out` with links resolved, if a folder may be written there.
-
-    Raises:
-        BadInput: it is a file, or holds files and may not be replaced.
-    """
-    return check_place(out, overwrite=overwrite, kinds=(KIND,), what="PerSum folder")
 
 
 def counted_samples(samples: Sequence[Sample], categories: Iterable[str]) -> dict[str, dict[str, int]]:

@@ -12,7 +12,6 @@ options give the same bytes.
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +20,15 @@ from pathlib import Path
 from typing import Any, get_args
 
 import perse
+from perse.belongings import Belongings
 from perse.data.card import hub_header
 from perse.data.identity import shuffled
 from perse.data.pseudonyms import pseudonyms, salt_from_seed
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge_aspects, read_release
-from perse.data.swap import check_place, swap_in
 from perse.errors import BadInput
 from perse.records import ChoiceReference, Example, PairwiseExample, example_lines, read_examples, shown_query
+from perse.replacing import Claim, claimed
 from perse.runlog import file_digest
 
 SCHEMA = 1
@@ -36,6 +36,13 @@ SCHEMA = 1
 
 KIND = "release"
 """What the manifest calls such a folder."""
+
+RELEASE = Belongings(
+    what="folder of released data",
+    kinds=(KIND,),
+    names=("verbatim.jsonl", "examples.jsonl", "skipped.jsonl", "README.md"),
+)
+"""What is such a folder's own."""
 
 GIVEN_AWAY = "the profile shows the query, or nearly"
 """Such rows are in verbatim.jsonl only, as they were released."""
@@ -87,30 +94,46 @@ def build_release(
         BadInput: options that make no sense, a file or a row that cannot be used, no row left, or `out` is taken.
     """
     _check(paths, limit=limit, keep_names=keep_names, salt=salt, on_error=on_error)
-    target = check_place(out, overwrite=overwrite, kinds=(KIND,), what="folder of released data")
-    faults = Faults(on_error)
-    read = read_release(paths, faults, aspect=aspect)
-    if not read:
-        raise BadInput(f"no usable row; the first: {faults.rows[0]}")
-    if len({isinstance(one.verbatim.reference, ChoiceReference) for one in read}) > 1:
-        raise BadInput("Per-MPST and Per-DOC rows together; build a folder of each")
-    merged = merge_aspects(read)
-    kept = _drawn(merged.released, limit, seed=seed)
-    shown = kept if keep_names else _hidden(kept, salt=salt_from_seed(seed) if salt is None else salt)
-    apart = [one.example for one in shown if one.example is not None]
-    examples = [one for one in apart if not shown_query(one)]
-    manifest = {
-        "perse": perse.__version__,
-        "schema": SCHEMA,
-        "kind": KIND,
-        "options": {
+    with claimed(out, RELEASE, overwrite=overwrite, inputs=paths) as place:
+        faults = Faults(on_error)
+        read = read_release(paths, faults, aspect=aspect)
+        options = {
             "aspect": None if aspect is None else aspect_named(aspect),
             "keep_names": keep_names,
             "limit": limit,
             "on_error": on_error,
             "salt": None if keep_names else "from seed" if salt is None else "given",
             "seed": seed,
-        },
+        }
+        hidden_by = None if keep_names else salt_from_seed(seed) if salt is None else salt
+        return _build(place, paths, read, faults, options, salt=hidden_by)
+
+
+def _build(
+    place: Claim,
+    paths: Sequence[Path],
+    read: Sequence[Released],
+    faults: Faults,
+    options: Mapping[str, Any],
+    *,
+    salt: str | None,
+) -> ReleaseSummary:
+    """Draws, hides names and writes; without a salt names are kept."""
+    limit = options["limit"]
+    if not read:
+        raise BadInput(f"no usable row; the first: {faults.rows[0]}")
+    if len({isinstance(one.verbatim.reference, ChoiceReference) for one in read}) > 1:
+        raise BadInput("Per-MPST and Per-DOC rows together; build a folder of each")
+    merged = merge_aspects(read)
+    kept = _drawn(merged.released, limit, seed=options["seed"])
+    shown = kept if salt is None else _hidden(kept, salt=salt)
+    apart = [one.example for one in shown if one.example is not None]
+    examples = [one for one in apart if not shown_query(one)]
+    manifest = {
+        "perse": perse.__version__,
+        "schema": SCHEMA,
+        "kind": KIND,
+        "options": dict(options),
         "sources": [{"name": path.name, "sha256": file_digest(path)} for path in paths],
         "counts": _counts([one.verbatim for one in shown], examples),
         "dropped": {
@@ -128,7 +151,6 @@ def build_release(
     files = {
         "verbatim.jsonl": "".join(example_lines(one.verbatim for one in shown)),
         "examples.jsonl": "".join(example_lines(examples)),
-        "manifest.json": json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
         "README.md": release_card(manifest),
         "skipped.jsonl": skipped_lines(faults.rows),
     }
@@ -138,8 +160,8 @@ def build_release(
             if text:
                 (fresh / name).write_text(text, "utf-8", newline="\n")
 
-    swap_in(target, write)
-    return ReleaseSummary(out, manifest)
+    place.fill(write, manifest)
+    return ReleaseSummary(place.out, manifest)
 
 
 def _check(paths: Sequence[Path], *, limit: int | None, keep_names: bool, salt: str | None, on_error: str) -> None:

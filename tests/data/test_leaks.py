@@ -11,13 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.folder import DataSet, load_folder, write_folder
+from perse.data.folder import DATA_SET, DataSet, load_folder, write_folder
 from perse.data.leaks import check_leaks, check_names, title_in
 from perse.data.near import near_duplicate
 from perse.data.parquet import write_parquet
 from perse.data.profiles import ExampleRow
 from perse.errors import BadInput
 from perse.records import Comparison, PointwiseExample, Review
+from perse.replacing import claimed
 
 
 @pytest.fixture(scope="session")
@@ -46,7 +47,8 @@ def endings(raw: Path, tmp_path_factory: pytest.TempPathFactory) -> DataSet:
 def write(path: Path, data: DataSet, rows: list[ExampleRow], records: list[object] | None = None) -> None:
     kept = records if records is not None else [*data.reviews.values(), *data.comparisons.values()]
     manifest = {name: data.manifest[name] for name in ("perse", "options", "sources", "counts", "dropped")}
-    write_folder(path, kept, kind=data.kind, rows=rows, manifest=manifest)  # type: ignore[arg-type]
+    with claimed(path, DATA_SET, overwrite=False) as place:
+        write_folder(place, kept, kind=data.kind, rows=rows, manifest=manifest)  # type: ignore[arg-type]
 
 
 def refuses(data: DataSet, rows: list[ExampleRow], tmp_path: Path, *expected: str, records: list[object] | None = None) -> None:

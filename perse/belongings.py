@@ -1,0 +1,184 @@
+"""What belongs to perse and may be replaced or removed: the one place that decides it.
+
+A folder that perse writes says in its manifest which files are its own (`files`). Only these are ever replaced or removed; notes, raw
+files, exports and runs that lie between them are strangers and stay. Links are not written through, and what a command reads is
+never what it writes. How a folder is replaced, whole or not at all, is `perse.replacing`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput
+from perse.locking import SUFFIX
+
+MANIFEST = "manifest.json"
+
+CARD = "README.md"
+"""The one own file that people are asked to write into: one that was changed is kept under another name (`perse.replacing`)."""
+
+STAGING = ".perse-new"
+"""Where the new files of a folder that is there are written, before all is decided."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Belongings:
+    """A sort of folder that perse writes."""
+
+    what: str
+    """The word for one, as in "already holds a data set"."""
+    kinds: Collection[str]
+    """What its manifest may say in `kind`; one of them may take the place of another."""
+    names: Collection[str]
+    """Patterns of all files that may be its own, by path in the folder: `reviews.parquet`, `figures/*.svg`. Those that are there are its own
+    where the manifest, of an older build, has no list."""
+
+    def may_own(self, name: str) -> bool:
+        """Whether a file of this name may be one of the folder's own."""
+        return name == MANIFEST or any(_matches(name, pattern) for pattern in self.names)
+
+
+def own_files(out: Path, belongings: Belongings, *, overwrite: bool) -> frozenset[str]:
+    """The files of the folder `out` that may be replaced; none where nothing is there.
+
+    Raises:
+        BadInput: it is a file or holds files and may not be replaced: `overwrite` is not set, it is another kind of folder, or what has the
+            name of an own file is none.
+    """
+    target = resolved(out)
+    if target.exists() and not target.is_dir():
+        raise BadInput(f"{out}: found a file, expected a folder to write to or nothing; give another --out")
+    if not target.is_dir() or all(entry.name in (STAGING, SUFFIX) for entry in target.iterdir()):
+        return frozenset()
+    manifest = manifest_of(target)
+    if manifest is None or "schema" not in manifest or str(manifest.get("kind")) not in belongings.kinds:
+        raise BadInput(f"{out}: holds files and is no {belongings.what}, so it is not overwritten; give another --out")
+    if not overwrite:
+        raise BadInput(f"{out}: already holds a {belongings.what}; give another --out, or --overwrite to replace it")
+    listed = listed_files(manifest)
+    own = {name for name in entries(target) if belongings.may_own(name)}
+    for name in sorted(own):
+        place = target / name
+        if place.is_symlink():
+            raise BadInput(
+                f"{out}/{name}: is a link to {place.readlink()}, and is not written through; put the file itself there, or give "
+                "another --out"
+            )
+        if not place.is_file() or (listed is not None and name not in listed):
+            raise BadInput(
+                f"{out}/{name}: is no file of the {belongings.what} and stands in its way; move it, or give another --out"
+            )
+    return frozenset(own)
+
+
+def check_file(out: Path, *, overwrite: bool, inputs: Iterable[Path | None] = (), never: Collection[str] = ()) -> None:
+    """That a file may be written at `out`.
+
+    Args:
+        overwrite: a file that is there may be replaced, unless it belongs to a folder that perse wrote.
+        inputs: what the command reads.
+        never: names that in such a folder are its own, whether they are there or not.
+    Raises:
+        BadInput: it may not.
+    """
+    if out.is_symlink():
+        raise BadInput(f"{out}: is a link to {out.readlink()}, and is not written through; name the file itself")
+    if out.is_dir():
+        raise BadInput(f"{out}: is a folder; give another --out, such as {out / 'valid.jsonl'}")
+    if out.exists() and not out.is_file():
+        raise BadInput(f"{out}: is no plain file; give another --out")
+    refuse_inputs(out, inputs)
+    target = resolved(out)
+    for folder in target.parents:
+        manifest = manifest_of(folder)
+        if manifest is None or not ({"schema", "kind"} <= manifest.keys() or "run" in manifest):
+            continue
+        name, listed = target.relative_to(folder).as_posix(), listed_files(manifest)
+        # A folder that does not list its files, such as a run, may own whatever lies in it.
+        if name in {MANIFEST, CARD, *never} or (out.exists() if listed is None else name in listed):
+            raise BadInput(
+                f"{out}: belongs to the folder {folder}, which perse wrote, and is not overwritten; give another --out"
+            )
+    if out.exists() and not overwrite:
+        raise BadInput(f"{out}: already there; give another --out, or --overwrite to replace it")
+
+
+def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:
+    """That nothing a command reads is what it writes, or lies in the folder that it writes; links are followed.
+
+    Raises:
+        BadInput: an input does.
+    """
+    target = resolved(out)
+    for one in inputs:
+        if one is None:
+            continue
+        place = resolved(one)
+        if _same(place, target):
+            raise BadInput(f"{one}: is an input and cannot be the output too; give another --out")
+        if any(_same(above, target) for above in place.parents):
+            raise BadInput(
+                f"{one}: is an input and lies in {out}, which is to be written; move it elsewhere, or give another --out"
+            )
+
+
+def manifest_of(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a folder; None where there is none that can be read."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+    return manifest if isinstance(manifest, dict) else None
+
+
+def kind_of(folder: Path) -> str | None:
+    """What the manifest of a folder of data says it is; None where there is no manifest of ours."""
+    manifest = manifest_of(folder)
+    return str(manifest.get("kind")) if manifest is not None and "schema" in manifest else None
+
+
+def listed_files(manifest: Mapping[str, Any]) -> frozenset[str] | None:
+    """The files that a manifest names as the folder's own, itself included; None where it has no list."""
+    files = manifest.get("files")
+    if not isinstance(files, (list, dict)):
+        return None
+    return frozenset(name for name in files if isinstance(name, str)) | {MANIFEST}
+
+
+def entries(folder: Path) -> list[str]:
+    """All that lies in a folder, by path in it: files, links, and folders; no link is followed."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        found += [(Path(place) / name).relative_to(folder).as_posix() for name in (*folders, *files)]
+    return sorted(found)
+
+
+def resolved(path: Path) -> Path:
+    """`path` with links resolved.
+
+    Raises:
+        BadInput: its links go in a circle.
+    """
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        raise BadInput(f"{path}: its links cannot be followed; give another path") from None
+
+
+def _matches(name: str, pattern: str) -> bool:
+    parts, patterns = name.split("/"), pattern.split("/")
+    return len(parts) == len(patterns) and all(map(fnmatchcase, parts, patterns))
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Whether two paths are the same file or folder; also by hard links."""
+    try:
+        return one == other or one.samefile(other)
+    except OSError:
+        return False
