@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from perse.belongings import Belongings, check_file, kind_of
-from perse.errors import BadInput, RunMismatch
+from perse.errors import BadInput, RunMismatch, SaveFailed
 from perse.locking import locked
 from perse.replacing import COMMIT, STAGING, claimed, reading, settle, update_files
 
