@@ -14,17 +14,21 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from email.utils import formatdate
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import anyio
 import openai._base_client
 import pytest
 from builders import KINDS, pairwise_examples, pointwise_examples
+from openai import DefaultAsyncHttpxClient
 
 from perse import Judge
 from perse.connecting import connect
 from perse.engines.base import Failure, Generation, LabelDistribution, Reply, Sampling
+from perse.engines.http import ClientFault
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, EngineLost
 from perse.judge import JudgeSettings
@@ -176,9 +180,39 @@ def test_a_rate_limit_is_waited_out_as_long_as_the_server_says(server: Stub) -> 
     assert second - first > 0.9
 
 
+def test_a_fault_of_this_programs_own_is_not_blamed_on_the_server(server: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The SDK calls a TypeError of its own, or of the HTTP library below, a lost connection."""
+
+    def send(*_: Any, **__: Any) -> None:
+        raise TypeError("Timeout object cannot be unpacked")
+
+    monkeypatch.setattr(DefaultAsyncHttpxClient, "send", send)
+    with pytest.raises(ClientFault, match=r"TypeError: Timeout object cannot be unpacked \(openai \d.*httpx"):
+        connect(server.url, "m", tokenizer=None, context=None)
+    with pytest.raises(ClientFault):
+        chat(server, "hello")
+    assert not server.asked
+
+
 def test_a_wait_of_an_hour_is_not_waited(server: Stub) -> None:
     echoing(server, fault(429, "quota spent", **{"Retry-After": "3600"}))
     assert reasons(chat(server, "hello")) == [f"{server.url} answered 429 after 1 try: quota spent"]
+
+
+@pytest.mark.parametrize("said", ["61", "120", "date"])
+def test_a_wait_of_up_to_two_minutes_is_waited(server: Stub, monkeypatch: pytest.MonkeyPatch, said: str) -> None:
+    """By openai 2 as by openai 3: what the newer one does alone is the rest, which both know."""
+    waited = []
+
+    async def slept(seconds: float) -> None:
+        waited.append(seconds)
+
+    monkeypatch.setattr(asyncio, "sleep", slept)
+    monkeypatch.setattr(anyio, "sleep", slept)  # the SDK's
+    wait = formatdate(time.time() + 100.5, usegmt=True) if said == "date" else said
+    echoing(server, fault(429, **{"Retry-After": wait}))
+    assert texts(chat(server, "hello")) == ["hello"]
+    assert sum(waited) == pytest.approx(100 if said == "date" else int(said), abs=1)
 
 
 @pytest.mark.parametrize(

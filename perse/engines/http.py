@@ -8,21 +8,30 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import importlib
 import os
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from ssl import SSLContext
 from typing import Any, TypeVar
 
-import httpx2
-from openai import APIError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
+from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
+from openai import __version__ as openai_version
 from pydantic import BaseModel
 
 from perse.addresses import plain_address
 from perse.errors import BadInput
 from perse.secrets import redact
 
-TIMEOUT = httpx2.Timeout(600, connect=10)
+TIMEOUT = Timeout(600, connect=10)
+
+_HTTP: Any = importlib.import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
+"""What the SDK stands on: httpx for openai 2, httpx2 for openai 3. Neither takes an object of the other."""
+
+LONGEST_WAIT, HEEDED = 120, 60
+"""Seconds that a server may ask to wait before another try; those that every openai heeds."""
 
 LISTED = 20
 """Most models that a message lists."""
@@ -63,17 +72,70 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     """
     url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
     try:
-        http = None if tls is None else DefaultAsyncHttpxClient(verify=tls, timeout=TIMEOUT)
-        return AsyncOpenAI(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
+        http = _Http(verify=True if tls is None else tls, timeout=TIMEOUT)
+        return _Client(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
     except (
         ValueError,
         ImportError,
-        httpx2.InvalidURL,
+        _HTTP.InvalidURL,
     ) as error:  # of a proxy: an unknown scheme, a missing package, a wrong port
         raise BadInput(
             f"a proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used ({type(error).__name__}); write "
             "http://HOST:PORT, or unset it"
         ) from None
+
+
+class ClientFault(RuntimeError):
+    """A request that failed for a reason of this program's own, or of a package it stands on: no server is to blame."""
+
+
+class _Http(DefaultAsyncHttpxClient):
+    async def send(self, *given: Any, **named: Any) -> Any:
+        """What goes wrong on the network is as it was; anything else is a `ClientFault`.
+
+        Patience is that of openai 3 with openai 2 too, which heeds no Retry-After of more than a minute.
+        """
+        try:
+            response = await super().send(*given, **named)
+        except (_HTTP.HTTPError, _HTTP.InvalidURL, OSError, UnicodeError):
+            raise
+        except Exception as error:
+            stands_on = f"openai {openai_version} on {_HTTP.__name__} {_HTTP.__version__}"
+            raise ClientFault(f"nothing was sent: {type(error).__name__}: {error} ({stands_on})") from error
+        if response.is_error and (wait := _asked_to_wait(response.headers)) > HEEDED:
+            if wait > LONGEST_WAIT:
+                response.headers["x-should-retry"] = "false"
+            else:
+                await asyncio.sleep(wait - HEEDED)
+                response.headers["retry-after-ms"] = str(HEEDED * 1000)
+        return response
+
+
+class _Client(AsyncOpenAI):
+    async def request(self, *given: Any, **named: Any) -> Any:
+        """openai 2 calls whatever happened while it sent a connection error."""
+        try:
+            return await super().request(*given, **named)
+        except APIConnectionError as error:
+            if isinstance(error.__cause__, ClientFault):
+                raise error.__cause__ from None
+            raise
+
+
+def _asked_to_wait(headers: Mapping[str, str]) -> float:
+    """Seconds that Retry-After says, as a number or as a date; 0 where it says none."""
+    said = headers.get("retry-after", "")
+    if said.isdigit():
+        return float(said)
+    try:
+        return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError):  # a date without a zone is none
+        return 0.0
+
+
+def tls_context() -> SSLContext:
+    """The trusted certificates, to be read once for many clients (`api_client`)."""
+    return _HTTP.create_ssl_context()  # type: ignore[no-any-return]
 
 
 def api_key() -> str:

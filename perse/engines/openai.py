@@ -13,13 +13,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import httpx2
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, BadRequestError, UnprocessableEntityError
 from pydantic import ValidationError
 
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling, Turns
 from perse.engines.completions import Completion, distribution_of, generation_of
-from perse.engines.http import Answer, api_client, cause, key_refused, listed, run, safe, said, served_models, tries
+from perse.engines.http import (
+    Answer,
+    api_client,
+    cause,
+    key_refused,
+    listed,
+    run,
+    safe,
+    said,
+    served_models,
+    tls_context,
+    tries,
+)
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Tokens
@@ -53,7 +64,7 @@ class Server:
         self.url = url
         self.model = model
         self.concurrency = concurrency
-        self._tls = httpx2.create_ssl_context()
+        self._tls = tls_context()
 
     def ask(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
         """The answers in the order of the requests, or why there is none.

@@ -86,13 +86,16 @@ def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
             did not take it; the message has the hub's reason.
     """
     check_name(to)
-    from httpx2 import HTTPError
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
+    from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     if get_token() is None:
         raise BadInput("there is no Hugging Face token here; run `hf auth login`, or set HF_TOKEN to one that may write")
     disable_progress_bars()
+    http_error: Any = HfHubHTTPError.__mro__[
+        1
+    ]  # httpx's or httpx2's, whichever this hub client stands on: lost connections are one
     api = HfApi()
     try:
         api.create_repo(to, private=private or None, exist_ok=True)
@@ -107,7 +110,7 @@ def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
         done = api.create_commit(
             to, operations, commit_message=f"{'Adapter' if parcel.adapter else 'Model'}, tokenizer and card"
         )
-    except (HTTPError, OSError, ValueError, RuntimeError) as error:
+    except (http_error, OSError, ValueError, RuntimeError) as error:
         raise BadInput(
             f"{to} was not pushed: {_reason(error)}; check the name, the token's right to write and the network, and push again"
         ) from None

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import httpx2
+import openai
 import openai._base_client
 import pytest
 from builders import KINDS, tiny_llama, words
@@ -609,7 +609,7 @@ def test_messages_that_always_time_out_are_counted_and_the_others_answered(
     silent = {MANY[job] for job in never}
     with AnswerCache(tmp_path / "other") as other:
         calm = asked_of(writer(by_words), other)
-    monkeypatch.setattr("perse.engines.http.TIMEOUT", httpx2.Timeout(0.7))
+    monkeypatch.setattr("perse.engines.http.TIMEOUT", openai.Timeout(0.7))
     monkeypatch.setattr("perse.engines.openai.RETRIES", 1)
     with Served(lambda message: None if message in silent else by_words(message)) as server:
         done = asked_of(server.writer(), cache)
