@@ -15,6 +15,8 @@ from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status
 from perse.records import ProfileReview, explain
+from perse.secrets import printable
+from perse.strict import is_half
 
 
 def read_reviews(path: Path) -> list[ProfileReview]:
@@ -35,7 +37,7 @@ def read_reviews(path: Path) -> list[ProfileReview]:
 def read_text(given: str) -> str:
     """The text itself, or with @FILE the file's."""
     if not given.startswith("@"):
-        return given
+        return _typed(given)
     path = Path(given[1:])
     try:
         return path.read_text(encoding="utf-8")
@@ -45,6 +47,12 @@ def read_text(given: str) -> str:
         raise BadInput(f"{path} is not UTF-8 text; convert it first") from None
 
 
+def _typed(text: str) -> str:
+    if is_half(text):
+        raise BadInput("the text is not UTF-8; set the terminal to UTF-8, or give it as @FILE")
+    return text
+
+
 def prompt_for_reviews(console: Console) -> list[ProfileReview]:
     """Ask for reviews until an empty text."""
     console.print(
@@ -52,7 +60,7 @@ def prompt_for_reviews(console: Console) -> list[ProfileReview]:
     )
     reviews: list[ProfileReview] = []
     while text := Prompt.ask(f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False).strip():
-        review = Prompt.ask("  their review", console=console).strip()
+        review = _typed(Prompt.ask("  their review", console=console).strip())
         score = IntPrompt.ask("  their score", console=console, choices=[str(n) for n in range(1, 11)], show_choices=False)
         reviews.append(ProfileReview(text=read_text(text), review=review, score=score))
     return reviews
@@ -68,7 +76,7 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
     if judgement.text:
         console.print(
             Panel(
-                Text(judgement.text),
+                Text(printable(judgement.text)),
                 title="this reader's review, as predicted",
                 title_align="left",
                 width=min(100, console.width),

@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -33,7 +34,7 @@ from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, Show
 from perse.data.commands import app as data_app
 from perse.data.stand_ins import ProfileShown, stand_in
 from perse.disk import save_failed, write_failed
-from perse.errors import PerseError
+from perse.errors import BadInput, PerseError
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
 from perse.evaluation.compare_command import compare
@@ -41,6 +42,7 @@ from perse.kgds.commands import app as kgds_app
 from perse.publishing.command import card, merge, push
 from perse.reporting.command import report
 from perse.secrets import Redacting, redact
+from perse.strict import is_half
 from perse.studies.commands import app as study_app
 from perse.training.plan_command import plan
 from perse.training.preflight_command import preflight
@@ -323,6 +325,7 @@ def run_app(typer_app: typer.Typer) -> None:
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
+        _refuse_half_characters(sys.argv[1:])
         try:
             typer_app()
         finally:
@@ -369,6 +372,13 @@ def _flush_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if error.errno != errno.EPIPE:  # a reader that has seen enough, as in `perse ... | head`
             raise
+
+
+def _refuse_half_characters(arguments: Sequence[str]) -> None:
+    """Bytes that are not UTF-8 reach Python as half characters, which no manifest and no file of JSON takes."""
+    for number, argument in enumerate(arguments, start=1):
+        if is_half(argument):
+            raise BadInput(f"argument {number}, '{argument}', is not UTF-8; give the text as UTF-8, or rename the file")
 
 
 def main() -> None:

@@ -10,19 +10,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from perse.errors import BadInput
+from perse.strict import Strict
 
 
-class Section(BaseModel):
+class Section(Strict):
     """A group of settings. A field that is another `Section` is written as `section.field`; the line below a field says what it
     means, here and to the user (`described`)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    number_as_text: ClassVar[bool] = True
 
 
 Settings = TypeVar("Settings", bound=Section)

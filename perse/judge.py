@@ -130,7 +130,10 @@ class Judge:
             raise BadInput(f"a past review, {explain(error)}") from None
         if not text.strip():
             raise BadInput("the text to judge is empty; give the text that the reader would review")
-        example = PointwiseExample(id="ask", reviewer_id="reader", item_id="text", profile=profile, query=text)
+        try:
+            example = PointwiseExample(id="ask", reviewer_id="reader", item_id="text", profile=profile, query=text)
+        except ValidationError as error:
+            raise BadInput(f"the text to judge, {explain(error)}") from None
         return self.ask(question_for([example], question), [example], settings)[0]
 
     def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:

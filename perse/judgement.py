@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from perse.errors import BadInput
 from perse.records import explain
+from perse.strict import Strict
 
 
 class Status(StrEnum):
@@ -22,7 +23,7 @@ class Status(StrEnum):
     ENGINE_ERROR = "engine_error"
 
 
-class Tokens(BaseModel):
+class Tokens(Strict):
     """What one answer cost: prompt tokens, how many of them came from a cache, and tokens written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,7 +33,7 @@ class Tokens(BaseModel):
     generated: int = Field(ge=0)
 
 
-class Prices(BaseModel):
+class Prices(Strict):
     """What a paid server takes for a million tokens, in whatever currency; cached prompt tokens cost `cached`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -80,7 +81,7 @@ class Prices(BaseModel):
         )
 
 
-class Judgement(BaseModel):
+class Judgement(Strict):
     """One answer of a judge. Floats are finite: a NaN or an infinity is refused here, so that the JSON is plain."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)

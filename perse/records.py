@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from perse.errors import BadInput
+from perse.strict import Name, Strict
 
 Choice = Literal["A", "B"]
 Split = Literal["train", "valid"]
@@ -23,7 +24,7 @@ ASPECTS = ("Interestingness", "Adaptability", "Surprise", "Character Development
 """The subjective aspects of Per-DOC (PerSE, section 4.1). Other aspects are allowed and shown as they are named."""
 
 
-class _Record(BaseModel):
+class _Record(Strict):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -64,7 +65,7 @@ class ProfileReview(_Record):
     text: str
     review: str | None = None
     score: int = Field(ge=1, le=10)
-    item_id: str | None = None
+    item_id: Name | None = None
     time: str | None = None
 
 
@@ -78,9 +79,9 @@ class ReviewReference(_Record):
 class PointwiseExample(_Record):
     """Would this reviewer like `query`, and what would they say?"""
 
-    id: str
-    reviewer_id: str
-    item_id: str
+    id: Name
+    reviewer_id: Name
+    item_id: Name
     profile: tuple[ProfileReview, ...]
     query: str
     reference: ReviewReference | None = None
@@ -92,7 +93,7 @@ class ProfileComparison(_Record):
     text_a: str
     text_b: str
     premise: str | None = None
-    preference: dict[str, Choice]
+    preference: dict[Name, Choice]
 
 
 class Pair(_Record):
@@ -112,9 +113,9 @@ class ChoiceReference(_Record):
 class PairwiseExample(_Record):
     """Which of two texts would this reviewer prefer, on one aspect?"""
 
-    id: str
-    reviewer_id: str
-    aspect: str
+    id: Name
+    reviewer_id: Name
+    aspect: Name
     profile: tuple[ProfileComparison, ...]
     query: Pair
     reference: ChoiceReference | None = None
@@ -129,8 +130,8 @@ class SummaryReference(_Record):
 class SummaryExample(_Record):
     """How does `summary` stand to `reviews`? Asked of summaries, and of one review beside the others (Rehearsal, section 4)."""
 
-    id: str
-    reviewer_id: str
+    id: Name
+    reviewer_id: Name
     """Whose reviews these are: a reviewer, or a product."""
     reviews: tuple[str, ...]
     """Oldest first: the first ones leave a prompt that is too long."""
@@ -151,8 +152,8 @@ class SummaryExample(_Record):
 class ClaimExample(_Record):
     """Does `claim` follow from `text`? Asked of summaries and paragraphs (KGDS, sections 4.4 and 4.5)."""
 
-    id: str
-    reviewer_id: str
+    id: Name
+    reviewer_id: Name
     """Whose text this is: claims about one text are asked one after the other, so that they share the work on it."""
     text: str
     claim: str
@@ -166,8 +167,8 @@ class ClaimExample(_Record):
 class ClaimsExample(_Record):
     """Which of `claims` follow from `text`? Asked in one prompt; the judgement of claim n, from 1, is `ID/n`."""
 
-    id: str
-    reviewer_id: str
+    id: Name
+    reviewer_id: Name
     text: str
     claims: tuple[str, ...] = Field(min_length=1)
 
@@ -184,8 +185,8 @@ def _kind_of_reference(given: object) -> str:
 class VerbatimExample(_Record):
     """A prompt that is used as it is, with whatever profile and query stand in it (released data)."""
 
-    id: str
-    reviewer_id: str | None = None
+    id: Name
+    reviewer_id: Name | None = None
     prompt: str = Field(min_length=1)
     reference: (
         Annotated[
@@ -212,7 +213,9 @@ def explain(error: ValidationError) -> str:
     """The first problem of a validation error as "field 'a.b': what was wrong"."""
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(str(part) for part in first["loc"]) or "value"
-    return f"field '{where}': {first['msg'][0].lower()}{first['msg'][1:]}"
+    message = first["msg"]
+    ours = message.removeprefix("Value error, ")
+    return f"field '{where}': {ours if ours != message else message[0].lower() + message[1:]}"
 
 
 def parse_example(fields: object) -> Example:

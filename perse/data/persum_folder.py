@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 from rich.table import Table
 
 from perse.belongings import Belongings, kind_of
@@ -26,6 +26,7 @@ from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.records import explain
 from perse.replacing import Claim, reading
+from perse.strict import Strict
 
 SCHEMA = 1
 
@@ -43,7 +44,7 @@ GROUPS: tuple[Group, ...] = get_args(Group)
 """Columns of Rehearsal's table 3; HHPL: high history, low product."""
 
 
-class _Record(BaseModel):
+class _Record(Strict):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 

@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from ssl import SSLContext
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 from openai import __version__ as openai_version
@@ -24,6 +24,7 @@ from pydantic import BaseModel
 from perse.addresses import plain_address
 from perse.errors import BadInput
 from perse.secrets import redact
+from perse.strict import Strict
 
 TIMEOUT = Timeout(600, connect=10)
 
@@ -39,8 +40,10 @@ LISTED = 20
 Answer = TypeVar("Answer")
 
 
-class Entry(BaseModel):
+class Entry(Strict):
     """A model in a server's list; all but the name is vLLM's."""
+
+    number_as_text: ClassVar[bool] = True
 
     id: str
     owned_by: str | None = None

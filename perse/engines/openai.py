@@ -252,7 +252,12 @@ def _reply(answer: Any) -> Reply:
     text = message.content or refusal or ""
     if not isinstance(text, str):
         raise TypeError(f"the message's content is no text but {type(text).__name__}")
-    return Reply(without_keys(text), reason, _tokens(answer), refused=bool(refusal) or reason == "content_filter")
+    return Reply(
+        without_keys(text.encode("utf-8", "replace").decode()),
+        reason,
+        _tokens(answer),
+        refused=bool(refusal) or reason == "content_filter",
+    )
 
 
 def _tokens(answer: Any) -> Tokens:

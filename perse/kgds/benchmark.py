@@ -14,11 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
 from perse.records import explain
+from perse.strict import Strict
 
 Pattern = Literal["ebs-aos", "abs-aos"]
 """What a summary is made of: paragraphs of the article or a background in own words, and the opinions."""
@@ -33,7 +34,7 @@ NONSUPPORTING, KEY, NON_KEY, REPEATED, MASKED = 0, 1, 2, 3, 4
 """Types of facts. 4 to 6 are masked: a nonsupporting paragraph says them, and a supporting one does, too. Only 0 and 1 count."""
 
 
-class _Part(BaseModel):
+class _Part(Strict):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 

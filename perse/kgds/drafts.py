@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.kgds.benchmark import Utterance
 from perse.kgds.consistency import Consistency, consistency
 from perse.records import explain
+from perse.strict import Strict
 
 SHEET_COLUMNS = ("sample", "paragraph", "fact number", "fact")
 """Of the sheet for the annotators, before their own: so nobody is called so."""
@@ -29,7 +30,7 @@ ANNOTATORS = 2
 _Text = Annotated[str, StringConstraints(pattern=r"\S")]
 
 
-class _Part(BaseModel):
+class _Part(Strict):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 

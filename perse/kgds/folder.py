@@ -19,7 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
@@ -33,6 +33,7 @@ from perse.runlog import MANIFEST, read_lines, read_manifest
 if TYPE_CHECKING:
     from perse.judge import Judge
     from perse.questions import Question
+from perse.strict import Strict
 
 SUMMARIES = "summaries.jsonl"
 JUDGEMENTS = "judgements.jsonl"
@@ -48,7 +49,7 @@ GREEDY = JudgeSettings(temperature=0)
 Combination = tuple[Pattern, Paradigm]
 
 
-class Summary(BaseModel):
+class Summary(Strict):
     """One summary: `paragraphs` under ebs-aos, `background` under abs-aos, and `opinions`; none of them where `status` is not ok."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -6,12 +6,11 @@ written over, and what comes back is compared with what was asked, row by row, b
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perse.csv_cells import Cell, csv_text, plain
 from perse.data.sources.lines import is_csv, read_records, shown
 from perse.errors import BadInput
 from perse.kgds.decomposing import Facts, Place
@@ -21,7 +20,6 @@ NOT_ASKED = "-"
 """In the column of an annotator of other samples."""
 
 _ANSWERS = {"yes": True, "no": False}
-_FORMULA = ("=", "+", "-", "@")
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,11 @@ def sheet_facts(drafts: Sequence[Agreed], facts: Facts, repeated: set[Place]) ->
 
 def sheet_text(rows: Sequence[SheetFact]) -> str:
     """The sheet as it is given to the annotators, with the mark by which spreadsheets know UTF-8."""
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
     annotators = _annotators(rows)
-    writer.writerow([*SHEET_COLUMNS, *annotators])
-    for row in rows:
-        answers = ["" if name in row.annotators else NOT_ASKED for name in annotators]
-        writer.writerow([*row.shown, _plain(row.fact), *answers])
-    return "\ufeff" + file.getvalue()
+    cells: list[tuple[Cell, ...]] = [
+        (*row.shown, row.fact, *("" if name in row.annotators else NOT_ASKED for name in annotators)) for row in rows
+    ]
+    return "\ufeff" + csv_text([*SHEET_COLUMNS, *annotators], cells, line_end="\n")
 
 
 def read_sheet(path: Path, rows: Sequence[SheetFact]) -> dict[Place, tuple[bool, bool]] | None:
@@ -67,11 +62,11 @@ def read_sheet(path: Path, rows: Sequence[SheetFact]) -> dict[Place, tuple[bool,
     assert is_csv(path), path
     by_key = {tuple(map(str, row.shown)): row for row in rows}
     lines = list(read_records(path))
-    _check_columns(path, list(lines[0][1]), _annotators(rows))
+    _check_columns(path, [plain(name) for name in lines[0][1]], _annotators(rows))
     found: dict[Place, tuple[str, str]] = {}
     line_of: dict[Place, int] = {}
     for line, values in lines:
-        cells = {name: str(value).strip() for name, value in values.items()}
+        cells = {plain(name): plain(str(value).strip()) for name, value in values.items()}
         row = _row(path, line, cells, by_key)
         if row.place in line_of:
             raise BadInput(f"{path}, line {line}: the fact of line {line_of[row.place]} stands here again; remove one of them")
@@ -120,9 +115,9 @@ def _row(path: Path, line: int, cells: Mapping[str, str], by_key: Mapping[tuple[
         raise BadInput(
             f"{path}, line {line}: sample {key[0]}, paragraph {key[1]} has no fact {key[2]}; remove the line, {_REMEDY}"
         )
-    if cells["fact"] != _plain(row.fact):
+    if cells["fact"] != row.fact:
         raise BadInput(
-            f"{path}, line {line}, column 'fact': found {shown(cells['fact'])}, expected {shown(_plain(row.fact))}; leave facts as "
+            f"{path}, line {line}, column 'fact': found {shown(cells['fact'])}, expected {shown(row.fact)}; leave facts as "
             f"they were, {_REMEDY}"
         )
     for name, cell in cells.items():
@@ -139,8 +134,3 @@ def _answer(path: Path, line: int, annotator: str, cell: str) -> bool:
         what = f"found {shown(cell)}" if cell else "is empty"
         raise BadInput(f"{path}, line {line}, column '{annotator}': {what}, expected yes or no; fill in every row")
     return answer
-
-
-def _plain(fact: str) -> str:
-    """A fact as a spreadsheet shows it and gives it back: one that it would take for a formula begins with an apostrophe."""
-    return f"'{fact}" if fact.startswith(_FORMULA) else fact

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from perse.csv_cells import Cell as Cell
+from perse.csv_cells import csv_text
 from perse.disk import writing
 from perse.own_files import write_own_bytes
 from perse.path_names import PathName
-
-Cell = str | int | float | None
 
 
 @dataclass(frozen=True)
@@ -35,12 +33,8 @@ class Figure:
 
     @property
     def csv(self) -> str:
-        """The numbers, with a header line; line ends are those of RFC 4180."""
-        out = io.StringIO()
-        writer = csv.writer(out)
-        writer.writerow(self.header)
-        writer.writerows(self.rows)
-        return out.getvalue()
+        """The numbers, with a header line; a text that a spreadsheet would compute begins with an apostrophe (see `csv_cells`)."""
+        return csv_text(self.header, self.rows)
 
     @property
     def files(self) -> dict[str, bytes]:

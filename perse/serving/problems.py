@@ -20,6 +20,7 @@ from starlette.exceptions import HTTPException as NoRoute
 
 from perse.errors import BadInput, EngineLost, PerseError, TooLong
 from perse.records import explain
+from perse.secrets import printable
 from perse.serving.schemas import ErrorBody, Problem, Results
 
 MOST_FIELDS = 1000
@@ -47,6 +48,7 @@ def body(message: str, status: HTTPStatus, *, param: str | None = None, details:
     """An error; its type is named after the status, as vLLM does."""
     name = status.phrase.title().replace(" ", "").replace("-", "")
     kind = name if name.endswith("Error") else f"{name}Error"
+    message, param = printable(message), param and printable(param)  # both may repeat what was sent
     return ErrorBody(error=Problem(message=message, type=kind, param=param, code=status, details=details or {}))
 
 
@@ -143,4 +145,6 @@ def _unfit(error: ValidationError) -> ErrorBody:
     name = ".".join(str(part) for part in first["loc"])
     given = first["input"][:100] if isinstance(first["input"], str) else first["input"]
     found = f", found {json.dumps(given)[:100]}" if isinstance(given, str | int | float) else ""
-    return body(f"field '{name}': {first['msg'][0].lower()}{first['msg'][1:]}{found}", HTTPStatus.BAD_REQUEST, param=name)
+    message = first["msg"].removeprefix("Value error, ")
+    found = "" if message.startswith("found ") else found
+    return body(f"field '{name}': {message[0].lower()}{message[1:]}{found}", HTTPStatus.BAD_REQUEST, param=name)

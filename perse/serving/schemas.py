@@ -17,20 +17,21 @@ from perse.records import (
     ProfileReview,
     ReviewReference,
 )
+from perse.strict import Name, Strict
 
 
-class _Message(BaseModel):
+class _Message(Strict):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class PointwiseItem(_Message):
     """One text for one reader; a line of `perse data export` is one as it stands."""
 
-    id: str | None = Field(
+    id: Name | None = Field(
         None, description="Comes back in the judgement, and seeds its draws; by default a digest of the item."
     )
-    reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
-    item_id: str = "text"
+    reviewer_id: Name = Field("reader", description="Items of one reader are judged together, which is faster.")
+    item_id: Name = "text"
     profile: Annotated[tuple[ProfileReview, ...], FailFast()] = Field(description="Past reviews of this reader, oldest first.")
     query: str = Field(min_length=1, description="The text to judge.")
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
@@ -42,11 +43,11 @@ class PointwiseItem(_Message):
 class PairwiseItem(_Message):
     """Two texts for one reader, to be compared on one aspect; a line of `perse data export` is one as it stands."""
 
-    id: str | None = Field(
+    id: Name | None = Field(
         None, description="Comes back in the judgement, and seeds its draws; by default a digest of the item."
     )
-    reviewer_id: str = Field("reader", description="Items of one reader are judged together, which is faster.")
-    aspect: str = Field(min_length=1, description="Such as Interestingness, Surprise or Ending.")
+    reviewer_id: Name = Field("reader", description="Items of one reader are judged together, which is faster.")
+    aspect: Name = Field(min_length=1, description="Such as Interestingness, Surprise or Ending.")
     profile: Annotated[tuple[ProfileComparison, ...], FailFast()] = Field(
         description="Past comparisons of this reader, oldest first."
     )
@@ -91,7 +92,7 @@ class Problem(_Message):
     type: str
     param: str | None = None
     code: int
-    details: dict[str, int] = {}
+    details: dict[str, int] = Field(default_factory=dict)
 
 
 class ErrorBody(_Message):

@@ -18,9 +18,12 @@ from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_records, shown
 from perse.errors import BadInput
 from perse.records import Choice
+from perse.strict import name_problem
 
 T = TypeVar("T")
 
+NAMES = frozenset({"reviewer_id", "item_id", "aspect", "item_a", "item_b"})
+"""Fields that are names: no control character may stand in them."""
 NO_COLUMN = "column missing"
 OUT_OF = re.compile(r"\s*(\d+(?:\.\d+)?)\s*/\s*(\d+(?:\.\d+)?)\s*", re.ASCII)
 """A score as a share of another number, such as 8/10."""
@@ -66,13 +69,18 @@ class Row:
     def text(self, field: str, *, reason: str) -> str:
         """The text of a field that must not be empty; `reason` is what a row without it is counted as."""
         found = self._as_text(field, self.need(field)).strip()
+        if field in NAMES and (problem := name_problem(found)):
+            self.bad(field, problem, reason="a control character in a name")
         if not found:
             self.bad(field, "found nothing, expected a text", reason=reason)
         return found
 
     def optional_text(self, field: str) -> str | None:
         """The text of a field that may be absent or empty; then None."""
-        return self._as_text(field, self.get(field)).strip() or None
+        found = self._as_text(field, self.get(field)).strip() or None
+        if found and field in NAMES and (problem := name_problem(found)):
+            self.bad(field, problem, reason="a control character in a name")
+        return found
 
     def missing(self, field: str) -> NoReturn:
         """Raises `BadRow`: the row has no column for `field`."""
@@ -156,8 +164,12 @@ def read_choice(row: Row, value: object, faults: Faults, *, field: str = "prefer
 
 def number_in(value: object) -> float | None:
     """A finite number, or one written as text; None for anything else."""
-    # Python reads "1_0" as 10 and True as 1; a person who wrote that meant something else.
-    if isinstance(value, bool) or not isinstance(value, int | float | str) or "_" in str(value):
+    # Python reads "1_0" as 10, fullwidth digits as others and True as 1; a person who wrote that meant something else.
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int | float | str)
+        or (isinstance(value, str) and ("_" in value or not value.isascii()))
+    ):
         return None
     try:
         number = float(value)

@@ -1,0 +1,41 @@
+"""Cells of the CSV files that perse writes: a text that a spreadsheet would take for a formula begins with an apostrophe.
+
+`=HYPERLINK(...)` in a reader's name or a review is data here and a command in a spreadsheet. So a text that begins with = + - @,
+a tab or a line break gets an apostrophe before it, and so does one that begins with apostrophes and then one of these, so that
+`plain` gives back exactly what was written: take one apostrophe off a cell that begins so. Numbers stay as they are, whether
+they are numbers or written as text.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+
+Cell = str | int | float | None
+
+_FORMULA = re.compile(r"'*\s*[=+\-@\t\r\n\uff0b\uff0d\uff1d\uff20][\s\S]")
+_GUARDED = re.compile(r"'" + _FORMULA.pattern)
+_NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE | re.ASCII)
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[Cell]], *, line_end: str = "\r\n") -> str:
+    """A CSV file of these rows, its header first; line ends are those of RFC 4180 by default."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator=line_end)
+    writer.writerow([guarded(name) for name in header])
+    writer.writerows([guarded(cell) for cell in row] for row in rows)
+    return out.getvalue()
+
+
+def guarded(cell: Cell) -> Cell:
+    """A cell that no spreadsheet computes."""
+    if not isinstance(cell, str) or _NUMBER.fullmatch(cell) or not _FORMULA.match(cell):
+        return cell
+    return f"'{cell}"
+
+
+def plain(cell: str) -> str:
+    """What `guarded` was given, from what stands in the file."""
+    return cell[1:] if _GUARDED.match(cell) and not _NUMBER.fullmatch(cell) else cell
