@@ -40,8 +40,10 @@ from perse.data.command_options import (
 )
 from perse.data.folder import DATA_SET, export_lines, load_folder
 from perse.data.forget import forget as forget_person
+from perse.data.forget import known_as
 from perse.data.persum_folder import PERSUM
 from perse.data.release import RELEASE
+from perse.data.remaining import remaining
 from perse.data.selection import EMBEDDING_MODEL
 from perse.data.splits import SplitBy
 from perse.data.views import View
@@ -238,12 +240,17 @@ def forget(
     salt: Annotated[
         str | None, typer.Option(help="Of the pseudonyms, where the data was built with --salt.", show_default=False)
     ] = None,
+    look_in: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder to look for the person in; nothing there is changed. May be repeated.", show_default=False),
+    ] = None,
 ) -> None:
     """Remove a person: reviews, examples, and what a judge said of them. The raw files and trained models stay as they are.
 
     Example: [bold]perse data forget "Ann Example" data/critics runs/first-valid valid.jsonl[/bold]
     """
     console = Console(stderr=True, highlight=False)
+    ids = known_as(person, places, salt=salt)  # while what tells them is there
     for gone in forget_person(person, places, salt=salt):
         said = (
             f"{gone.records:,} records and {gone.examples:,} examples removed"
@@ -251,6 +258,17 @@ def forget(
             else "nothing there"
         )
         console.print(f"{gone.path}: {said}", markup=False, soft_wrap=True)
+    beside = [folder for place in places for folder in (place, place.resolve().parent)]
+    left = remaining(ids, [*beside, *(look_in or [])])
+    for still in left.places:
+        console.print(f"still holds the person: {still}", markup=False, soft_wrap=True)
+    looked = "looked into" if left.all else "looked into the first"
+    console.print(
+        f"{looked} {left.files:,} files in and beside these places{' and in --look-in' if look_in else ''}; what lies elsewhere, such as "
+        "other exports, runs and copies, is not known: name its folders with --look-in",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 @app.command()

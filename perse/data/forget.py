@@ -18,7 +18,7 @@ from typing import Any
 from perse.belongings import kind_of
 from perse.data.folder import DATA_SET, is_data_folder, load_folder, write_folder
 from perse.data.parts import parts_of
-from perse.data.pseudonyms import pseudonym, salt_from_seed
+from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.errors import BadInput
 from perse.replacing import Claim, claimed
 from perse.runlog import MANIFEST, read_lines, read_manifest, write_whole
@@ -48,8 +48,13 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
     for path in paths:
         if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
-    ids = {person, *_pseudonyms(person, paths, salt)}
+    ids = known_as(person, paths, salt=salt)
     return [_from_data_set(ids, path) if is_data_folder(path) else _from_lines(ids, path) for path in paths]
+
+
+def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> set[str]:
+    """The person's name and pseudonyms, as far as these places tell. Raises as `forget`."""
+    return {person, *_pseudonyms(person, paths, salt)}
 
 
 def _from_data_set(ids: set[str], path: Path) -> Forgotten:
@@ -59,6 +64,9 @@ def _from_data_set(ids: set[str], path: Path) -> Forgotten:
 
 def _from_claimed(ids: set[str], path: Path, place: Claim) -> Forgotten:
     data = load_folder(path)
+    for file in sorted(path.glob("*.jsonl")):  # an export may lie in the folder, too; whatever else does is not perse's
+        if not DATA_SET.may_own(file.name) and _is_export(file):
+            write_whole(file, _without(file, ids))
     rows = [row for row in data.rows if row.reviewer_id not in ids]
     reviews = {one: record for one, record in data.reviews.items() if record.reviewer_id not in ids}
     comparisons = {one: record for one, record in data.comparisons.items() if record.reviewer_id not in ids}
@@ -76,11 +84,8 @@ def _from_claimed(ids: set[str], path: Path, place: Claim) -> Forgotten:
     }
     said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind")}
     said |= {"counts": counts, "forgotten": data.manifest.get("forgotten", 0) + 1}
-    lines = {file.name: _without(file, ids) for file in sorted(path.glob("*.jsonl"))}
-    own = {name: text for name, text in lines.items() if DATA_SET.may_own(name)}
+    own = {file.name: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
     write_folder(place, kept, kind=data.kind, rows=rows, manifest=said, files=own)
-    for name in lines.keys() - own.keys():  # an export may lie in the folder, too
-        write_whole(path / name, lines[name])
     return gone
 
 
@@ -136,11 +141,24 @@ def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
     id that begins with, or holds, a pseudonym."""
     own = row.get("own")
     reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
-    return reviewer in ids or any(_is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
+    return reviewer in ids or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
 
 
 def _without(file: Path, ids: set[str]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in read_lines(file) if not _is_theirs(row, ids))
+    """The file's lines without the person's; the others as they are."""
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not (line.strip() and _is_theirs(json.loads(line), ids)))
+
+
+def _is_export(file: Path) -> bool:
+    """Whether every line is an example: not a raw file, a note or anything else of a user's."""
+    if file.is_symlink():
+        return False
+    try:
+        rows = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError):
+        return False
+    return bool(rows) and all(isinstance(row, dict) and "id" in row and ("query" in row or "prompt" in row) for row in rows)
 
 
 def _without_reviews(row: Mapping[str, Any], ids: set[str]) -> tuple[dict[str, Any], int]:
@@ -156,7 +174,7 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
     """The pseudonyms that the person may have in any of the places."""
     if salt is not None:
         return {pseudonym(person, salt=salt)}
-    if _is_pseudonym(person):
+    if is_pseudonym(person):
         return set()
     built = [options for path in paths if (options := _options(path)) is not None]
     if not built:
@@ -184,7 +202,3 @@ def _options(path: Path) -> Mapping[str, Any] | None:
 
 def _nothing_left(path: Path) -> BadInput:
     return BadInput(f"{path}: nothing would be left without this person; delete it")
-
-
-def _is_pseudonym(person: str) -> bool:
-    return len(person) == 13 and person[0] == "r" and all(char in "0123456789abcdef" for char in person[1:])

@@ -69,3 +69,8 @@ def hide_annotators(comparisons: Sequence[Comparison], *, salt: str) -> list[Com
         )
         for comparison in comparisons
     ]
+
+
+def is_pseudonym(person: str) -> bool:
+    """Whether this is what `pseudonym` makes of a name."""
+    return len(person) == 13 and person[0] == "r" and all(char in "0123456789abcdef" for char in person[1:])

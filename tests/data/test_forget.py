@@ -137,3 +137,32 @@ def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers
 def test_a_place_that_holds_no_data_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="found no data set, scored run or file of examples"):
         forget("ann", [tmp_path])
+
+
+def test_forgetting_touches_nothing_of_the_users_and_says_where_the_person_still_stands(tmp_path: Path) -> None:
+    run, export, *_ = scored(tmp_path)
+    data = tmp_path / "set"
+    raw = data / "raw.jsonl"
+    raw.write_text(json.dumps({"reviewer_id": NAME, "id": "1"}) + "\nno JSON\n")
+    (data / "notes.md").write_text("mine")
+    (data / "runs" / "first").mkdir(parents=True)
+    (data / "runs" / "first" / "judgements.jsonl").write_text(json.dumps({"id": f"{HIDDEN}/1"}) + "\n")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "copy.jsonl").write_bytes(export.read_bytes())
+    left = tmp_path / ".set.new-0123abcd"
+    left.mkdir()
+    (left / "reviews.parquet").write_text(HIDDEN)
+    before = {
+        path: path.read_bytes() for path in (raw, data / "notes.md", data / "runs" / "first" / "judgements.jsonl", export)
+    }
+    done = CliRunner().invoke(app, ["data", "forget", NAME, str(data)])
+    assert done.exit_code == 0, done.output
+    assert {path: path.read_bytes() for path in before} == before and not left.exists()
+    told = {
+        line.removeprefix("still holds the person: ") for line in done.stderr.splitlines() if line.startswith("still holds")
+    }
+    assert told == {
+        str(one)
+        for one in (raw, data / "runs" / "first" / "judgements.jsonl", export, run, tmp_path / "elsewhere" / "copy.jsonl")
+    }
+    assert "what lies elsewhere" in done.stderr
