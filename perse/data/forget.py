@@ -21,7 +21,7 @@ from perse.data.parts import parts_of
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.errors import BadInput
 from perse.replacing import Claim, claimed
-from perse.runlog import MANIFEST, read_lines, read_manifest, write_whole
+from perse.runlog import MANIFEST, read_lines, read_manifest, refuse_open_run, write_whole
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,9 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
     for path in paths:
         if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
+    for path in paths:
+        for lines in path.glob("*.jsonl") if path.is_dir() else ():
+            refuse_open_run(lines)  # what a run that goes on adds would be lost
     ids = known_as(person, paths, salt=salt)
     return [_from_data_set(ids, path) if is_data_folder(path) else _from_lines(ids, path) for path in paths]
 

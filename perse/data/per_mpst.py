@@ -22,9 +22,9 @@ from perse.data.sources.faults import Faults
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.table import read_reviews
 from perse.errors import BadInput
+from perse.own_files import write_own
 from perse.records import Review
 from perse.replacing import Claim, claimed
-from perse.runlog import write_whole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +84,7 @@ def _build(options: PerMpstOptions, place: Claim, step: Step) -> Summary:
         for item, mapping in rewritten.mappings.items()
     ]
     options.work.mkdir(parents=True, exist_ok=True)
-    write_whole(options.work / "names.jsonl", json_lines(names))
+    write_own(options.work / "names.jsonl", json_lines(names))
     material = Material(
         records=[replace(one, text=rewritten.texts[one.item_id]) for one in read if one.item_id in rewritten.texts],
         inputs=inputs,

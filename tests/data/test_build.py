@@ -377,3 +377,20 @@ def test_skipped_rows_are_listed_by_file_line_and_field_without_what_stood_there
     assert listed[1] == {"file": "mixed.jsonl", "line": count + 2, "field": None, "reason": "not JSON"}
     assert sum(summary.dropped["rows"].values()) == 2
     assert b"Ann Bad" not in (tmp_path / "set" / "skipped.jsonl").read_bytes()
+
+
+def test_building_anew_keeps_what_a_user_put_into_the_folder_and_refuses_an_input_that_lies_there(
+    raw: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "set"
+    pointwise(raw, out)
+    (out / "runs").mkdir()
+    for name in ("notes.md", "runs/judgements.jsonl", "reviews.jsonl"):
+        (out / name).write_bytes((raw / "reviews.jsonl").read_bytes())
+    pointwise(raw, out, seed=1, overwrite=True)
+    for name in ("notes.md", "runs/judgements.jsonl", "reviews.jsonl"):
+        assert (out / name).read_bytes() == (raw / "reviews.jsonl").read_bytes()
+    before = load_folder(out).digest
+    with pytest.raises(BadInput, match="is an input and lies in .*set, which is to be written"):
+        pointwise(raw, out, reviews=out / "reviews.jsonl", overwrite=True)
+    assert load_folder(out).digest == before and (out / "reviews.jsonl").exists()

@@ -39,6 +39,24 @@ def test_an_export_that_cannot_be_written_leaves_nothing(raw: Path, tmp_path: Pa
     assert sorted(path.name for path in tmp_path.iterdir()) == ["set", "taken"]
 
 
+def test_an_export_replaces_a_file_on_request_only_and_a_data_sets_own_never(raw: Path, tmp_path: Path) -> None:
+    data, there = tmp_path / "set", tmp_path / "there.jsonl"
+    run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", data)
+    there.write_text("mine")
+    refused = run("export", data, "--out", there)
+    assert isinstance(refused.exception, BadInput) and "already there; give another --out, or --overwrite" in str(
+        refused.exception
+    )
+    assert there.read_text() == "mine"
+    (tmp_path / "link").symlink_to(data)
+    before = {path: path.read_bytes() for path in data.iterdir()}
+    for own in (data / "examples.parquet", tmp_path / "link" / "README.md", data / "reviews.parquet"):
+        refused = run("export", data, "--out", own, "--overwrite")
+        assert isinstance(refused.exception, BadInput) and "which perse wrote, and is not overwritten" in str(refused.exception)
+    assert {path: path.read_bytes() for path in data.iterdir()} == before
+    assert run("export", data, "--out", there, "--overwrite").exit_code == 0 and len(read_examples(there)) > 0
+
+
 @pytest.mark.parametrize(
     ("options", "expected"),
     [

@@ -13,10 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import perse
+from perse.belongings import check_file, resolved
 from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
 from perse.errors import BadInput
+from perse.locking import locked
+from perse.own_files import write_own
 from perse.runlog import file_digest, read_lines, write_whole
 
 AUDIT = "rewriting.jsonl"
@@ -46,6 +49,7 @@ class TableOptions:
         }
         if problems := [message for message, holds in wrong.items() if holds]:
             raise BadInput(problems[0])
+        check_file(self.out, overwrite=self.overwrite, inputs=(self.items, self.rewriting.cache))
 
 
 def work_folder(out: Path) -> Path:
@@ -60,6 +64,11 @@ def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewrit
         BadInput: a file that cannot be read, a writer that cannot be asked, or nothing came through.
         EngineLost: the writer failed at everything; the same command continues.
     """
+    with locked(resolved(options.out)):
+        return _rewrite(options, step)
+
+
+def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
     faults = Faults(options.on_error)
     plots = read_mpst(options.items, faults, columns=options.columns)
     before = {str(one["item_id"]): one for one in read_lines(work_folder(options.items) / AUDIT)}
@@ -92,9 +101,9 @@ def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewrit
         if (item := str(line["item_id"]))
     ]
     work.mkdir(parents=True, exist_ok=True)
-    write_whole(work / AUDIT, json_lines(audit))
-    write_whole(work / "skipped.jsonl", skipped_lines(faults.rows))
-    write_whole(work / "manifest.json", json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    write_own(work / AUDIT, json_lines(audit))
+    write_own(work / "skipped.jsonl", skipped_lines(faults.rows))
+    write_own(work / "manifest.json", json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
     if not done.texts:
         raise BadInput(f"none of {len(plots)} texts could be rewritten; {work}/{AUDIT} says why for each")
     write_whole(options.out, json_lines({"item_id": item, "text": text} for item, text in done.texts.items()))
