@@ -7,7 +7,7 @@ DEMO := work/demo
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup vllm browser demo test integration mutants lint format types check clean
+.PHONY: setup vllm browser demo test test-avx2 integration mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -50,6 +50,10 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not integration"
 
+# The numeric tests once more, with the kernels of a CPU that has AVX2 and no more: an order of sums that this one's do not have.
+test-avx2: $(READY)
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto --dist worksteal -m numeric
+
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser.
 integration: $(VLLM) browser
 	$(BIN)/python -m pytest -m integration --durations=5
@@ -69,7 +73,7 @@ format: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-check: lint types test integration
+check: lint types test test-avx2 integration
 
 clean:
 	rm -rf .venv work dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -14,6 +14,7 @@ import torch
 from builders import KINDS, tiny_llama, whole_number_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tolerances import logprob, probability
 
 from perse.data.rewriting.anonymize import SCHEMA as NAMES
 from perse.engines.base import Failure, Generation, Sampling
@@ -238,6 +239,7 @@ def test_a_text_under_a_schema_depends_on_seed_and_prompt_not_on_neighbours(
     assert texts(whole) != texts(few.generate(prompts, sampling, seeds=range(10, 19)))
 
 
+@pytest.mark.numeric
 def test_the_mean_logprob_is_the_models_own(tokenizers: dict[str, Any], engines: dict[str, TransformersEngine]) -> None:
     tokenizer, engine = tokenizers["whole_numbers"], engines["whole_numbers"]
     prompt = tuple(tokenizer.encode("the plot is"))
@@ -245,10 +247,11 @@ def test_the_mean_logprob_is_the_models_own(tokenizers: dict[str, Any], engines:
     assert isinstance(generation, Generation)
     logits = engine.model(torch.tensor([prompt + generation.ids])).logits[0, len(prompt) - 1 : -1]
     own = logits.detach().log_softmax(-1)[range(len(generation.ids)), list(generation.ids)]
-    assert generation.mean_logprob == pytest.approx(float(own.mean()), abs=1e-4)
+    assert generation.mean_logprob == pytest.approx(float(own.mean()), abs=logprob(engine.model, 100))
     assert generation.mean_logprob < -3  # under the mask it would be near 0
 
 
+@pytest.mark.numeric
 def test_labels_are_read_without_a_grammar(
     tokenizers: dict[str, Any], engines: dict[str, TransformersEngine], folders: dict[str, Path]
 ) -> None:
@@ -259,7 +262,8 @@ def test_labels_are_read_without_a_grammar(
     engine.generate([prompt], Sampling(0, 20, ends(tokenizer), BOUNDED["enum"]), seeds=[0])
     plain = TransformersEngine(engine.model)
     assert engine.label_distributions([prompt], support)[0].mass == pytest.approx(  # type: ignore[union-attr]
-        plain.label_distributions([prompt], support)[0].mass  # type: ignore[union-attr]
+        plain.label_distributions([prompt], support)[0].mass,  # type: ignore[union-attr]
+        rel=2 * probability(engine.model, len(prompt)),  # a label of two tokens; the two engines batch it differently
     )
 
 

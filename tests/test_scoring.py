@@ -52,6 +52,7 @@ def judgements(run: Path) -> dict[str, dict[str, object]]:
     return by_id
 
 
+@pytest.mark.numeric
 @pytest.mark.integration
 def test_a_killed_run_is_continued_by_the_same_command_and_equals_one_never_killed(
     examples: Path, tiny_model_folder: Path, tmp_path: Path

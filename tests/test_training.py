@@ -159,6 +159,7 @@ def test_full_training_writes_a_whole_model(tiny_model_folder: Path, data: Path,
     assert (run / "merged" / "config.json").exists() and not (run / "adapter").exists()
 
 
+@pytest.mark.numeric
 @pytest.mark.integration
 def test_killed_and_resumed_gives_the_same_losses_as_never_killed(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
     whole = train(load_config("embedded_lora", settings(tiny_model_folder, data, tmp_path / "whole")))

@@ -14,7 +14,7 @@ from safetensors.torch import load_file
 
 from perse.records import example_lines
 
-pytestmark = pytest.mark.integration
+pytestmark = [pytest.mark.integration, pytest.mark.numeric]
 
 ROOT = Path(__file__).resolve().parent.parent
 ONE = (sys.executable, "train.py")

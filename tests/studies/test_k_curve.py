@@ -103,6 +103,7 @@ def test_a_curve_that_cannot_be_drawn_is_refused_before_anything_is_asked(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.numeric
 @pytest.mark.integration
 def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_killed(
     answering_model: Path, readers: Path, tmp_path: Path
