@@ -38,6 +38,7 @@ from perse.errors import BadInput, PerseError
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
 from perse.evaluation.compare_command import compare
+from perse.installing import extra_for, install, needing
 from perse.kgds.commands import app as kgds_app
 from perse.publishing.command import card, merge, push
 from perse.reporting.command import report
@@ -104,7 +105,8 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
 def _train(context: typer.Context) -> None:
     from perse.training.command import app as train_app
 
-    _leave(train_app(args=list(context.args), prog_name="perse train", standalone_mode=False))
+    with needing("train"):
+        _leave(train_app(args=list(context.args), prog_name="perse train", standalone_mode=False))
 
 
 @app.command(
@@ -299,22 +301,6 @@ def _progress() -> Progress:
     )
 
 
-_OPTIONAL = (
-    "torch",
-    "transformers",
-    "peft",
-    "accelerate",
-    "gguf",
-    "huggingface_hub",
-    "sentencepiece",
-    "safetensors",
-    "tokenizers",
-    "fastapi",
-    "uvicorn",
-    "llguidance",
-)
-
-
 def run_app(typer_app: typer.Typer) -> None:
     """Run a command line: our errors, and a disk that is full, become one line and exit code 2; Ctrl-C says that the work can be
     continued."""
@@ -334,13 +320,10 @@ def run_app(typer_app: typer.Typer) -> None:
         _say(error)
         sys.exit(2)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] not in _OPTIONAL:
+        extra = extra_for(error.name or "")
+        if extra is None:
             raise
-        err.print(
-            f"perse: this needs {error.name}, which is not installed; run: pip install 'perse-judge\\[train]'",
-            style="bold red",
-            soft_wrap=True,
-        )
+        _say(BadInput(f"this needs {error.name}, which is not installed; run: {install(extra)}"))
         sys.exit(2)
     except SystemExit as left:
         if left.code == 130:  # Ctrl-C, as typer reports it

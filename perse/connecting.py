@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from perse.engines.http import Entry, api_client, cause, key_refused, listed, run, safe, said, served_models, tries
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
+from perse.installing import install
 from perse.judge import Judge
 from perse.rendering import Renderer, TextRenderer
 
@@ -108,7 +109,12 @@ def _chosen(entries: Mapping[str, Entry], model: str, url: str) -> str:
 
 
 def _tokenizer(name: str) -> Any:
-    from transformers import AutoTokenizer
+    try:
+        from transformers import AutoTokenizer
+    except ModuleNotFoundError as error:
+        raise BadInput(
+            f"exact distributions need the model's tokenizer, and {error.name} is not installed; run: {install('remote')}"
+        ) from None
 
     from perse.models import EMBEDDED, find
 

@@ -17,6 +17,7 @@ from typing import Literal
 
 from perse.addresses import plain_address
 from perse.errors import BadInput
+from perse.installing import install
 from perse.judge import Judge
 
 KEYS = "into the environment variable OPENAI_API_KEY"
@@ -120,7 +121,7 @@ def require_vllm() -> None:
     """
     if not vllm_installed():
         raise BadInput(
-            "vLLM is not installed; on a GPU machine: pip install 'perse-judge[vllm]'; on a CPU: see docs/serving.md, or leave "
+            f"vLLM is not installed; on a GPU machine: {install('vllm')}; on a CPU: see docs/serving.md, or leave "
             "'vllm:' out to use the embedded engine"
         )
 

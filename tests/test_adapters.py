@@ -205,7 +205,7 @@ def test_one_unpacked_layer_is_planned_beside_the_activations(base: Path) -> Non
 def test_without_bitsandbytes_the_extra_is_named(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantized, "find_spec", lambda name: None)
     config = load_config("embedded_lora", [f"model.path={base}", "data.path=x", "model.quantize=nf4"])
-    with pytest.raises(BadInput, match=r"bitsandbytes does, and it is not installed; pip install 'perse-judge\[cluster\]'"):
+    with pytest.raises(BadInput, match=r"bitsandbytes does, and it is not installed; pip install .*\[cluster\]'"):
         load_base(config.model, base)
 
 

@@ -107,7 +107,7 @@ def test_a_wheel_works_in_an_empty_environment_outside_the_repository(tiny_model
         text=True,
         check=False,
     )
-    assert needs.returncode == 2 and "pip install 'perse-judge[train]'" in needs.stderr, "the core says what it lacks"
+    assert needs.returncode == 2 and f"pip install '{wheel}[serve]'" in needs.stderr, "the core says what it lacks"
 
     run(python, "-m", "pip", "install", "--quiet", "-c", ROOT / "constraints.txt", f"{wheel}[train]", cwd=tmp_path)
     run(

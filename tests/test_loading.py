@@ -129,7 +129,7 @@ def test_what_is_no_adapter_or_another_models_is_refused(
 
 def test_without_vllm_a_vllm_judge_says_how_to_get_it(tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("perse.loading.vllm_installed", lambda: False)
-    with pytest.raises(BadInput, match=r"vLLM is not installed; on a GPU machine: pip install 'perse-judge\[vllm\]'"):
+    with pytest.raises(BadInput, match=r"vLLM is not installed; on a GPU machine: pip install .*\[vllm\]'"):
         Judge.load(f"vllm:{tiny_model_folder}")
 
 

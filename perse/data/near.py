@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from perse.data.identity import normalised
 from perse.errors import BadInput
+from perse.installing import install
 
 SHINGLE = 5
 """Words in a shingle."""
@@ -232,9 +233,7 @@ def _signatures(texts: Sequence[str]) -> tuple[Hashes, Prints]:
     try:
         from rensa import RMinHash
     except ImportError:
-        raise BadInput(
-            "near-duplicate texts are found with rensa, which is not installed: pip install 'perse-judge[data]'"
-        ) from None
+        raise BadInput(f"near-duplicate texts are found with rensa, which is not installed: {install()}") from None
     bands = np.zeros((len(texts), BANDS), np.uint64)
     made: list[Prints] = []
     start = 0

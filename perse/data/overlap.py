@@ -17,6 +17,7 @@ from typing import Any
 
 from perse.data.identity import normalised
 from perse.errors import BadInput
+from perse.installing import install
 
 COPIED = 0.8
 """Share of the shorter text's word pairs that stand in the longer one, from which it counts as copied from it."""
@@ -54,7 +55,7 @@ class Tokenizer:
             from rouge_score.tokenize import tokenize
             from rouge_score.tokenizers import porter  # the very stemmer that the library uses
         except ModuleNotFoundError:
-            raise BadInput("rouge-score is not installed; it compares reviews: pip install 'perse-judge[data]'") from None
+            raise BadInput(f"rouge-score is not installed; it compares reviews: {install('data')}") from None
         self._tokenize = tokenize
         self._stemmer = _Stems(porter.PorterStemmer())
         self._known = lru_cache(maxsize=_REMEMBERED)(self._split)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 from perse.data.capitals import Kind, Name, by_rules, distinct
 from perse.data.fictional import TITLES
 from perse.errors import BadInput
+from perse.installing import install
 from perse.runlog import file_digest
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def version_of(package: str) -> str:
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
-        raise BadInput(f"the library {package} is not installed; pip install 'perse-judge[data]'") from None
+        raise BadInput(f"the library {package} is not installed; {install('data')}") from None
 
 
 def splitter() -> Language:

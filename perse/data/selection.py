@@ -26,6 +26,7 @@ import numpy as np
 from perse.data.identity import normalised
 from perse.data.moments import sortable
 from perse.errors import BadInput
+from perse.installing import install
 from perse.records import Comparison, Review
 
 Select = Literal["random", "recent", "bm25", "embedding", "diverse"]
@@ -174,7 +175,7 @@ def _version_of(library: str) -> str:
     try:
         return metadata.version(library)
     except metadata.PackageNotFoundError:
-        raise BadInput(f"this selection needs {library}, which is not installed; run pip install 'perse-judge[data]'") from None
+        raise BadInput(f"this selection needs {library}, which is not installed; run {install('data')}") from None
 
 
 AT_RANDOM: Prepare = selection("random").prepare

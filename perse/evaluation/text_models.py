@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from perse.evaluation.correlation import FloatArray
+from perse.installing import install
 
-_REPORT = "pip install 'perse-judge[report]'"
 _NO_LIMIT = 1_000_000
 """Tokenizers that know no longest text say a huge number."""
 
@@ -60,7 +60,7 @@ def bert_scores(
     try:
         from bert_score.utils import get_bert_embedding, get_model, get_tokenizer, greedy_cos_idf, model2layers
     except ModuleNotFoundError as error:
-        return TextScores(None, skipped=f"BERTScore: {error.name} is not installed: {_REPORT}")
+        return TextScores(None, skipped=f"BERTScore: {error.name} is not installed: {install('report')}")
     try:
         config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     except ValueError:
@@ -114,7 +114,7 @@ def bart_scores(
         import torch
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
     except ModuleNotFoundError as error:
-        return TextScores(None, skipped=f"BARTScore: {error.name} is not installed: pip install 'perse-judge[serve]'")
+        return TextScores(None, skipped=f"BARTScore: {error.name} is not installed: {install('serve')}")
     _no_progress_bars()
     try:
         tokenizer: Any = AutoTokenizer.from_pretrained(model, local_files_only=True)

@@ -22,6 +22,7 @@ import numpy as np
 from perse.data.overlap import common_subsequence
 from perse.errors import BadInput
 from perse.evaluation.correlation import FloatArray, IntArray
+from perse.installing import install
 
 BLEU_ORDER = 4
 BLEU_COLUMNS = 2 + 2 * BLEU_ORDER
@@ -85,7 +86,7 @@ class _BleuTokens:
         try:
             from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
         except ModuleNotFoundError:
-            raise BadInput("sacrebleu is not installed; it computes BLEU: pip install 'perse-judge[report]'") from None
+            raise BadInput(f"sacrebleu is not installed; it computes BLEU: {install('report')}") from None
         self._tokenize = Tokenizer13a()
         self._known: dict[str, list[str]] = {}
 

@@ -146,7 +146,7 @@ def _asking(facts: RunFacts, name: str, *, base: str) -> list[str]:
         f"`{said}` is the folder that this card is in (`hf download OWNER/NAME --local-dir {said}` makes one of what is on the hub).",
         "",
         "```",
-        "pip install 'perse-judge[train]'",
+        "pip install '.[serve]'    # in a checkout of perse; the name `perse` on the package index is another project",
         *commands,
         "```",
         "",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
 from perse.errors import BadInput
+from perse.installing import install
 from perse.path_names import path_name_of
 from perse.reporting.figure import Cell, Figure
 
@@ -117,7 +118,7 @@ def draw(
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure as Sheet
     except ModuleNotFoundError:
-        raise BadInput("matplotlib is not installed; it draws the figures: pip install 'perse-judge[report]'") from None
+        raise BadInput(f"matplotlib is not installed; it draws the figures: {install('report')}") from None
     heading, svg = textwrap.fill(plain(title), 52), io.StringIO()
     with rc_context(_THEME), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # the reader of the SVG may have the letter

@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from perse.errors import BadInput
+from perse.installing import install
 
 log = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ def _hindrance(model: Any) -> str | None:
     if not _on_cuda():
         return "there is no CUDA device, which they are written for: train on one"
     if find_spec("liger_kernel") is None:
-        return "liger-kernel is not installed: pip install 'perse-judge[cluster]'"
+        return f"liger-kernel is not installed: {install('cluster')}"
     from liger_kernel.transformers.monkey_patch import MODEL_TYPE_TO_APPLY_LIGER_FN as known
 
     kind = model.config.model_type

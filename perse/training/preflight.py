@@ -21,6 +21,7 @@ from transformers import AutoTokenizer
 
 from perse import models
 from perse.errors import BadInput, PerseError
+from perse.installing import install
 from perse.runlog import MANIFEST, refuse_other_run
 from perse.training.checkpoints import CHECKPOINTS, whole_checkpoint
 from perse.training.config import TrainConfig
@@ -106,7 +107,7 @@ def _libraries(config: TrainConfig, sharding: Sharding) -> str:
     }
     missing = [name for name, needed in wanted.items() if needed and importlib.util.find_spec(name) is None]
     if missing:
-        raise BadInput(f"{', '.join(missing)} is not installed; pip install 'perse-judge[train,cluster]'")
+        raise BadInput(f"{', '.join(missing)} is not installed; {install('cluster')}")
     return ", ".join(name for name, needed in wanted.items() if needed) or "none beyond the Trainer's"
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from perse import models
 from perse.errors import BadInput
+from perse.installing import install
 from perse.training.config import Model
 
 BLOCK = 64
@@ -35,8 +36,8 @@ def load_base(settings: Model, folder: Path) -> Any:
         return models.load(folder, dtype=settings.dtype)
     if find_spec("bitsandbytes") is None:
         raise BadInput(
-            f"model.quantize is {settings.quantize}, which bitsandbytes does, and it is not installed; pip install "
-            "'perse-judge[cluster]', or set model.quantize=null"
+            f"model.quantize is {settings.quantize}, which bitsandbytes does, and it is not installed; "
+            f"{install('cluster')}, or set model.quantize=null"
         )
     import torch
     from transformers import AutoModelForCausalLM, BitsAndBytesConfig

@@ -944,7 +944,7 @@ def test_a_random_model_ends_in_counted_outcomes_and_is_not_asked_twice(tiny_mod
 
 
 def test_rules_give_the_same_kind_of_result() -> None:
-    pytest.importorskip("spacy", reason="the rules stand on spaCy: pip install 'perse-judge[data]'")
+    pytest.importorskip("spacy", reason="the rules stand on spaCy, of the extra data")
     from perse.data.recognizing import Recognizer
 
     recognizer = Recognizer.load("rules")
@@ -956,7 +956,7 @@ def test_rules_give_the_same_kind_of_result() -> None:
 
 
 def test_rules_summarize_by_sentences_of_the_text() -> None:
-    pytest.importorskip("sumy", reason="the rules stand on sumy: pip install 'perse-judge[data]'")
+    pytest.importorskip("sumy", reason="the rules stand on sumy, of the extra data")
     done = summarize_by_rules({"a": SOURCE, "b": "A fox."}, words=30)
     assert done["b"].text == "A fox." and done["b"].status is Kind.OK
     assert done["a"].text and len(done["a"].text.split()) < len(SOURCE.split()) and done["a"].text.split(". ")[0] in SOURCE

@@ -7,6 +7,7 @@ from sacrebleu import corpus_bleu
 from perse.evaluation.evaluate import Evaluation, Part, Row, Texts, evaluate_many
 from perse.evaluation.table import markdown
 from perse.evaluation.text_rows import PAST_REVIEW
+from perse.installing import install
 from perse.judgement import Judgement, Prices
 from perse.records import PointwiseExample, ReviewReference
 
@@ -78,7 +79,7 @@ def test_models_that_are_not_there_are_footnotes() -> None:
 def test_a_package_that_is_not_there_is_a_footnote(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sacrebleu.tokenizers.tokenizer_13a", None)
     found = table(written())
-    assert "pip install 'perse-judge[report]'" in found.text_skipped["bleu"]
+    assert install("report") in found.text_skipped["bleu"]
     assert "rouge1" in row(found, "judge (label)").text
 
 

@@ -12,6 +12,7 @@ from judging_builders import average, scripted
 from typer.testing import CliRunner
 
 from perse.errors import BadInput
+from perse.installing import install
 from perse.judge import Judge
 from perse.studies.judging_commands import register
 
@@ -62,6 +63,6 @@ def test_without_matplotlib_the_numbers_are_written_and_one_line_says_what_to_in
     options = ["--examples", str(readers), "--judge", "script", "--limit", "6", "--out", str(tmp_path / "out"), "--json"]
     done = CliRunner().invoke(app, ["counterfactual", *options])
     assert done.exit_code == 0, done.output
-    assert "not drawn: " in done.stderr and "pip install 'perse-judge[report]'" in done.stderr
+    assert "not drawn: " in done.stderr and install("report") in done.stderr
     assert json.loads(done.stdout) == json.loads((tmp_path / "out" / "study.json").read_text())
     assert not (tmp_path / "out" / "figures").exists()

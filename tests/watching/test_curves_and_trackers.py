@@ -9,6 +9,7 @@ import pytest
 from watching_builders import scripted, trained
 
 from perse.errors import BadInput
+from perse.installing import install
 from perse.rendering import Renderer
 from perse.training.curves import write_curves
 from perse.training.trackers import tracker_names, trackers
@@ -36,7 +37,7 @@ def test_a_missing_matplotlib_is_a_sentence_and_no_failure(
         monkeypatch.setitem(sys.modules, name, None)
     with caplog.at_level("INFO"):
         assert write_curves(tmp_path) is None
-    assert "pip install 'perse-judge[report]'" in caplog.text and not (tmp_path / "curves.png").exists()
+    assert install("report") in caplog.text and not (tmp_path / "curves.png").exists()
 
 
 def test_unknown_and_missing_trackers_are_refused_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
