@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,7 @@ def _from_claimed(ids: set[str], path: Path, place: Claim) -> Forgotten:
 
 def _from_lines(ids: set[str], path: Path) -> Forgotten:
     """From one file of lines, or from a folder of them: a scored run, PerSum or its work folder, released data."""
-    files = {file: read_lines(file) for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))}
+    files = {file: _rows(file) for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))}
     theirs = {row["id"] for rows in files.values() for row in rows if "id" in row and _is_theirs(row, ids)}
     changed: dict[Path, list[dict[str, Any]]] = {}
     examples: set[str] = set()
@@ -145,6 +146,15 @@ def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
     own = row.get("own")
     reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
     return reviewer in ids or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    """The lines of a file, also the last one if no newline ends it: editors leave it out, and it may be somebody else's."""
+    rows = read_lines(file)
+    last = file.read_bytes().rpartition(b"\n")[2]
+    with suppress(ValueError):
+        rows += [json.loads(last)] if last.strip() else []
+    return rows
 
 
 def _without(file: Path, ids: set[str]) -> str:

@@ -20,10 +20,13 @@ from perse.data.build import (
     dropped_lines,
     summary_table,
 )
-from perse.data.folder import DataSet, export_lines, folder_digest, is_data_folder, load_folder
+from perse.data.folder import DATA_SET, DataSet, export_lines, folder_digest, is_data_folder, load_folder
 from perse.data.identity import pair_key
-from perse.errors import BadInput
+from perse.data.per_mpst import PerMpstOptions, build_per_mpst
+from perse.data.rewriting.plots import RewriteOptions
+from perse.errors import BadInput, RunMismatch
 from perse.records import PairwiseExample, PointwiseExample, Split, read_examples
+from perse.replacing import claimed
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
@@ -394,3 +397,15 @@ def test_building_anew_keeps_what_a_user_put_into_the_folder_and_refuses_an_inpu
     with pytest.raises(BadInput, match="is an input and lies in .*set, which is to be written"):
         pointwise(raw, out, reviews=out / "reviews.jsonl", overwrite=True)
     assert load_folder(out).digest == before and (out / "reviews.jsonl").exists()
+
+
+def test_a_second_build_of_a_folder_is_refused_before_anything_is_read_or_paid_for(tmp_path: Path) -> None:
+    absent, out = tmp_path / "absent.jsonl", tmp_path / "set"
+    plain = PointwiseOptions(reviews=absent, items=absent, out=out)
+    writer = RewriteOptions(writer="openai:http://127.0.0.1:9/v1#paid", cache=tmp_path / "answers.sqlite")
+    with claimed(out, DATA_SET, overwrite=False):
+        with pytest.raises(RunMismatch, match="set is being written by another process; wait for it"):
+            build_pointwise(plain)
+        with pytest.raises(RunMismatch, match="set is being written by another process; wait for it"):
+            build_per_mpst(PerMpstOptions(plots=absent, build=plain, rewriting=writer))
+    assert list(tmp_path.iterdir()) == []

@@ -12,8 +12,9 @@ from perse.data.folder import load_folder
 from perse.data.forget import forget
 from perse.data.persum_options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
-from perse.errors import BadInput
+from perse.errors import BadInput, RunMismatch
 from perse.records import example_lines
+from perse.runlog import RunLog
 
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 NAME = json.loads((SAMPLES / "reviews.jsonl").read_text("utf-8").splitlines()[0])["reviewer_id"]
@@ -166,3 +167,22 @@ def test_forgetting_touches_nothing_of_the_users_and_says_where_the_person_still
         for one in (raw, data / "runs" / "first" / "judgements.jsonl", export, run, tmp_path / "elsewhere" / "copy.jsonl")
     }
     assert "what lies elsewhere" in done.stderr
+
+
+def test_the_last_line_of_an_export_stays_though_no_newline_ends_it(tmp_path: Path) -> None:
+    _, export, lines, theirs = scored(tmp_path)
+    others = [line for line in lines if json.loads(line)["id"] not in theirs]
+    export.write_text("".join([*(line for line in lines if line not in others), *others]).rstrip("\n"), "utf-8")
+    forget(HIDDEN, [export])
+    assert [json.loads(line) for line in export.read_text("utf-8").splitlines()] == [json.loads(line) for line in others]
+
+
+def test_nobody_is_forgotten_in_a_run_that_is_being_written(tmp_path: Path) -> None:
+    run, *_ = scored(tmp_path)
+    before = (run / "judgements.jsonl").read_bytes()
+    with (
+        RunLog(run, {"kind": "score"}, lines="judgements.jsonl"),
+        pytest.raises(RunMismatch, match="is being written by another"),
+    ):
+        forget(HIDDEN, [run])
+    assert (run / "judgements.jsonl").read_bytes() == before
