@@ -34,6 +34,7 @@ from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, Show
 from perse.data.commands import app as data_app
 from perse.data.stand_ins import ProfileShown, stand_in
 from perse.disk import save_failed, write_failed
+from perse.doctor import doctor
 from perse.errors import BadInput, PerseError
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
@@ -73,6 +74,7 @@ app.command("agreement")(agreement)
 app.command("report")(report)
 app.command("plan")(plan)
 app.command("preflight")(preflight)
+app.command("doctor")(doctor)
 
 Dtype = Annotated[
     str, typer.Option(help="bfloat16, float16 or float32 (slower, caching changes no probability by more than 1e-5).")

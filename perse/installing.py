@@ -30,6 +30,17 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
 }
 """The modules that each extra brings and those before it do not; `report` brings rouge_score, too."""
 
+ENABLES: Mapping[str, str] = {
+    "remote": "perse ask and perse score with a vLLM server, from here without torch",
+    "serve": "perse ask, perse score and perse serve with a model in this process; perse models",
+    "train": "perse train",
+    "cluster": "ZeRO, 4-bit bases and fused kernels of perse train",
+    "vllm": "judges named vllm:... and perse serve on vLLM, on a GPU",
+    "report": "plots of perse report, perse study and perse train; BLEU and BERTScore",
+    "data": "perse data per-mpst, persum and rewriting: names, summaries and relevance in texts",
+}
+"""What each extra is for."""
+
 
 def extra_for(module: str) -> str | None:
     """The smallest extra that brings a module; None for one that no extra brings."""
