@@ -111,8 +111,11 @@ class GrowingFile:
         with suppress(OSError):
             self._file.close()
 
-    def append(self, lines: Iterable[str]) -> None:
+    def append(self, lines: Iterable[str], *, sync: bool = True) -> None:
         """Add lines (each ending in a newline), on disk when this returns; without the keys that are known here.
+
+        Args:
+            sync: False for lines that need not outlive a power cut; a kill they do outlive.
 
         Raises:
             SaveFailed: none of them was added.
@@ -123,7 +126,8 @@ class GrowingFile:
             try:
                 while content:
                     content = content[os.write(self.fileno(), content) :]
-                os.fsync(self.fileno())
+                if sync:
+                    os.fsync(self.fileno())
             except BaseException:  # also a Ctrl-C: the next lines may be added by this very process
                 with suppress(OSError):
                     os.ftruncate(self.fileno(), end)

@@ -1,22 +1,23 @@
 """Judge: examples in, judgements out, whatever the engine.
 
-Examples are grouped by reviewer, so that the engine shares the work on profiles, and answered in chunks: exactly, by an
-engine of token ids, or in words, by a chat. What goes wrong with an example becomes the status of its judgement
+Examples are ordered by reviewer, so that the engine shares the work on profiles, and answered exactly, by an engine of token
+ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`stream`). What goes wrong with an example becomes the status of its judgement
 (DESIGN.md, promise 3).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import cast
 
 from pydantic import ValidationError
 
+from perse.answering.arriving import arriving
 from perse.answering.base import Answering, Identity, JudgeSettings
 from perse.answering.chat import ChatAnswering
 from perse.answering.exact import ExactAnswering
-from perse.engines.base import ChatEngine, Engine
+from perse.engines.base import ChatEngine, Engine, Failure
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.questions import Question, question_for
@@ -74,17 +75,27 @@ class Judge:
         """
         if len({example.id for example in examples}) < len(examples):
             raise BadInput("two examples have the same id; give each its own")
-        by_id = {judgement.id: judgement for chunk in self.stream(question, examples, settings) for judgement in chunk}
+        ordered, chunk = _by_reviewer(examples), self.engine.capabilities.batch
+        by_id: dict[str, Judgement] = {}
+        for start in range(0, len(ordered), chunk):
+            some = self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
+            by_id |= {judgement.id: judgement for judgement in some}
         return [by_id[example.id] for example in examples]
 
     def stream(
         self, question: Question, examples: Iterable[Asked], settings: JudgeSettings | None = None
     ) -> Iterator[list[Judgement]]:
-        """Judgements in chunks of what the engine likes to be given at once, as they are ready, ordered by reviewer."""
-        ordered = sorted(examples, key=lambda example: example.reviewer_id or "")
-        chunk = self.engine.capabilities.batch
-        for start in range(0, len(ordered), chunk):
-            yield self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
+        """Judgements as they arrive, those together that arrive together; asked in the order of reviewers.
+
+        Raises:
+            EngineLost: the engine is gone for good; what it failed at since it last answered has no judgement.
+        """
+
+        def answer(some: Sequence[Asked], note: Callable[[Failure], None]) -> list[list[Judgement]]:
+            return [self._answering.answer(question, some, settings or JudgeSettings(), note=note)]
+
+        written = question.layout.free_stem is not None
+        yield from arriving(answer, _by_reviewer(examples), self.engine.capabilities, written=written)
 
     def ask_listed(
         self, question: ListedQuestion, examples: Sequence[ClaimsExample], settings: JudgeSettings | None = None
@@ -94,17 +105,48 @@ class Judge:
         Raises:
             EngineLost: the engine is gone for good.
         """
-        from perse.answering.listed import listed_exactly, listed_in_words
+        from perse.answering.listed import each_claim
 
+        told = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
+        by_id = {judgement.id: judgement for some in told for judgement in some}
+        return [[by_id[claim.id] for claim in each_claim(example)] for example in examples]
+
+    def stream_listed(
+        self,
+        question: ListedQuestion,
+        examples: Sequence[ClaimsExample],
+        settings: JudgeSettings | None = None,
+        *,
+        known: Mapping[str, Judgement],
+    ) -> Iterator[list[Judgement]]:
+        """The judgements of the examples' claims as they arrive.
+
+        Args:
+            known: the judgements that there are already, by id. Their lines are shown and not asked about again by an engine that
+                is asked line by line; one that writes the whole answer has it all asked for again where one line is missing.
+        Raises:
+            EngineLost: as `stream`.
+        """
+
+        def answer(some: Sequence[ClaimsExample], note: Callable[[Failure], None]) -> Iterator[list[Judgement]]:
+            return self._listed(question, some, settings or JudgeSettings(), known, note)
+
+        yield from arriving(answer, examples, self.engine.capabilities, written=False)
+
+    def _listed(
+        self,
+        question: ListedQuestion,
+        examples: Sequence[ClaimsExample],
+        settings: JudgeSettings,
+        known: Mapping[str, Judgement],
+        note: Callable[[Failure], None],
+    ) -> Iterator[list[Judgement]]:
+        from perse.answering.listed import Listed, listed_exactly, listed_in_words
+
+        asked = Listed(question, examples, settings, known, note)
         if isinstance(self.renderer, TextRenderer):
-            chat = cast(ChatEngine, self.engine)
-            return listed_in_words(
-                chat, self.renderer, self.identity, question=question, examples=examples, settings=settings or JudgeSettings()
-            )
-        engine = cast(Engine, self.engine)
-        return listed_exactly(
-            engine, self.renderer, self.identity, question=question, examples=examples, settings=settings or JudgeSettings()
-        )
+            return listed_in_words(cast(ChatEngine, self.engine), self.renderer, self.identity, asked)
+        return listed_exactly(cast(Engine, self.engine), self.renderer, self.identity, asked)
 
     def ask_one(
         self,
@@ -145,6 +187,10 @@ class Judge:
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
         return self._answering.prompt_digest(question, examples, settings)
+
+
+def _by_reviewer(examples: Iterable[Asked]) -> list[Asked]:
+    return sorted(examples, key=lambda example: example.reviewer_id or "")
 
 
 def _answering(engine: Engine | ChatEngine, renderer: Renderer | TextRenderer, identity: Identity) -> Answering:

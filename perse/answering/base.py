@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from perse.engines.base import Failure
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
@@ -47,8 +48,15 @@ class Identity:
 class Answering(Protocol):
     """Asks one engine."""
 
-    def answer(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> list[Judgement]:
-        """A judgement for each example, whatever goes wrong."""
+    def answer(
+        self,
+        question: Question,
+        examples: Sequence[Asked],
+        settings: JudgeSettings,
+        *,
+        note: Callable[[Failure], None] = lambda failure: None,
+    ) -> list[Judgement]:
+        """A judgement for each example, whatever goes wrong; `note` is told what the engine failed at."""
 
     def render(self, question: Question, example: Asked, settings: JudgeSettings) -> Sequence[object]:
         """The prompts of an example.

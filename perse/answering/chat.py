@@ -8,7 +8,7 @@ import contextlib
 import hashlib
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from perse.answering.base import Identity, JudgeSettings, failed, text_seed
 from perse.engines.base import ChatEngine, Failure, Reply, Sampling
@@ -29,7 +29,14 @@ class ChatAnswering:
         self.renderer = renderer
         self.identity = identity
 
-    def answer(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> list[Judgement]:
+    def answer(
+        self,
+        question: Question,
+        examples: Sequence[Asked],
+        settings: JudgeSettings,
+        *,
+        note: Callable[[Failure], None] = lambda failure: None,
+    ) -> list[Judgement]:
         done: dict[str, Judgement] = {}
         asked: list[tuple[Asked, tuple[Message, ...]]] = []
         for example in examples:
@@ -43,6 +50,8 @@ class ChatAnswering:
         replies = iter(self.engine.chat([text for text, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else [])
         for example, messages in asked:
             own = [next(replies) for _ in messages]
+            if failure := next((reply for reply in own if isinstance(reply, Failure)), None):
+                note(failure)
             done[example.id] = self._judgement(question, example, messages, own, settings)
         return [done[example.id] for example in examples]
 

@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import logging
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from perse.answering.base import Identity, JudgeSettings, draw, failed, text_seed
@@ -49,7 +49,14 @@ class ExactAnswering:
         self.renderer = renderer
         self.identity = identity
 
-    def answer(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> list[Judgement]:
+    def answer(
+        self,
+        question: Question,
+        examples: Sequence[Asked],
+        settings: JudgeSettings,
+        *,
+        note: Callable[[Failure], None] = lambda failure: None,
+    ) -> list[Judgement]:
         done: dict[str, Judgement] = {}
         work: list[_Work] = []
         for example in examples:
@@ -57,7 +64,10 @@ class ExactAnswering:
                 work.append(_Work(example, self.render(question, example, settings)))
             except TooLong as error:
                 done[example.id] = failed(self.identity, question, example, Status.TOO_LONG, str(error))
-        done |= {one.example.id: judgement for one, judgement in self._try(question, work, settings)}
+        for one, judgement in self._try(question, work, settings):
+            done[one.example.id] = judgement
+            if one.failure is not None:
+                note(one.failure)
         return [done[example.id] for example in examples]
 
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from perse.answering.base import Identity, JudgeSettings, draw, failed, text_seed
 from perse.answering.exact import MIN_MASS, no_label_mass
@@ -27,79 +27,104 @@ log = logging.getLogger(__name__)
 NOTHING = Tokens(prompt=0, cached=0, generated=0)
 
 
+@dataclass(frozen=True)
+class Listed:
+    """What is asked: a question about each example's claims.
+
+    `known` are judgements that there are already, by id; `note` is told what the engine failed at.
+    """
+
+    question: ListedQuestion
+    examples: Sequence[ClaimsExample]
+    settings: JudgeSettings
+    known: Mapping[str, Judgement]
+    note: Callable[[Failure], None]
+
+    def missing(self, judgements: Iterable[Judgement]) -> list[Judgement]:
+        """Those that were not known."""
+        return [one for one in judgements if one.id not in self.known]
+
+
 @dataclass
 class _Lines:
-    """One example on its way: its prompt with the lines that are answered, and their judgements."""
+    """One example on its way: its prompt with the lines that are answered, and how many those are."""
 
-    example: ClaimsExample
     claims: list[ClaimExample]
     ids: Ids
-    done: list[Judgement] = field(default_factory=list)
+    done: int = 0
 
 
-def listed_exactly(
-    engine: Engine,
-    renderer: Renderer,
-    identity: Identity,
-    *,
-    question: ListedQuestion,
-    examples: Sequence[ClaimsExample],
-    settings: JudgeSettings,
-) -> list[list[Judgement]]:
-    """The judgements of each example's claims, from an engine of token ids."""
-    work: dict[str, _Lines] = {}
-    done: dict[str, list[Judgement]] = {}
-    for example in examples:
+def listed_exactly(engine: Engine, renderer: Renderer, identity: Identity, asked: Listed) -> Iterator[list[Judgement]]:
+    """The judgements of all claims from an engine of token ids: of each example's first one, then of the second, and so on."""
+    question = asked.question
+    going: list[_Lines] = []
+    for example in asked.examples:
         claims = each_claim(example)
         room = tuple(_line(renderer, question, number, longest(question)) for number in range(1, len(claims) + 1))
         try:
             (prompt,) = renderer.render(question, example, completion=room)
-            work[example.id] = _Lines(example, claims, prompt.ids)
         except TooLong as error:
-            done[example.id] = [failed(identity, question, claim, Status.TOO_LONG, str(error)) for claim in claims]
-    going = list(work.values())
+            yield asked.missing(failed(identity, question, claim, Status.TOO_LONG, str(error)) for claim in claims)
+            continue
+        one = _Lines(claims, prompt.ids)
+        while one.done < len(claims) and (probabilities := _known(asked, claims[one.done])):
+            _go_on(one, renderer, asked, probabilities)
+        if one.done < len(claims):
+            going.append(one)
     while going:
-        number = len(going[0].done) + 1
-        support = renderer.line_support(question, number)
-        for one, read in zip(going, _read(engine, [one.ids for one in going], support), strict=True):
-            claim = one.claims[number - 1]
+        number = min(one.done for one in going) + 1
+        now = [one for one in going if one.done + 1 == number]
+        for one, read in zip(
+            now, _read(engine, [one.ids for one in now], renderer.line_support(question, number)), strict=True
+        ):
+            claim, shown = one.claims[number - 1], len(one.ids)
             if isinstance(read, Failure):  # the claims that follow it cannot be asked either
                 log.warning("example %s: the engine failed: %s", claim.id, read.reason)
-                one.done += [
-                    failed(identity, question, rest, Status.ENGINE_ERROR, read.reason) for rest in one.claims[number - 1 :]
-                ]
+                asked.note(read)
+                rest, one.done = one.claims[one.done :], len(one.claims)
+                yield asked.missing(failed(identity, question, each, Status.ENGINE_ERROR, read.reason) for each in rest)
                 continue
-            label = draw(question.scale.labels, read.probabilities, settings, claim)
-            one.done.append(_judgement(identity, question, claim, read, label=label, prompt=len(one.ids)))
-            one.ids += _line(renderer, question, number, label)
-        going = [one for one in going if len(one.done) < len(one.claims)]
-    return [work[example.id].done if example.id in work else done[example.id] for example in examples]
+            label = _go_on(one, renderer, asked, read.probabilities)
+            yield asked.missing([_judgement(identity, question, claim, read, label=label, prompt=shown)])
+        going = [one for one in going if one.done < len(one.claims)]
 
 
-def listed_in_words(
-    engine: ChatEngine,
-    renderer: TextRenderer,
-    identity: Identity,
-    *,
-    question: ListedQuestion,
-    examples: Sequence[ClaimsExample],
-    settings: JudgeSettings,
-) -> list[list[Judgement]]:
-    """The judgements of each example's claims, as a chat engine wrote them."""
-    done: dict[str, list[Judgement]] = {}
-    asked: list[tuple[ClaimsExample, str]] = []
-    for example in examples:
+def _known(asked: Listed, claim: ClaimExample) -> tuple[float, ...] | None:
+    """The probabilities of the labels of a claim that was asked about before."""
+    judgement = asked.known.get(claim.id)
+    if judgement is None or judgement.distribution is None:
+        return None
+    return tuple(judgement.distribution[label] for label in asked.question.scale.labels)
+
+
+def _go_on(one: _Lines, renderer: Renderer, asked: Listed, probabilities: Sequence[float]) -> str:
+    """Add the line of the next claim, with the label that its probabilities give."""
+    label = draw(asked.question.scale.labels, probabilities, asked.settings, one.claims[one.done])
+    one.done += 1
+    one.ids += _line(renderer, asked.question, one.done, label)
+    return label
+
+
+def listed_in_words(engine: ChatEngine, renderer: TextRenderer, identity: Identity, asked: Listed) -> Iterator[list[Judgement]]:
+    """The judgements of all claims, as a chat engine wrote them, those of an example together."""
+    question, settings = asked.question, asked.settings
+    messages: list[tuple[ClaimsExample, str]] = []
+    for example in asked.examples:
+        if all(claim.id in asked.known for claim in each_claim(example)):
+            continue
         try:
-            asked.append((example, renderer.render(question, example)[0].text))
+            messages.append((example, renderer.render(question, example)[0].text))
         except TooLong as error:
-            done[example.id] = [failed(identity, question, one, Status.TOO_LONG, str(error)) for one in each_claim(example)]
-    most = max((len(example.claims) for example, _ in asked), default=0)
+            long = [failed(identity, question, one, Status.TOO_LONG, str(error)) for one in each_claim(example)]
+            yield asked.missing(long)
+    most = max((len(example.claims) for example, _ in messages), default=0)
     sampling = Sampling(settings.temperature, LABEL_TOKENS * (most + 1))
-    seeds = [text_seed(settings, each_claim(example)[0]) for example, _ in asked]
-    replies = engine.chat([text for _, text in asked], sampling, seeds=seeds) if asked else []
-    for (example, _), reply in zip(asked, replies, strict=True):
-        done[example.id] = _as_written(identity, question, example, reply, renderer)
-    return [done[example.id] for example in examples]
+    seeds = [text_seed(settings, each_claim(example)[0]) for example, _ in messages]
+    replies = engine.chat([text for _, text in messages], sampling, seeds=seeds) if messages else []
+    for (example, _), reply in zip(messages, replies, strict=True):
+        if isinstance(reply, Failure):
+            asked.note(reply)
+        yield asked.missing(_as_written(identity, question, example, reply, renderer))
 
 
 def each_claim(example: ClaimsExample) -> list[ClaimExample]:

@@ -1,16 +1,14 @@
 """Score examples with one judge on this machine, resumable: examples + judge -> run folder of judgements.
 
 A run folder holds manifest.json, examples.jsonl (what was asked, so that the run can be evaluated by itself),
-judgements.jsonl, which grows a chunk at a time, and timing.jsonl, how long each chunk took. The same command after a kill asks
+judgements.jsonl, which grows with every answer (see `perse.judging`), and timing.jsonl, when they came. The same command after a kill asks
 only what has no judgement yet.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import random
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,18 +16,17 @@ from typing import Any
 
 from perse.data.folder import is_data_folder
 from perse.data.load import LoadedExamples, load_examples
-from perse.disk import GrowingFile, write_whole
+from perse.disk import write_whole
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
-from perse.judgement import Judgement, Prices, Status, judgement_line, parse_judgement
+from perse.judgement import Judgement, Prices, Status, parse_judgement
+from perse.judging import JUDGEMENTS, TIMING, answer_all
 from perse.loading import parse_judge
 from perse.questions import Question
 from perse.records import Example, example_lines, read_examples
 from perse.runlog import MANIFEST, RunLog, read_lines, read_manifest
 
-JUDGEMENTS = "judgements.jsonl"
 EXAMPLES = "examples.jsonl"
-TIMING = "timing.jsonl"
 
 
 def score(
@@ -65,21 +62,10 @@ def score(
         "profile": loaded.profile,
         "prices": prices and prices.model_dump(),
     }
-    with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog, GrowingFile(out / TIMING) as timing:
-        timing.cut_torn_line()
+    with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog:
         if not (out / EXAMPLES).exists():
             write_whole(out / EXAMPLES, "".join(lines))
-        # What the engine failed at is asked again; the later judgement counts.
-        done = {str(row["id"]) for row in runlog.read() if row["status"] != Status.ENGINE_ERROR}
-        tick(len(done))
-        begun = time.monotonic()
-        for judgements in judge.stream(question, [e for e in loaded.examples if e.id not in done], settings):
-            runlog.append(map(judgement_line, judgements))
-            now = time.monotonic()
-            timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"])
-            begun = now
-            done.update(judgement.id for judgement in judgements)
-            tick(len(done))
+        answer_all(judge, [(question, loaded.examples)], runlog, settings=settings, tick=tick)
     return out
 
 

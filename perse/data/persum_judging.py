@@ -8,7 +8,7 @@ goes on from after a kill, and which other thresholds are applied to without ask
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ def ask(
         EngineLost: the engine is gone for good.
     """
     from perse.answering.base import JudgeSettings
-    from perse.judgement import Status, judgement_line, parse_judgement
+    from perse.judging import answer_all, read_judgements
     from perse.questions import QUESTIONS
 
     settings = JudgeSettings(temperature=0, seed=options.seed)
@@ -67,28 +67,19 @@ def ask(
         "judge": judge_identity(judge),
         "settings": asdict(settings),
     }
-    answers: dict[str, dict[tuple[str, str], Judgement]] = {one.id: {} for one in candidates}
-
-    def note(judgements: Iterable[Judgement]) -> None:
-        for judgement in judgements:
-            candidate, _, against = judgement.id.rpartition("/")
-            answers[candidate][against, judgement.question] = judgement
-        tick(sum(map(len, answers.values())), len(ASKED) * len(candidates))
-
+    together = max(_CHUNK, judge.engine.capabilities.at_once)
+    asked = [
+        (QUESTIONS[name], [examples[against][one.id] for one in candidates[start : start + together]])
+        for start in range(0, len(candidates), together)
+        for against, name in ASKED
+    ]
     with RunLog(options.work, identity, lines=JUDGEMENTS) as runlog:
-        rows = enumerate(runlog.read(), start=1)
-        known = [parse_judgement(row, f"{runlog.path}, line {number}") for number, row in rows]
-        note(one for one in known if one.status is not Status.ENGINE_ERROR)
-        for start in range(0, len(candidates), _CHUNK):
-            for against, name in ASKED:
-                some = candidates[start : start + _CHUNK]
-                open_ = [examples[against][one.id] for one in some if (against, name) not in answers[one.id]]
-                if not open_:
-                    continue
-                judgements = judge.ask(QUESTIONS[name], open_, settings)
-                runlog.append(map(judgement_line, judgements))
-                note(judgements)
-    return answers
+        every = len(ASKED) * len(candidates)
+        answer_all(judge, asked, runlog, settings=settings, tick=lambda done: tick(done, every))
+        found = read_judgements(runlog.path)
+    return {
+        one.id: {(against, name): found[name, examples[against][one.id].id] for against, name in ASKED} for one in candidates
+    }
 
 
 def failure(answers: Answers) -> str | None:

@@ -12,8 +12,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from perse.errors import BadInput, EngineLost
 from perse.judgement import Tokens
 from perse.rendering import Ids, LabelSupport
+
+FEW = 4
+"""So few prompts that fail alike are no proof that all will."""
+
+PASSING = (408, 409, 429)
+"""The 4xx of HTTP that another try may heal; the others blame the request."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +78,40 @@ class Failure:
 
 
 @dataclass(frozen=True)
+class RequestFailure(Failure):
+    """What a server answered instead: the HTTP status, or 0 for no answer."""
+
+    status: int
+
+
+def none_answered(failures: Sequence[Failure], prompts: int) -> None:
+    """What to make of it that so many prompts have failures and nothing else.
+
+    Raises:
+        BadInput: a server refused more than a few, all alike: it is what was asked for.
+        EngineLost: it failed at more than a few, all alike, and not for what was asked: it is gone.
+    """
+    told = [failure for failure in failures if isinstance(failure, RequestFailure)]
+    if prompts <= FEW or len(told) < len(failures) or len({failure.status for failure in told}) > 1:
+        return
+    reason, status = told[0].reason, told[0].status
+    if 400 <= status < 500 and status not in PASSING:
+        raise BadInput(f"{reason}; so it did to all {len(told)} requests: change what it names, or ask another model")
+    raise EngineLost(f"{reason}; look after the server; the same command continues")
+
+
+@dataclass(frozen=True)
 class Capabilities:
     """What an engine can do. `accepts_token_ids`: prompts are ids (`Engine`), else messages (`ChatEngine`).
     `exact_distribution`: label probabilities are the model's own, not a guess. `json_schema`: `Sampling.schema` is obeyed.
-    `batch`: how many prompts it likes to be given at once."""
+    `batch`: how many prompts it likes to be given at once. `at_once`: how many calls it answers side by side, each when it is ready;
+    0 where calls wait for each other, and only what is written is computed together, so many prompts at a time."""
 
     accepts_token_ids: bool
     exact_distribution: bool
     json_schema: bool = False
     batch: int = 32
+    at_once: int = 0
 
 
 class Engine(Protocol):

@@ -10,6 +10,7 @@ import asyncio
 import difflib
 import importlib
 import os
+import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -153,6 +154,53 @@ def run(work: Coroutine[Any, Any, Answer]) -> Answer:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
+
+
+class SharedClient:
+    """One client, and the event loop that it lives on, for calls from several threads: they share its connections.
+
+    Both are there while anybody calls, so that nothing is left open, and nothing runs, when nobody does.
+    """
+
+    def __init__(self, url: str, retries: int, tls: SSLContext, concurrency: int) -> None:
+        self._made = url, retries, tls
+        self._concurrency = concurrency
+        self._callers = 0
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop
+        self.client: AsyncOpenAI
+        self.gate: asyncio.Semaphore
+
+    def run(self, work: Coroutine[Any, Any, Answer]) -> Answer:
+        """The result of `work`, which may use `client` and should pass `gate` before each request."""
+        with self._lock:
+            if not self._callers:
+                self._begin()
+            self._callers += 1
+            call = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return call.result()
+        finally:
+            call.cancel()  # also after a Ctrl-C
+            with self._lock:
+                self._callers -= 1
+                if not self._callers:
+                    self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _begin(self) -> None:
+        loop, self.client, self.gate = asyncio.new_event_loop(), api_client(*self._made), asyncio.Semaphore(self._concurrency)
+        self._loop = loop
+        threading.Thread(target=_until_stopped, args=(loop, self.client), daemon=True).start()
+
+
+def _until_stopped(loop: asyncio.AbstractEventLoop, client: AsyncOpenAI) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*left, client.close(), return_exceptions=True))
+    loop.close()
 
 
 def key_refused(url: str, error: APIStatusError) -> BadInput:

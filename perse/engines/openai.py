@@ -10,93 +10,72 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, BadRequestError, UnprocessableEntityError
 from pydantic import ValidationError
 
-from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling, Turns
-from perse.engines.completions import Completion, distribution_of, generation_of
-from perse.engines.http import (
-    Answer,
-    api_client,
-    cause,
-    key_refused,
-    listed,
-    run,
-    safe,
-    said,
-    served_models,
-    tls_context,
-    tries,
+from perse.engines.base import (
+    Capabilities,
+    Failure,
+    Generation,
+    LabelDistribution,
+    Reply,
+    RequestFailure,
+    Sampling,
+    Turns,
+    none_answered,
 )
+from perse.engines.completions import Completion, distribution_of, generation_of
+from perse.engines.http import Answer, SharedClient, cause, key_refused, listed, safe, said, served_models, tls_context, tries
 from perse.engines.labels import Read, reads
-from perse.errors import BadInput, EngineLost
+from perse.errors import BadInput
 from perse.judgement import Tokens
 from perse.rendering import Ids, LabelSupport
 from perse.secrets import without_keys
 
 CONCURRENCY = 32
 RETRIES = 6
-FEW = 4
-"""So few requests that fail alike are no proof that all will."""
-
-PASSING = (408, 409, 429)
-"""The 4xx that another try may heal; the others blame the request."""
-
 Request = dict[str, Any]
 Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
 """Sends a request and reads the answer."""
 
 
-@dataclass(frozen=True)
-class RequestFailure(Failure):
-    """What the server answered instead: the HTTP status, or 0 for no answer."""
-
-    status: int
-
-
 class Server:
-    """One model at one address, asked at most `concurrency` things at once."""
+    """One model at one address, asked at most `concurrency` things at once, by however many threads."""
 
     def __init__(self, url: str, model: str, concurrency: int) -> None:
         self.url = url
         self.model = model
         self.concurrency = concurrency
-        self._tls = tls_context()
+        self._shared = SharedClient(url, RETRIES, tls_context(), concurrency)
 
-    def ask(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
-        """The answers in the order of the requests, or why there is none.
+    def ask(self, requests: Sequence[Request], work: Work[Answer], *, prompts: int) -> list[Answer | Failure]:
+        """The answers in the order of the requests, which so many prompts take, or why there is none.
 
         Raises:
-            BadInput: the server does not know the key, or the model; or it refused more than a few requests, all alike.
+            BadInput: the server does not know the key, or the model; or it refused more than a few prompts, all alike.
             EngineLost: all failed alike, more than a few, and not for what was asked.
         """
-        done = run(self._all(requests, work))
-        failures = [one for one in done if isinstance(one, RequestFailure)]
-        if len(failures) == len(done) > FEW and len({failure.status for failure in failures}) == 1:
-            reason, status = failures[0].reason, failures[0].status
-            if 400 <= status < 500 and status not in PASSING:
-                raise BadInput(f"{reason}; so it did to all {len(done)} requests: change what it names, or ask another model")
-            raise EngineLost(f"{reason}; look after the server; the same command continues")
+        done = self._shared.run(self._all(requests, work))
+        failures = [one for one in done if isinstance(one, Failure)]
+        if len(failures) == len(done):
+            none_answered(failures, prompts)
         return done
 
     async def _all(self, requests: Sequence[Request], work: Work[Answer]) -> list[Answer | Failure]:
-        gate = asyncio.Semaphore(self.concurrency)
-        async with api_client(self.url, RETRIES, self._tls) as client:
-            tasks = [asyncio.create_task(self._one(client, gate, request, work)) for request in requests]
-            try:
-                return await asyncio.gather(*tasks)
-            finally:
-                for task in tasks:
-                    task.cancel()
-
-    async def _one(
-        self, client: AsyncOpenAI, gate: asyncio.Semaphore, request: Request, work: Work[Answer]
-    ) -> Answer | Failure:
+        tasks = [asyncio.create_task(self._one(request, work)) for request in requests]
         try:
-            async with gate:
+            return await asyncio.gather(*tasks)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    async def _one(self, request: Request, work: Work[Answer]) -> Answer | Failure:
+        client = self._shared.client
+        try:
+            async with self._shared.gate:
                 return await work(client, request)
         except APIConnectionError as error:
             return RequestFailure(f"no answer from {self.url} after {tries(error)} ({cause(error)})", 0)
@@ -118,21 +97,24 @@ class Server:
 class CompletionsEngine:
     """Exact judging with a model that a vLLM server runs; `server` is the program, as `settings` names it."""
 
-    capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, json_schema=True, batch=256)
+    capabilities = Capabilities(
+        accepts_token_ids=True, exact_distribution=True, json_schema=True, batch=256, at_once=CONCURRENCY
+    )
 
     def __init__(self, url: str, model: str, *, server: str = "", concurrency: int = CONCURRENCY) -> None:
+        self.capabilities = replace(self.capabilities, at_once=concurrency)
         self._server = Server(url, model, concurrency)
         self.settings = {"engine": "openai", "url": url, "model": model, "api": "completions", "server": server}
 
     def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
         plan = reads(support)
         asked = [_reading(prefix + support.stem + read.node, read) for prefix in prefixes for read in plan]
-        answers = iter(self._ask(asked))
+        answers = iter(self._ask(asked, prompts=len(prefixes)))
         return [distribution_of(support, plan, [next(answers) for _ in plan]) for _ in prefixes]
 
     def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
         asked = [_writing(ids, sampling, seed) for ids, seed in zip(prompts, seeds, strict=True)]
-        return [generation_of(answer, sampling) for answer in self._ask(asked)]
+        return [generation_of(answer, sampling) for answer in self._ask(asked, prompts=len(prompts))]
 
     def check_raw(self, ids: Ids) -> None:
         """Ask whether log-probabilities are the model's own: with every token but one forbidden, which a mask would show,
@@ -142,7 +124,8 @@ class CompletionsEngine:
             BadInput: they are not, or the server does not tell them.
         """
         allowed, forbidden = sorted(set(ids))[:2]
-        forced, greedy = self._ask([_reading(ids, Read((), (allowed, forbidden), force)) for force in (allowed, None)])
+        asked = [_reading(ids, Read((), (allowed, forbidden), force)) for force in (allowed, None)]
+        forced, greedy = self._ask(asked, prompts=1)
         reason = next((told.reason for told in (forced, greedy) if isinstance(told, Failure)), None)
         if isinstance(forced, Failure) or isinstance(greedy, Failure) or forbidden not in forced.steps[0]:
             reason = reason or f"{self._server.url} tells other log-probabilities than asked"
@@ -154,19 +137,22 @@ class CompletionsEngine:
                 "raw_logprobs, its default"
             )
 
-    def _ask(self, requests: Sequence[Request]) -> list[Completion | Failure]:
+    def _ask(self, requests: Sequence[Request], *, prompts: int) -> list[Completion | Failure]:
         async def work(client: AsyncOpenAI, request: Request) -> Completion:
             return _completion(await client.completions.create(model=self._server.model, **request))
 
-        return self._server.ask(requests, work)
+        return self._server.ask(requests, work, prompts=prompts)
 
 
 class ChatCompletionsEngine:
     """Answers in words from any server that speaks the OpenAI API."""
 
-    capabilities = Capabilities(accepts_token_ids=False, exact_distribution=False, json_schema=True, batch=64)
+    capabilities = Capabilities(
+        accepts_token_ids=False, exact_distribution=False, json_schema=True, batch=64, at_once=CONCURRENCY
+    )
 
     def __init__(self, url: str, model: str, *, concurrency: int = CONCURRENCY) -> None:
+        self.capabilities = replace(self.capabilities, at_once=concurrency)
         self._server = Server(url, model, concurrency)
         self._limit = "max_completion_tokens"
         self.settings = {"engine": "openai", "url": url, "model": model, "api": "chat", "server": ""}
@@ -193,7 +179,7 @@ class ChatCompletionsEngine:
             return reply
 
         asked = [_message(message, sampling, seed) for message, seed in zip(messages, seeds, strict=True)]
-        return self._server.ask(asked, work)
+        return self._server.ask(asked, work, prompts=len(messages))
 
 
 def _reading(ids: Ids, read: Read) -> Request:

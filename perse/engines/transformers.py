@@ -40,7 +40,9 @@ class TransformersEngine:
 
     def __init__(self, model: Any, *, tokenizer: Path | None = None, max_rows: int = 16, cache_bytes: int = BUDGET) -> None:
         self.model = model
-        self.capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, json_schema=tokenizer is not None)
+        self.capabilities = Capabilities(
+            accepts_token_ids=True, exact_distribution=True, json_schema=tokenizer is not None, batch=max_rows
+        )
         self.max_rows = max_rows
         self._tokenizer = tokenizer
         self._grammars: Grammars | None = None

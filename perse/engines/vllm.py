@@ -11,9 +11,11 @@ import asyncio
 import difflib
 import json
 import os
+import threading
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
@@ -80,6 +82,8 @@ class Request:
     params: SamplingParams
 
 
+Answered = Future[Completion | Failure]
+
 Run = Callable[[Sequence[Request]], list[Completion | Failure]]
 """Answers requests in their order."""
 
@@ -93,11 +97,12 @@ class VLLMEngine:
 
     capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, json_schema=True, batch=BATCH)
 
-    def __init__(self, run: Run, vllm_config: Any) -> None:
+    def __init__(self, run: Run, vllm_config: Any, *, at_once: int = 0) -> None:
         mode = vllm_config.model_config.logprobs_mode
         if mode != RAW:
             raise BadInput(f"vLLM runs with --logprobs-mode {mode}; exact distributions need {RAW}, its default")
         self._run = run
+        self.capabilities = replace(self.capabilities, at_once=at_once)
         self._dtype, self._head = (
             str(kind).removeprefix("torch.") for kind in (vllm_config.model_config.dtype, vllm_config.model_config.head_dtype)
         )
@@ -114,7 +119,7 @@ class VLLMEngine:
         if adapter:
             options |= {"enable_lora": True, "max_lora_rank": rank_room([adapter])}
         llm = LLM(str(path), **options, disable_log_stats=True)
-        return cls(_offline(llm, lora), llm.llm_engine.vllm_config)
+        return cls(Offline(llm, lora), llm.llm_engine.vllm_config, at_once=BATCH)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -222,20 +227,88 @@ def _completion(output: RequestOutput) -> Completion:
     return Completion(ids, logprobs, steps, str(written.finish_reason), output.num_cached_tokens or 0)
 
 
-def _offline(llm: LLM, lora: LoRARequest | None) -> Run:
-    def run(requests: Sequence[Request]) -> list[Completion | Failure]:
-        prompts = [TokensPrompt(prompt_token_ids=list(request.ids)) for request in requests]
-        try:
-            outputs = llm.generate(prompts, [request.params for request in requests], use_tqdm=False, lora_request=lora)
-        except EngineDeadError as error:
-            raise EngineLost(f"vLLM's engine stopped ({error}); its log above says why; the same command continues") from error
-        except REFUSALS as error:  # of one prompt, but raised for all
-            if len(requests) == 1:
-                return [Failure(f"vLLM refused the prompt: {error}")]
-            return [answer for request in requests for answer in run([request])]
-        return [_completion(output) for output in outputs]
+class Offline:
+    """vLLM's engine in this process, for calls from several threads: an answer is back when it is ready, whatever else is still
+    written. One thread steps the engine, while there is something to answer."""
 
-    return run
+    def __init__(self, llm: LLM, lora: LoRARequest | None) -> None:
+        self._engine = llm.llm_engine
+        self._lora = lora
+        self._lock = threading.Lock()
+        self._new: list[tuple[Request, Answered]] = []
+        self._stepping = False
+
+    def __call__(self, requests: Sequence[Request]) -> list[Completion | Failure]:
+        asked = [(request, Answered()) for request in requests]
+        with self._lock:
+            self._new += asked
+            if not self._stepping:
+                self._stepping = True
+                threading.Thread(target=self._answer, daemon=True).start()
+        return [answered.result() for _, answered in asked]
+
+    def _answer(self) -> None:
+        running: dict[str, tuple[Request, Answered]] = {}
+        while True:
+            with self._lock:
+                new, self._new = self._new, []
+                if not new and not running:
+                    self._stepping = False
+                    return
+            try:
+                for one in new:
+                    self._add(one, running)
+                self._step(running)
+            except REFUSALS:  # of one prompt, but raised for all
+                begun = [*running.values()]
+                self._engine.abort_request([*running])
+                running.clear()
+                for one in begun:
+                    self._alone(one)
+            except BaseException as error:  # noqa: BLE001  # raised again by `result`, for each that waits
+                for _, answered in (*running.values(), *(one for one in new if not one[1].done())):
+                    if not answered.done():
+                        answered.set_exception(_lost(error))
+                running.clear()
+
+    def _add(self, one: tuple[Request, Answered], running: dict[str, tuple[Request, Answered]]) -> None:
+        request, answered = one
+        name = f"perse-{uuid.uuid4().hex}"
+        try:
+            prompt = TokensPrompt(prompt_token_ids=list(request.ids))
+            self._engine.add_request(name, prompt, request.params, lora_request=self._lora)
+        except REFUSALS as error:
+            answered.set_result(Failure(f"vLLM refused the prompt: {error}"))
+        else:
+            running[name] = one
+
+    def _step(self, running: dict[str, tuple[Request, Answered]]) -> None:
+        if not running:
+            return
+        for output in self._engine.step():
+            if output.finished and output.request_id in running:
+                assert isinstance(output, RequestOutput)
+                running.pop(output.request_id)[1].set_result(_completion(output))
+
+    def _alone(self, one: tuple[Request, Answered]) -> None:
+        running: dict[str, tuple[Request, Answered]] = {}
+        try:
+            self._add(one, running)
+            while running:
+                self._step(running)
+        except REFUSALS as error:
+            self._engine.abort_request([*running])
+            one[1].set_result(Failure(f"vLLM refused the prompt: {error}"))
+        except BaseException as error:  # noqa: BLE001  # raised again by `result`
+            one[1].set_exception(_lost(error))
+
+
+def _lost(error: BaseException) -> BaseException:
+    if not isinstance(error, EngineDeadError):
+        return error
+    lost = EngineLost(f"vLLM's engine stopped ({error}); its log above says why; the same command continues")
+    lost.__cause__ = error
+    return lost
 
 
 class Served:

@@ -23,12 +23,13 @@ from pathlib import Path
 from perse.errors import BadInput
 from perse.judge import Judge
 from perse.judgement import Judgement
+from perse.judging import TIMING
 from perse.kgds.agreement_pairs import Pair, Pairs, draw_pairs, lists
 from perse.kgds.agreement_rows import FACTS, LISTED, OPINIONS, Way
 from perse.kgds.agreement_tables import agreement_result
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import JUDGEMENTS, identity_of, read_judgements
-from perse.kgds.verify import TIMING, Questions, ask
+from perse.kgds.verify import Questions, ask
 from perse.own_files import write_own
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.runlog import RunLog, read_lines

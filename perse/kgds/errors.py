@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perse.errors import BadInput
 from perse.judge import Judge
-from perse.judgement import Status, judgement_line
+from perse.judging import answer_all
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import (
     ERRORS,
@@ -49,13 +49,7 @@ def detect(
     claims = list(uncovered(benchmark, run, name))
     identity = {"kind": "kgds-errors", **identity_of(judge, benchmark, OPINION_ERROR)}
     with RunLog(verified / ERRORS, identity, lines=JUDGEMENTS) as log:
-        known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
-        done = len(known & {one.id for one in claims})
-        tick(done, len(claims))
-        for judgements in judge.stream(OPINION_ERROR, [one for one in claims if one.id not in known], GREEDY):
-            log.append(map(judgement_line, judgements))
-            done += len(judgements)
-            tick(done, len(claims))
+        answer_all(judge, [(OPINION_ERROR, claims)], log, settings=GREEDY, tick=lambda done: tick(done, len(claims)))
     return verified / ERRORS
 
 

@@ -18,7 +18,8 @@ from pydantic import BaseModel, ConfigDict
 from perse.errors import BadInput
 from perse.evaluation.results import Estimate
 from perse.judge import Judge, JudgeSettings
-from perse.judgement import Judgement, Status, judgement_line
+from perse.judgement import Judgement, Status
+from perse.judging import answer_all
 from perse.kgds.benchmark import Benchmark, Sample
 from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
 from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
@@ -172,15 +173,8 @@ def _answers(
         "prompts": hashlib.sha256(source("feedback.jinja").encode()).hexdigest(),
         "seed": seed,
     }
-    wanted = {one.id for one in examples}
     with RunLog(folder, identity, lines=JUDGEMENTS) as log:
-        known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
-        done = len(known & wanted)
-        tick(done, len(examples))
-        for judgements in judge.stream(FEEDBACK, [one for one in examples if one.id not in known], settings):
-            log.append(map(judgement_line, judgements))
-            done += len(judgements)
-            tick(done, len(examples))
+        answer_all(judge, [(FEEDBACK, examples)], log, settings=settings, tick=lambda done: tick(done, len(examples)))
         return read_judgements(log.path)
 
 

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
+from perse import judging
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
-from perse.judgement import Judgement, Status, parse_judgement
+from perse.judgement import Judgement, Status
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.outcomes import NUMBERED, Outcome, Outcomes
 from perse.path_names import PathName
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 from perse.strict import Strict
 
 SUMMARIES = "summaries.jsonl"
-JUDGEMENTS = "judgements.jsonl"
+JUDGEMENTS = judging.JUDGEMENTS
 ASKED = "asked.json"
 ERRORS = "errors"
 VERIFIED = "verified"
@@ -162,12 +163,7 @@ def verification(run: Path, name: str) -> Path:
 
 def read_judgements(path: Path) -> dict[str, Judgement]:
     """The judgements of an append-only file by id; what the engine failed at was asked again, and the later answer counts."""
-    found: dict[str, Judgement] = {}
-    for line, row in enumerate(read_lines(path), start=1):
-        judgement = parse_judgement(row, f"{path}, line {line}")
-        if judgement.id not in found or found[judgement.id].status is Status.ENGINE_ERROR:
-            found[judgement.id] = judgement
-    return found
+    return {name: one for (_, name), one in judging.read_judgements(path).items()}
 
 
 def read_asked(folder: Path) -> dict[str, str]:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
-from perse.judgement import Judgement, Status, judgement_line
+from perse.judgement import Judgement, Status
+from perse.judging import answer_all
 from perse.kgds.decomposing import Facts, Place
 from perse.kgds.drafts import Agreed
 from perse.kgds.folder import JUDGEMENTS, read_judgements
@@ -68,11 +69,14 @@ def mask(
         "settings": asdict(settings),
     }
     with RunLog(folder, identity, lines=JUDGEMENTS) as log:
-        known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
-        tick(len(known))
-        for judgements in judge.stream(MASK_CONFLICT, [one for one in claims if one.id not in known], settings):
-            log.append(map(judgement_line, judgements))
-            tick(len(judgements))
+        told = 0
+
+        def tell(done: int) -> None:
+            nonlocal told
+            tick(done - told)
+            told = done
+
+        answer_all(judge, [(MASK_CONFLICT, claims)], log, settings=settings, tick=tell)
         answers = read_judgements(log.path)
     if claims and not any(one.status is Status.OK for one in answers.values()):
         first = answers[claims[0].id]

@@ -2,21 +2,20 @@
 
 Facts are asked about one by one, each with an exact probability and sharing all but itself with the others about that summary; or in a list
 for each paragraph, as the paper does. Opinions are asked about one by one. All types of facts are asked about, as in the paper, though only
-two count. Every answer is on disk before the next is asked for: the same command after a kill asks nothing twice.
+two count. Every answer is kept the moment it arrives: the same command after a kill asks again only what was in flight.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from perse.disk import GrowingFile, write_whole
+from perse.disk import write_whole
 from perse.judge import Judge
-from perse.judgement import Judgement, Status, judgement_line
+from perse.judging import answer_all
 from perse.kgds.benchmark import Benchmark, Sample
 from perse.kgds.folder import (
     ASKED,
@@ -28,15 +27,13 @@ from perse.kgds.folder import (
     identity_of,
     opinion_id,
     read_asked,
-    read_judgements,
     summaries_of,
     verification,
 )
+from perse.questions import Question
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
-from perse.records import ClaimExample, ClaimsExample
+from perse.records import Asked, ClaimExample, ClaimsExample
 from perse.runlog import RunLog
-
-TIMING = "timing.jsonl"
 
 FactMode = Literal["single", "paragraph"]
 """Facts one by one, or a paragraph's at a time."""
@@ -115,30 +112,13 @@ def questions(samples: Mapping[int, Sample], summaries: Sequence[Summary], facts
 
 
 def ask(judge: Judge, asked: Questions, log: RunLog, *, tick: Callable[[int, int], None]) -> None:
-    """Ask whatever `log` has no answer to; what the engine failed at is asked again. Times are kept beside the answers."""
-    known = {key for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
-    done, begun = len(known), time.monotonic()
-    tick(done, asked.number)
-    with GrowingFile(log.folder / TIMING) as timing:
-        timing.cut_torn_line()
-        for judgements in _answers(judge, asked, known):
-            log.append(map(judgement_line, judgements))
-            now = time.monotonic()
-            timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"])
-            done, begun = done + len(judgements), now
-            tick(done, asked.number)
-
-
-def _answers(judge: Judge, asked: Questions, known: set[str]) -> Iterator[list[Judgement]]:
-    for question, claims in ((VERIFY_FACT, asked.facts), (VERIFY_OPINION, asked.opinions)):
-        yield from judge.stream(question, [one for one in claims if one.id not in known], GREEDY)
-    able = judge.engine.capabilities
-    # Lines are read one after the other, so that a list is as much work as its claims: fewer of them are lost to a kill.
-    some = max(1, able.batch // 8) if able.accepts_token_ids else able.batch
-    rest = [one for one in asked.lists if not all(f"{one.id}/{n}" in known for n in range(1, len(one.claims) + 1))]
-    for start in range(0, len(rest), some):
-        for judgements in judge.ask_listed(VERIFY_FACTS, rest[start : start + some], GREEDY):
-            yield [one for one in judgements if one.id not in known]
+    """Ask whatever `log` has no answer to; what the engine failed at is asked again."""
+    every: list[tuple[Question, Sequence[Asked]]] = [
+        (VERIFY_FACT, asked.facts),
+        (VERIFY_OPINION, asked.opinions),
+        (VERIFY_FACTS, asked.lists),
+    ]
+    answer_all(judge, every, log, settings=GREEDY, tick=lambda done: tick(done, asked.number))
 
 
 def _each_fact(sample: Sample, where: str, text: str) -> list[ClaimExample]:

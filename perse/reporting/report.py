@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from perse.batch.comparing import Gathered, gather
-from perse.batch.local import EXAMPLES, JUDGEMENTS
+from perse.batch.local import EXAMPLES
 from perse.errors import BadInput
 from perse.evaluation.alignment import align
 from perse.evaluation.costs import run_costs
 from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.results import Evaluation, Resample
+from perse.judging import JUDGEMENTS
 from perse.own_files import refuse_inputs, write_together
 from perse.reporting.figure import Figure
 from perse.reporting.page import PageData, StudySection, render_page

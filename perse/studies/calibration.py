@@ -14,13 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from perse.answering.base import JudgeSettings
-from perse.batch.local import JUDGEMENTS, ScoredRun
+from perse.batch.local import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.correlation import FloatArray
 from perse.evaluation.results import Estimate
 from perse.judge import Judge
 from perse.judgement import Judgement, Status
+from perse.judging import JUDGEMENTS
 from perse.questions import question_for
 from perse.records import PointwiseExample
 from perse.runlog import file_digest, read_manifest

@@ -59,7 +59,7 @@ def _risk_coverage(
 
     Kept:     perse study risk-coverage runs/after --out studies/risk
     """
-    from perse.batch.local import JUDGEMENTS
+    from perse.judging import JUDGEMENTS
     from perse.studies.reading_runs import read_runs
     from perse.studies.risk_coverage import answers_of, risk_coverage
 
@@ -203,7 +203,7 @@ def _paper(
 
     All five: perse study paper --mpst work/mpst --doc work/doc --run a=runs/mpst --run b=runs/doc --study studies/table5
     """
-    from perse.batch.local import JUDGEMENTS
+    from perse.judging import JUDGEMENTS
     from perse.runlog import MANIFEST
     from perse.studies.paper import paper
     from perse.studies.running import RESULT

@@ -8,15 +8,13 @@ were the whole. Answers of a server come one by one, not batch by batch, at the 
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from queue import SimpleQueue
-from typing import TypeVar, cast
+from typing import cast
 
 from perse.engines.base import ChatEngine, Engine, Failure, Generation, Reply, Sampling, Turns
+from perse.engines.calls import as_they_come
 from perse.errors import BadInput
 from perse.judge import Judge
 from perse.rendering import Ids, Renderer
@@ -32,9 +30,6 @@ _SLOW = frozenset({"ReadTimeout", "WriteTimeout", "PoolTimeout"})
 
 _REFUSED = frozenset({"ConnectError", "ConnectTimeout"})
 """Causes that no message can have."""
-
-Asked = TypeVar("Asked")
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -143,9 +138,9 @@ class Writer:
     ) -> Iterator[tuple[int, Written | Failure]]:
         """The answer to each message, a string being a conversation's only turn, or why there is none, with the message's place.
 
-        They come as they arrive. A server is sent one message at a time by each of as many threads as it is sent requests at
-        once; an engine in this process gets batch after batch. Whoever stops listening waits for nothing: what has not begun
-        never does, and what was begun is left alone.
+        They come as they arrive. A server, or vLLM, is sent one message at a time by each of as many threads as it answers calls
+        at once; the embedded engine gets batch after batch. Whoever stops listening waits for nothing: what has not begun never
+        does, and what was begun is left alone.
 
         Args:
             wanted: temperature, most new tokens and perhaps a schema; the rest is `sampling`'s.
@@ -179,18 +174,14 @@ class Writer:
 
         threads = self._threads()
         batch = self._judge.engine.capabilities.batch
-        for answers in as_they_end(ask, batches(1), threads) if threads else map(ask, batches(batch)):
+        for answers in as_they_come(lambda one: [ask(one)], batches(1), threads) if threads else map(ask, batches(batch)):
             yield from answers.items()
         yield from excesses.items()
 
     def _threads(self) -> int:
         """How many messages are asked side by side, each in a call of its own; 0 where one call takes a batch."""
-        engine = self._judge.engine
-        if "url" in engine.settings:  # a server: a batch is many requests there, whatever they are made of
-            from perse.engines.openai import CONCURRENCY
-
-            return CONCURRENCY
-        return 0 if engine.capabilities.accepts_token_ids else engine.capabilities.batch
+        able = self._judge.engine.capabilities
+        return able.at_once or (0 if able.accepts_token_ids else able.batch)
 
     def _ask(self, prompts: list[Prompt], sampling: Sampling, seeds: list[int]) -> list[Written | Failure]:
         if not self._judge.engine.capabilities.accepts_token_ids:
@@ -217,37 +208,6 @@ class Writer:
             return Written(_storable(said.text), said.finish_reason, said.refused)
         renderer = cast(Renderer, self._judge.renderer)
         return Written(_storable(renderer.decode(said.ids)), said.finish_reason)
-
-
-def as_they_end(work: Callable[[Asked], Answer], asked: Iterable[Asked], at_once: int) -> Iterator[Answer]:
-    """What `work` makes of each, `at_once` of them at a time, each in a thread of its own, in the order in which they end.
-
-    `asked` is drawn from as there is room, by the thread that iterates; once nobody does, nothing more begins. Threads are
-    daemons, which an end of the process does not wait for: those of an executor would hold up Ctrl-C for as long as a server
-    is silent.
-
-    Raises:
-        Whatever `work` raised, as soon as it did.
-    """
-    ended: SimpleQueue[Future[Answer]] = SimpleQueue()
-
-    def run(one: Asked) -> None:
-        done: Future[Answer] = Future()
-        try:
-            done.set_result(work(one))
-        except BaseException as error:  # noqa: BLE001  # not ended here, but raised again by `result`
-            done.set_exception(error)
-        ended.put(done)
-
-    running = 0
-    for one in asked:
-        if running == at_once:
-            yield ended.get().result()
-            running -= 1
-        threading.Thread(target=run, args=(one,), daemon=True).start()
-        running += 1
-    for _ in range(running):
-        yield ended.get().result()
 
 
 def _storable(text: str) -> str:

@@ -1,0 +1,100 @@
+"""The one loop that asks a judge about many examples: what has no judgement yet is asked, and each is kept the moment it arrives.
+
+A kill, also -9, loses what was in flight: an answer that is being computed (of the embedded engine a few reviews that are written
+together), or the requests that a server had not answered. The same command asks only those again, so however often it is killed, it
+comes to its end. `timing.jsonl` beside the judgements says when they came.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from perse.disk import GrowingFile
+from perse.judge import Judge, JudgeSettings
+from perse.judgement import Judgement, Status, judgement_line, parse_judgement
+from perse.questions import Question
+from perse.questions.base import ListedQuestion
+from perse.records import Asked, ClaimsExample
+from perse.runlog import RunLog, read_lines
+
+JUDGEMENTS = "judgements.jsonl"
+TIMING = "timing.jsonl"
+
+Key = tuple[str, str]
+"""The question's name and the judgement's id."""
+
+
+def answer_all(
+    judge: Judge,
+    asked: Iterable[tuple[Question, Sequence[Asked]]],
+    log: RunLog,
+    *,
+    settings: JudgeSettings,
+    tick: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Ask each question about each of its examples of which `log` has no judgement; what the engine failed at is asked again.
+
+    Args:
+        asked: in this order; a question may come several times.
+        tick: told how many of all that is asked have come to an end.
+    Raises:
+        EngineLost: the engine is gone for good.
+        SaveFailed: a judgement could not be written.
+    """
+    wanted = list(asked)
+    known = {key: one for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
+    done = sum((question.name, name) in known for question, examples in wanted for name in _ids(question, examples))
+    tick(done)
+    begun = time.monotonic()
+    with GrowingFile(log.folder / TIMING) as timing:
+        timing.cut_torn_line()
+        for judgements in _arriving(judge, wanted, known, settings):
+            if not judgements:
+                continue
+            log.append(map(judgement_line, judgements))
+            now = time.monotonic()
+            timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"], sync=False)
+            begun = now
+            done += len(judgements)
+            tick(done)
+
+
+def read_judgements(path: Path) -> dict[Key, Judgement]:
+    """The judgements of a file that `answer_all` wrote; what the engine failed at was asked again, and an answer stands before a failure."""
+    found: dict[Key, Judgement] = {}
+    for line, row in enumerate(read_lines(path), start=1):
+        judgement = parse_judgement(row, f"{path}, line {line}")
+        key = judgement.question, judgement.id
+        if key not in found or found[key].status is Status.ENGINE_ERROR:
+            found[key] = judgement
+    return found
+
+
+def _arriving(
+    judge: Judge, asked: Iterable[tuple[Question, Sequence[Asked]]], known: Mapping[Key, Judgement], settings: JudgeSettings
+) -> Iterator[list[Judgement]]:
+    for question, examples in asked:
+        if _listed(question):
+            lists = cast(Sequence[ClaimsExample], examples)
+            mine = {name: one for (of, name), one in known.items() if of == question.name}
+            yield from judge.stream_listed(cast(ListedQuestion, question), lists, settings, known=mine)
+        else:
+            rest = [one for one in examples if (question.name, one.id) not in known]
+            yield from judge.stream(question, rest, settings)
+
+
+def _listed(question: Any) -> bool:
+    return question.example_type is ClaimsExample
+
+
+def _ids(question: Question, examples: Sequence[Asked]) -> Iterator[str]:
+    """Of the judgements that there will be."""
+    for example in examples:
+        if isinstance(example, ClaimsExample):
+            yield from (f"{example.id}/{number}" for number in range(1, len(example.claims) + 1))
+        else:
+            yield example.id
