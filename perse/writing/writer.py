@@ -180,8 +180,13 @@ class Writer:
 
     def _threads(self) -> int:
         """How many messages are asked side by side, each in a call of its own; 0 where one call takes a batch."""
-        able = self._judge.engine.capabilities
-        return able.at_once or (0 if able.accepts_token_ids else able.batch)
+        engine = self._judge.engine
+        able = engine.capabilities
+        if able.at_once or "url" not in engine.settings:
+            return able.at_once or (0 if able.accepts_token_ids else able.batch)
+        from perse.engines.openai import CONCURRENCY
+
+        return CONCURRENCY  # a server, whatever it says of itself
 
     def _ask(self, prompts: list[Prompt], sampling: Sampling, seeds: list[int]) -> list[Written | Failure]:
         if not self._judge.engine.capabilities.accepts_token_ids:
