@@ -23,7 +23,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from perse import Judge
+from perse import Judge, opening
 from perse.answering.base import JudgeSettings
 from perse.judgement import Status
 from perse.questions import QUESTIONS
@@ -63,13 +63,12 @@ def main() -> None:
 
 def _original(options: argparse.Namespace, settings: JudgeSettings) -> Way:
     import torch
-    from transformers import AutoTokenizer
 
     from perse import models
 
     path = models.find(options.model)
     model = models.load(path, dtype=options.dtype).eval()
-    tokenizer = AutoTokenizer.from_pretrained(path)
+    tokenizer = opening.tokenizer(path)
     question, words = QUESTIONS[options.question], TextRenderer()
     limit = LABEL_TOKENS + (settings.max_new_tokens if question.layout.free_stem else 0)
 

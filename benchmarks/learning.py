@@ -20,9 +20,8 @@ from pathlib import Path
 
 import numpy as np
 from scipy import stats
-from transformers import AutoTokenizer
 
-from perse import models
+from perse import models, opening
 from perse.batch.comparing import gather
 from perse.data.load import load_examples
 from perse.evaluation.alignment import align
@@ -79,7 +78,7 @@ def films_of(run: Path) -> set[str]:
     """The films (item ids) of all examples in the rows of a training run."""
     config = TrainConfig.model_validate({**read_manifest(run)["run"]["config"], "output": str(run)})
     base = models.find(config.model.path)
-    prepared = prepare(config, renderer_for(config, base, AutoTokenizer.from_pretrained(base)))
+    prepared = prepare(config, renderer_for(config, base, opening.tokenizer(base)))
     ids = {branch.example_id for row in prepared.schedule.rows for branch in row}
     found: set[str] = set()
     for epoch in range(math.ceil(prepared.schedule.epochs)):  # where profiles are drawn by epoch, each has examples of its own

@@ -15,9 +15,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
-from transformers import AutoTokenizer
 
-from perse import models
+from perse import models, opening
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview
 from perse.rendering import MAX_WORDS, Renderer
@@ -55,7 +54,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     sizes, times = ([30, 60], 1) if options.small else (options.reviews, options.times)
-    tokenizer = AutoTokenizer.from_pretrained(models.find(options.model))
+    tokenizer = opening.tokenizer(models.find(options.model))
     table = Table(title=f"seconds to render one prompt, tokenizer of {options.model}, best of {times}")
     for column in ("reviews", f"at most {MAX_WORDS:,} words", "shown", f"at most {CONTEXT:,} tokens", "shown"):
         table.add_column(column, justify="right")

@@ -15,9 +15,8 @@ from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
-from transformers import AutoTokenizer
 
-from perse import models
+from perse import models, opening
 from perse.engines.base import LabelDistribution
 from perse.engines.prefix_cache import BUDGET
 from perse.engines.transformers import TransformersEngine
@@ -36,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     path = models.find(options.model)
     examples = sorted(read_examples(options.examples)[: options.limit], key=lambda example: example.reviewer_id)
-    renderer = Renderer(AutoTokenizer.from_pretrained(path), models.context_length(path))
+    renderer = Renderer(opening.tokenizer(path), models.context_length(path))
     prompts = [renderer.render(QUESTION, example)[0].ids for example in examples]
     plain = models.load(path, dtype="bfloat16").eval()
 

@@ -91,6 +91,11 @@ JudgeArgument = Annotated[
 ]
 Tokenizer = Annotated[str | None, typer.Option(help="Of a served model whose folder is not on this machine.")]
 
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option("--trust-remote-code", help="Run code that the judge's model brings; without it such a model is refused."),
+]
+
 
 @app.callback(invoke_without_command=True)
 def _top(version: Annotated[bool, typer.Option("--version", help="Print the version and stop.")] = False) -> None:
@@ -180,6 +185,7 @@ def _score(
     dtype: Dtype = "bfloat16",
     context: Annotated[int | None, typer.Option(min=64, help="Tokens to use; by default what the model was made for.")] = None,
     tokenizer: Tokenizer = None,
+    trust_remote_code: TrustRemoteCode = False,
     prices: Annotated[
         str | None,
         typer.Option(
@@ -215,7 +221,9 @@ def _score(
     if split == "valid":
         check_unseen(judge, loaded)
     with err.status(f"loading {redact(judge)}"):
-        loaded_judge = Judge.load(judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
+        loaded_judge = Judge.load(
+            judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer, trust_remote_code=trust_remote_code
+        )
     with _progress() as progress:
         task = progress.add_task("judging", total=len(loaded.examples))
         score(
@@ -247,6 +255,7 @@ def _ask(
     max_new_tokens: MaxNew = 600,
     dtype: Dtype = "bfloat16",
     tokenizer: Tokenizer = None,
+    trust_remote_code: TrustRemoteCode = False,
     seed: Seed = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the judgement as JSON on stdout.")] = False,
 ) -> None:
@@ -261,7 +270,7 @@ def _ask(
     asked = read_text(text) if text is not None else prompt_for_text(err)
     settings = _settings(temperature, max_new_tokens, seed)
     with err.status(f"loading {redact(judge)}"):
-        loaded = Judge.load(judge, dtype=_dtype(dtype), tokenizer=tokenizer)
+        loaded = Judge.load(judge, dtype=_dtype(dtype), tokenizer=tokenizer, trust_remote_code=trust_remote_code)
     with err.status("reading as this reader would"):
         judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=settings)
     if as_json:

@@ -6,7 +6,7 @@ What a vLLM server could do differently without an error is looked at first: ano
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
+from importlib.util import find_spec
 from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError
@@ -31,13 +31,14 @@ class Version(BaseModel):
     models: dict[str, dict[str, Any]] = {}
 
 
-def connect(url: str, model: str, *, tokenizer: str | None, context: int | None) -> Judge:
+def connect(url: str, model: str, *, tokenizer: str | None, context: int | None, trust_remote_code: bool = False) -> Judge:
     """The judge at an address: exact where vLLM serves it, else in words.
 
     Args:
         model: its name there; empty for the only one.
-        tokenizer: a folder or a hub name, where the one that the server names is not to be had here.
+        tokenizer: a folder or a hub name, where the one that the server names is not on this machine.
         context: tokens to use, at most what the server allows.
+        trust_remote_code: run the code that `tokenizer` brings.
     Raises:
         BadInput: nothing answers, key or model are unknown there, or a vLLM server cannot be asked exactly.
     """
@@ -51,7 +52,10 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None)
     base_name, adapter = (entry.parent, name) if entry.parent else (name, None)
     if entry.owned_by != "vllm" or not base.max_model_len:
         return Judge(ChatCompletionsEngine(url, name), TextRenderer(), name=base_name, adapter=adapter)
-    renderer = Renderer(_tokenizer(tokenizer or base.root or base.id), min(context or base.max_model_len, base.max_model_len))
+    longest = min(context or base.max_model_len, base.max_model_len)
+    renderer = Renderer(
+        _tokenizer(tokenizer or base.root or base.id, given=tokenizer is not None, url=url, trust=trust_remote_code), longest
+    )
     # Turns, digits, white space and accents: where tokenizers differ.
     text = f"{renderer.frame.head}In 2024,\n10 of 137 plots\n\n[Score] 7/10  déjà vu{renderer.frame.tail}"
     ids = tuple(renderer.tokenizer.encode(text, add_special_tokens=False))
@@ -108,24 +112,26 @@ def _chosen(entries: Mapping[str, Entry], model: str, url: str) -> str:
     return next(iter(entries))
 
 
-def _tokenizer(name: str) -> Any:
-    try:
-        from transformers import AutoTokenizer
-    except ModuleNotFoundError as error:
-        raise BadInput(
-            f"exact distributions need the model's tokenizer, and {error.name} is not installed; run: {install('remote')}"
-        ) from None
+def _tokenizer(name: str, *, given: bool, url: str, trust: bool) -> Any:
+    """The tokenizer of this name.
 
-    from perse.models import EMBEDDED, find
-
-    path = Path(name).expanduser()
-    ours = name in EMBEDDED or (path / "merged").is_dir()  # `find` would fetch all of a hub model, weights too
-    try:
-        return AutoTokenizer.from_pretrained(str(find(name) if ours else path if path.is_dir() else name))
-    except (OSError, ValueError, ModelNotFound) as error:
+    Args:
+        given: by the user; else the server at `url` says so, and nothing is fetched because a server says so.
+    """
+    if find_spec("transformers") is None:
         raise BadInput(
-            f"exact distributions need the tokenizer, and '{name}' does not give one on this machine ({safe(str(error))}); give it "
-            "with --tokenizer FOLDER"
+            f"exact distributions need the model's tokenizer, and transformers is not installed; run: {install('remote')}"
+        )
+    from perse.models import find_tokenizer
+    from perse.opening import tokenizer
+
+    try:
+        return tokenizer(find_tokenizer(name, local=not given), trust_remote_code=trust and given)
+    except (BadInput, ModelNotFound) as error:
+        like = "FOLDER" if given else f"FOLDER (or {safe(name)}, if you trust what {url} names)"
+        raise BadInput(
+            f"exact distributions need the tokenizer, and '{safe(name)}' does not give one on this machine ({safe(str(error))}); give "
+            f"it with --tokenizer {like}"
         ) from None
 
 

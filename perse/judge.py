@@ -47,7 +47,13 @@ class Judge:
 
     @classmethod
     def load(
-        cls, judge: str | Path, *, dtype: str = "bfloat16", context: int | None = None, tokenizer: str | None = None
+        cls,
+        judge: str | Path,
+        *,
+        dtype: str = "bfloat16",
+        context: int | None = None,
+        tokenizer: str | None = None,
+        trust_remote_code: bool = False,
     ) -> Judge:
         """The judge named as on the command line: `PATH`, `vllm:PATH` or `openai:URL#MODEL`.
 
@@ -58,13 +64,14 @@ class Judge:
             dtype: "bfloat16", "float16" or "float32" (exact comparisons); a server has its own.
             context: tokens to use, at most what the model was made for.
             tokenizer: of a served model, where its folder is not on this machine.
+            trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it such a model is refused.
         Raises:
             ModelNotFound: nowhere to be had; the message lists what was tried.
-            BadInput: a name of none of these shapes, or a server that cannot be asked.
+            BadInput: a name of none of these shapes, a model that cannot be used, or a server that cannot be asked.
         """
         from perse.loading import load_judge
 
-        return load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer)
+        return load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer, trust_remote_code=trust_remote_code)
 
     def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
         """A judgement for every example, in the order given.

@@ -63,7 +63,9 @@ def parse_judge(name: str) -> JudgeName:
     model = name.removeprefix("vllm:")
     if not model.strip("+ "):
         raise BadInput(f"'{name}' names no judge; give a training run, a model folder, an embedded model or a hub name")
-    if Path(model).expanduser().is_dir():  # a folder may have a + in its name
+    from perse.models import is_folder
+
+    if is_folder(Path(model).expanduser()):  # a folder may have a + in its name
         return JudgeName(engine, model)
     model, _, adapter = model.rpartition("+") if "+" in model else (model, "", "")
     return JudgeName(engine, model, adapter or None)
@@ -77,41 +79,53 @@ def _server(address: str) -> tuple[str, str]:
     return plain_address(url, of="the judge's address", keys=KEYS), model
 
 
-def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | None) -> Judge:
+def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | None, trust_remote_code: bool = False) -> Judge:
     """See `Judge.load`."""
     parts = parse_judge(name)
     if parts.url is not None:
         from perse.connecting import connect
 
-        return connect(parts.url, parts.model, tokenizer=tokenizer, context=context)
+        return connect(parts.url, parts.model, tokenizer=tokenizer, context=context, trust_remote_code=trust_remote_code)
     from perse.models import find, find_adapter
 
     if parts.engine == "vllm":
         require_vllm()
-    path = find(parts.model)
+    path = find(parts.model, trust_remote_code=trust_remote_code)
     adapter = find_adapter(parts.adapter, path) if parts.adapter else None
-    return local_judge(parts, path, adapter, dtype=dtype, context=context)
+    return local_judge(parts, path, adapter, dtype=dtype, context=context, trust_remote_code=trust_remote_code)
 
 
-def local_judge(parts: JudgeName, path: Path, adapter: Path | None, *, dtype: str, context: int | None) -> Judge:
+def local_judge(
+    parts: JudgeName,
+    path: Path,
+    adapter: Path | None,
+    *,
+    dtype: str,
+    context: int | None,
+    trust_remote_code: bool = False,
+) -> Judge:
     """A judge in this process, of the model folder `path` and perhaps an adapter's."""
-    from transformers import AutoTokenizer
-
     from perse.engines.base import Engine
     from perse.models import context_length, judge_digest
+    from perse.opening import check_adapter, check_model, tokenizer
     from perse.rendering import Renderer
 
+    check_model(path, trust_remote_code=trust_remote_code)
+    if adapter is not None:
+        check_adapter(adapter, base=path, trust_remote_code=trust_remote_code)
     longest = context_length(path)
-    renderer = Renderer(AutoTokenizer.from_pretrained(str(path)), min(context or longest, longest))
+    renderer = Renderer(tokenizer(path, trust_remote_code=trust_remote_code), min(context or longest, longest))
     engine: Engine
     if parts.engine == "vllm":
         from perse.engines.vllm import VLLMEngine
 
-        engine = VLLMEngine.load(path, adapter=adapter, dtype=dtype, context=renderer.context)
+        engine = VLLMEngine.load(
+            path, adapter=adapter, dtype=dtype, context=renderer.context, trust_remote_code=trust_remote_code
+        )
     else:
         from perse.engines.transformers import TransformersEngine
 
-        engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype)
+        engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype, trust_remote_code=trust_remote_code)
     return Judge(engine, renderer, name=parts.model, adapter=parts.adapter, digest=judge_digest(path, adapter))
 
 

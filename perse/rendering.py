@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from perse.chat_template import rendered_turns
 from perse.errors import BadInput, TooLong
 from perse.fitting import Size, longest_fitting, words
 from perse.prompts import source
@@ -125,8 +126,7 @@ def _between(tokenizer: Any, turns: int) -> list[str]:
                 "chat_template.jinja beside its tokenizer_config.json"
             )
         template = source("llama2_chat.jinja")
-    said = [{"role": ("user", "assistant")[n % 2], "content": f"SENTINEL{n}X"} for n in range(turns)]
-    text = tokenizer.apply_chat_template(said, chat_template=template, tokenize=False)
+    text = rendered_turns(tokenizer, template, turns)
     parts = re.split(r"SENTINEL(\d+)X", text)
     if parts[1::2] != [str(n) for n in range(turns)]:
         raise BadInput(

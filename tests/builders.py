@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from perse.questions import Question
@@ -83,6 +84,19 @@ def tiny_llama(tokenizer: Any, *, seed: int = 0, context: int = 2048, width: int
         initializer_range=0.3,
     )
     return LlamaForCausalLM(config).eval()
+
+
+def adapter_on(base: Path, folder: Path, **settings: Any) -> Path:
+    """A LoRA adapter of random numbers for the model in `base`, as peft saves it."""
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import AutoModelForCausalLM
+
+    torch.manual_seed(3)
+    model = AutoModelForCausalLM.from_pretrained(base)
+    kinds = {"r": 4, "lora_alpha": 8, "target_modules": "all-linear", "init_lora_weights": False, "task_type": "CAUSAL_LM"}
+    get_peft_model(model, LoraConfig(**{**kinds, **settings})).save_pretrained(folder)
+    return folder
 
 
 WORDS = [

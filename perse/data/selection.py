@@ -144,13 +144,9 @@ class _Embeddings:
 
     def __init__(self, model: str) -> None:
         _version_of("sentence-transformers")
-        from sentence_transformers import SentenceTransformer
+        from perse.opening import sentence_embeddings
 
-        try:
-            self._model = SentenceTransformer(model, device="cpu")
-        except (OSError, ValueError) as error:
-            first = str(error).splitlines()[0]
-            raise BadInput(f"the embedding model '{model}' cannot be loaded ({first}); give --embedding-model FOLDER") from None
+        self._model = sentence_embeddings(model)
         self._vectors: dict[str, Any] = {}
 
     @property

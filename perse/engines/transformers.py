@@ -35,26 +35,44 @@ class TransformersEngine:
         model: a causal LM in evaluation mode.
         tokenizer: the folder of its tokenizer, read when a schema is first asked for; without it no schema is obeyed.
         max_rows: most prompts written to at the same time.
+        trust_remote_code: whether code that came with the model was run, or may be.
         cache_bytes: keys and values kept for prompts that begin alike; 0 computes every prompt whole.
     """
 
-    def __init__(self, model: Any, *, tokenizer: Path | None = None, max_rows: int = 16, cache_bytes: int = BUDGET) -> None:
+    def __init__(
+        self,
+        model: Any,
+        *,
+        tokenizer: Path | None = None,
+        max_rows: int = 16,
+        cache_bytes: int = BUDGET,
+        trust_remote_code: bool = False,
+    ) -> None:
         self.model = model
         self.capabilities = Capabilities(
             accepts_token_ids=True, exact_distribution=True, json_schema=tokenizer is not None, batch=max_rows
         )
+        self._trust = trust_remote_code
         self.max_rows = max_rows
         self._tokenizer = tokenizer
         self._grammars: Grammars | None = None
         self._prefixes = PrefixCache(cache_bytes)
 
     @classmethod
-    def load(cls, path: Path, *, adapter: Path | None = None, dtype: str = "bfloat16") -> TransformersEngine:
+    def load(
+        cls, path: Path, *, adapter: Path | None = None, dtype: str = "bfloat16", trust_remote_code: bool = False
+    ) -> TransformersEngine:
         """The model at `path`, with a LoRA adapter where one is given, on the GPU if there is one, else the CPU; `dtype` is
-        "bfloat16", "float16" or "float32"."""
+        "bfloat16", "float16" or "float32".
+
+        Raises:
+            BadInput: it cannot be used, or computes no numbers.
+        """
         device = "cuda" if torch.cuda.is_available() else "cpu"
-        model = _with_exact_head(models.load(path, dtype=dtype, adapter=adapter)).to(device).eval()
-        return cls(model, tokenizer=path)
+        opened = models.load(path, dtype=dtype, adapter=adapter, trust_remote_code=trust_remote_code)
+        model = _with_exact_head(opened).to(device).eval()
+        _check_computes(model, f"the model {path}" + (f" with the adapter {adapter}" if adapter else ""), dtype)
+        return cls(model, tokenizer=path, trust_remote_code=trust_remote_code)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -63,6 +81,7 @@ class TransformersEngine:
             "dtype": str(self.model.dtype).removeprefix("torch."),
             "head_dtype": str(self.model.get_output_embeddings().weight.dtype).removeprefix("torch."),
             "device": self.model.device.type,
+            **({"trust_remote_code": "true"} if self._trust else {}),
         }
 
     @torch.inference_mode()
@@ -96,11 +115,10 @@ class TransformersEngine:
                     "this TransformersEngine was made without a tokenizer, so it cannot follow a JSON schema; "
                     "make it with tokenizer=FOLDER or by TransformersEngine.load"
                 )
-            from transformers import AutoTokenizer
-
             from perse.engines.grammar import Grammars
+            from perse.opening import tokenizer
 
-            self._grammars = Grammars(AutoTokenizer.from_pretrained(str(self._tokenizer)))
+            self._grammars = Grammars(tokenizer(self._tokenizer, trust_remote_code=self._trust))
         return self._grammars.guides(sampling.schema, sampling.stop_ids, count=count)
 
     def _read(self, prefix: Ids, chains: Sequence[Ids], support: LabelSupport) -> LabelDistribution | Failure:
@@ -156,6 +174,23 @@ class TransformersEngine:
             )
             for one, (_, _, known) in zip(writing, begun, strict=True)
         ]
+
+
+@torch.inference_mode()
+def _check_computes(model: Any, what: str, dtype: str) -> None:
+    """Settings that no shape depends on can be wrong, too, and weights can be no numbers: that shows at the first tokens.
+
+    Raises:
+        BadInput: it does.
+    """
+    from perse.opening import one_sentence
+
+    with one_sentence(what):
+        count = min(8, model.get_input_embeddings().weight.shape[0])
+        logits = model(input_ids=torch.arange(count, device=model.device)[None]).logits  # (1, T, V)
+    if not bool(logits.isfinite().all()):
+        other = "take bfloat16 or float32" if dtype == "float16" else "fetch or copy its weights again"
+        raise BadInput(f"{what} computes logits that are not finite in {dtype}; {other}")
 
 
 class _Float32Head(torch.nn.Module):

@@ -60,6 +60,7 @@ OURS = {
     "max_model_len": "context=",
     "enable_lora": "adapters.NAME=",
     "lora_modules": "adapters.NAME=",
+    "trust_remote_code": "trust_remote_code=true",
     "api_key": "PERSE_API_KEY in the environment",
     "hf_token": "HF_TOKEN in the environment",
     "middleware": "nothing: the guard stands there",
@@ -103,18 +104,30 @@ class VLLMEngine:
             raise BadInput(f"vLLM runs with --logprobs-mode {mode}; exact distributions need {RAW}, its default")
         self._run = run
         self.capabilities = replace(self.capabilities, at_once=at_once)
+        self._trust = bool(getattr(vllm_config.model_config, "trust_remote_code", False))
         self._dtype, self._head = (
             str(kind).removeprefix("torch.") for kind in (vllm_config.model_config.dtype, vllm_config.model_config.head_dtype)
         )
 
     @classmethod
-    def load(cls, path: Path, *, adapter: Path | None, dtype: str, context: int, memory_gb: float | None = None) -> VLLMEngine:
+    def load(
+        cls,
+        path: Path,
+        *,
+        adapter: Path | None,
+        dtype: str,
+        context: int,
+        memory_gb: float | None = None,
+        trust_remote_code: bool = False,
+    ) -> VLLMEngine:
         """The model in folder `path`, with a LoRA adapter where one is given, in an engine of its own.
 
         Args:
             memory_gb: GiB for keys and values; by default 4 on a CPU (or VLLM_CPU_KVCACHE_SPACE), and on a GPU what vLLM takes.
         """
-        options: dict[str, Any] = engine_options(dtype=dtype, context=context, memory_gb=memory_gb)
+        options: dict[str, Any] = engine_options(
+            dtype=dtype, context=context, memory_gb=memory_gb, trust_remote_code=trust_remote_code
+        )
         lora = lora_request(adapter) if adapter else None
         if adapter:
             options |= {"enable_lora": True, "max_lora_rank": rank_room([adapter])}
@@ -129,6 +142,7 @@ class VLLMEngine:
             "dtype": self._dtype,
             "head_dtype": self._head,
             "device": current_platform.device_type,
+            **({"trust_remote_code": "true"} if self._trust else {}),
         }
 
     def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
@@ -142,11 +156,12 @@ class VLLMEngine:
         return [generation_of(answer, sampling) for answer in self._run(asked)]
 
 
-def engine_options(*, dtype: str, context: int, memory_gb: float | None) -> dict[str, Any]:
+def engine_options(*, dtype: str, context: int, memory_gb: float | None, trust_remote_code: bool) -> dict[str, Any]:
     """What every vLLM of ours is started with."""
     options: dict[str, Any] = {
         "dtype": dtype,
         "max_model_len": context,
+        "trust_remote_code": trust_remote_code,
         "enable_prefix_caching": True,
         "logprobs_mode": RAW,
         "max_logprobs": 20,

@@ -10,7 +10,6 @@ context are cut at its end, as these metrics' authors do.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,8 +18,11 @@ from typing import Any
 
 import numpy as np
 
+from perse.errors import BadInput
 from perse.evaluation.correlation import FloatArray
 from perse.installing import install
+from perse.model_files import model_config
+from perse.opening import check_for_others, one_sentence, sequence_to_sequence
 
 _NO_LIMIT = 1_000_000
 """Tokenizers that know no longest text say a huge number."""
@@ -61,18 +63,20 @@ def bert_scores(
         from bert_score.utils import get_bert_embedding, get_model, get_tokenizer, greedy_cos_idf, model2layers
     except ModuleNotFoundError as error:
         return TextScores(None, skipped=f"BERTScore: {error.name} is not installed: {install('report')}")
+    path = str(model.absolute())  # what is no path the package fetches from elsewhere
     try:
-        config = json.loads((model / "config.json").read_text(encoding="utf-8"))
-    except ValueError:
-        return TextScores(None, skipped=f"BERTScore: {model / 'config.json'} is no JSON")
-    if "t5" in str(model) and config.get("model_type") not in ("t5", "mt5", "umt5"):  # the package looks at the path alone
-        return TextScores(None, skipped=f"BERTScore: bert-score takes {model} for a T5 model by its path; rename the folder")
-    layers = num_layers or model2layers.get(model.name) or model2layers.get(config.get("_name_or_path", ""))
-    layers = int(layers or config.get("num_hidden_layers") or config.get("n_layers") or 0)
-    _no_progress_bars()
-    try:
-        tokenizer, encoder = get_tokenizer(str(model), use_fast=True), get_model(str(model), layers)
-    except (OSError, ValueError, AssertionError) as error:
+        check_for_others(model)
+        config = model_config(model)
+        if "t5" in path and config["model_type"] not in ("t5", "mt5", "umt5"):  # the package looks at the path alone
+            return TextScores(
+                None, skipped=f"BERTScore: bert-score takes {model} for a T5 model by its path; rename the folder"
+            )
+        layers = num_layers or model2layers.get(model.name) or model2layers.get(config.get("_name_or_path", ""))
+        layers = int(layers or config.get("num_hidden_layers") or config.get("n_layers") or 0)
+        _no_progress_bars()
+        with one_sentence(f"the model {model}"):
+            tokenizer, encoder = get_tokenizer(path, use_fast=True), get_model(path, layers)
+    except BadInput as error:
         return TextScores(None, skipped=f"BERTScore: {model} is not usable: {_first_line(error)}")
     if tokenizer.model_max_length > _NO_LIMIT:
         tokenizer.model_max_length = config.get("max_position_embeddings", 514) - 2  # RoBERTa's count from 2
@@ -112,14 +116,13 @@ def bart_scores(
     assert model is not None
     try:
         import torch
-        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+        from transformers import AutoModelForSeq2SeqLM  # noqa: F401  # whether it is there
     except ModuleNotFoundError as error:
         return TextScores(None, skipped=f"BARTScore: {error.name} is not installed: {install('serve')}")
     _no_progress_bars()
     try:
-        tokenizer: Any = AutoTokenizer.from_pretrained(model, local_files_only=True)
-        bart: Any = AutoModelForSeq2SeqLM.from_pretrained(model, local_files_only=True, dtype=torch.float32)
-    except (OSError, ValueError) as error:
+        tokenizer, bart = sequence_to_sequence(model, dtype=torch.float32)
+    except BadInput as error:
         return TextScores(None, skipped=f"BARTScore: {model} is not usable: {_first_line(error)}")
     device = device or _device()
     bart.eval().to(device)

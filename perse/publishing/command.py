@@ -30,6 +30,9 @@ def merge(
     dtype: Annotated[
         str, typer.Option(help="bfloat16, float16 or float32: what the merged weights are stored as.")
     ] = "bfloat16",
+    trust_remote_code: Annotated[
+        bool, typer.Option("--trust-remote-code", help="Run code that the base model brings; else such a model is refused.")
+    ] = False,
 ) -> None:
     """Merge a LoRA adapter into its base, in float32, and say how far the stored model is from it.
 
@@ -40,7 +43,7 @@ def merge(
     from perse.publishing.merging import merge_adapter
 
     with err.status("merging in float32"):
-        made = merge_adapter(str(run), out, base=base, dtype=dtype)
+        made = merge_adapter(str(run), out, base=base, dtype=dtype, trust_remote_code=trust_remote_code)
     found = made.difference
     err.print(f"merged: [bold]{made.folder}[/bold]", soft_wrap=True)
     err.print(

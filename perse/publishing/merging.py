@@ -21,6 +21,8 @@ from perse import models
 from perse.disk import write_failed
 from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.licences import carry_terms
+from perse.opening import causal_lm, check_adapter, check_model, with_adapter
+from perse.opening import tokenizer as opened_tokenizer
 from perse.own_files import one_writer
 from perse.prompts import source
 from perse.publishing.base_model import public_name
@@ -64,12 +66,15 @@ class Merged:
     """Why, in one sentence."""
 
 
-def merge_adapter(named: str, out: Path, *, base: str | None = None, dtype: str = "bfloat16") -> Merged:
+def merge_adapter(
+    named: str, out: Path, *, base: str | None = None, dtype: str = "bfloat16", trust_remote_code: bool = False
+) -> Merged:
     """Merge a training run's adapter, or an adapter's folder, into its base and write both to `out`.
 
     Args:
         base: path or name of the base model; by default the one that the run or the adapter names.
         dtype: what the merged weights are stored as.
+        trust_remote_code: run code that the base brings.
     Raises:
         BadInput: `out` is there already, the adapter belongs to another base, or the base is not here.
         ModelNotFound: there is no adapter.
@@ -80,12 +85,12 @@ def merge_adapter(named: str, out: Path, *, base: str | None = None, dtype: str 
     _refuse_existing(out)
     found, named_base = _adapter_and_base(Path(named).expanduser())
     try:
-        folder = models.find(base or named_base)
+        folder = models.find(base, trust_remote_code=trust_remote_code) if base else models.find(named_base, local=True)
     except ModelNotFound as error:
         raise BadInput(f"the base model of {named} is not here ({error}); name its folder with --base") from None
     adapter = models.find_adapter(str(found), folder)
     with _one_sentence(out), made_whole(out) as making:
-        difference = write_merged(folder, adapter, making, dtype=dtype, compared=True)
+        difference = write_merged(folder, adapter, making, dtype=dtype, compared=True, trust_remote_code=trust_remote_code)
         assert difference is not None
         settings = adapter_settings(adapter)
         refused = refused_by_vllm(settings)
@@ -95,7 +100,9 @@ def merge_adapter(named: str, out: Path, *, base: str | None = None, dtype: str 
     return Merged(out, dtype, difference, None if refused else out / ADAPTER, refused)
 
 
-def write_merged(base: Path, adapter: Path, folder: Path, *, dtype: str, compared: bool) -> Difference | None:
+def write_merged(
+    base: Path, adapter: Path, folder: Path, *, dtype: str, compared: bool, trust_remote_code: bool = False
+) -> Difference | None:
     """Merge in float32 and write model, tokenizer and chat template to `folder`; check what was written.
 
     A base that is stored quantized is opened to float32 first.
@@ -108,8 +115,8 @@ def write_merged(base: Path, adapter: Path, folder: Path, *, dtype: str, compare
     """
     import torch
 
-    adapted = _adapted(base, adapter)
-    prompts = sample_prompts(base) if compared else []
+    adapted = _adapted(base, adapter, trust_remote_code=trust_remote_code)
+    prompts = sample_prompts(base, trust_remote_code=trust_remote_code) if compared else []
     before = _logits(adapted, prompts)
     merged = _merge(adapted)
     in_float32 = _apart(before, _logits(merged, prompts))
@@ -120,12 +127,13 @@ def write_merged(base: Path, adapter: Path, folder: Path, *, dtype: str, compare
             "float32; it cannot be merged, only judged with unmerged (BASE+ADAPTER)"
         )
     merged.to(getattr(torch, dtype)).save_pretrained(folder)
-    ship_tokenizer(base, folder)
-    _check_stored(merged, folder, dtype=dtype)
+    ship_tokenizer(base, folder, trust_remote_code=trust_remote_code)
+    _check_stored(merged, folder, dtype=dtype, trust_remote_code=trust_remote_code)
     if not compared:
         return None
     del adapted, merged  # the weights are in memory once at a time
-    stored = _apart(before, _logits(models.load(folder, dtype="float32"), prompts))
+    again = models.load(folder, dtype="float32", trust_remote_code=trust_remote_code)
+    stored = _apart(before, _logits(again, prompts))
     if not math.isfinite(stored):
         raise BadInput(f"stored as {dtype}, the merged model gives logits that are no numbers; store it as bfloat16 or float32")
     return Difference(stored, in_float32, largest, len(prompts), sum(each.shape[0] for each in before))
@@ -167,12 +175,10 @@ def _one_sentence(out: Path) -> Iterator[None]:
         ) from None
 
 
-def ship_tokenizer(base: Path, folder: Path) -> None:
+def ship_tokenizer(base: Path, folder: Path, *, trust_remote_code: bool = False) -> None:
     """The tokenizer of `base` beside the weights in `folder`, with the chat template that judging uses: ours for LLaMA-2, whose
     tokenizer may have none (`rendering.chat_frame`). The terms of `base` come with it."""
-    from transformers import AutoTokenizer
-
-    tokenizer = AutoTokenizer.from_pretrained(base)
+    tokenizer = opened_tokenizer(base, trust_remote_code=trust_remote_code)
     if tokenizer.chat_template is None and (tokenizer.bos_token, tokenizer.eos_token) == ("<s>", "</s>"):
         tokenizer.chat_template = source("llama2_chat.jinja")
     tokenizer.save_pretrained(folder)
@@ -207,28 +213,15 @@ def _ship_card(run: Path, making: Path, *, shipped: bool) -> None:
         write_whole(making / ADAPTER / CARD, for_weights(text, adapter=True))
 
 
-def _adapted(base: Path, adapter: Path) -> Any:
+def _adapted(base: Path, adapter: Path, *, trust_remote_code: bool) -> Any:
     """The base in float32, opened if it is stored quantized (an adapter merged into 4 bits would be rounded away), with the adapter."""
-    from peft import PeftModel
-    from safetensors import SafetensorError
-
-    try:
-        model = models.load(base, dtype="float32")
-    except (OSError, ValueError, SafetensorError) as error:
-        raise BadInput(f"cannot read the model {base}: {_first_line(error)}") from None
+    check_model(base, trust_remote_code=trust_remote_code)
+    check_adapter(adapter, base=base, trust_remote_code=trust_remote_code)
+    model = models.load(base, dtype="float32", trust_remote_code=trust_remote_code)
     if getattr(model, "hf_quantizer", None) is not None:
         model = _opened(model)
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of tied embeddings, which `_merge` unties
-            return PeftModel.from_pretrained(model, str(adapter))
-    except (RuntimeError, ValueError) as error:
-        raise BadInput(f"the adapter {adapter} does not fit the model {base}: {_first_line(error)}") from None
-    except (OSError, SafetensorError) as error:
-        raise BadInput(f"cannot read the adapter {adapter}: {_first_line(error)}") from None
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+    with warnings.catch_warnings(action="ignore"):  # of tied embeddings, which `_merge` unties
+        return with_adapter(model, adapter, base=base, trust_remote_code=trust_remote_code)
 
 
 def _opened(quantized: Any) -> Any:
@@ -270,21 +263,21 @@ def _apart(some: Sequence[Any], others: Sequence[Any]) -> float:
     return math.nan if any(map(math.isnan, apart)) else max(apart, default=0.0)
 
 
-def _check_stored(model: Any, folder: Path, *, dtype: str) -> None:
+def _check_stored(model: Any, folder: Path, *, dtype: str, trust_remote_code: bool) -> None:
     """Open what was written as anyone would, and compare every tensor with the one in memory.
 
     Raises:
         SaveFailed: the configuration asks for tensors that are not there or have another shape, one is empty, or numbers differ.
     """
     import torch
-    from transformers import AutoModelForCausalLM
 
     opened: Any
     told: Any
-    load: Any = AutoModelForCausalLM.from_pretrained  # its types leave out that it may return two things
     try:
-        opened, told = load(folder, dtype=getattr(torch, dtype), output_loading_info=True)
-    except (RuntimeError, ValueError, OSError) as error:
+        opened, told = causal_lm(
+            folder, trust_remote_code=trust_remote_code, dtype=getattr(torch, dtype), output_loading_info=True
+        )
+    except BadInput as error:
         raise SaveFailed(f"the merged model in {folder} cannot be opened again ({error}); check the disk") from None
     odd = {kind: sorted(map(str, names)) for kind, names in told.items() if names and kind != "error_msgs"}
     if odd:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.models import context_length
+from perse.opening import tokenizer
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.rendering import Renderer
@@ -17,15 +18,13 @@ READERS = 3
 SHOWN = 2
 
 
-def sample_prompts(model: Path) -> list[tuple[int, ...]]:
+def sample_prompts(model: Path, *, trust_remote_code: bool = False) -> list[tuple[int, ...]]:
     """For three sample readers the ids of one prompt and of the reader's true answer, by the tokenizer in the folder `model`.
 
     Raises:
         TooLong: the model's context does not take the shortest of prompts.
     """
-    from transformers import AutoTokenizer
-
-    renderer = Renderer(AutoTokenizer.from_pretrained(model), context_length(model))
+    renderer = Renderer(tokenizer(model, trust_remote_code=trust_remote_code), context_length(model))
     question = QUESTIONS["pointwise"]
     prompts = []
     for example in sample_examples():

@@ -38,6 +38,8 @@ def serve(
     show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
 ) -> None:
     """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
+    from perse.opening import check_adapter, check_model
+
     console = Console(stderr=True)
     if show_recipes:
         list_recipes(recipes())
@@ -46,8 +48,12 @@ def serve(
     on_vllm = settings.engine == "vllm" or (settings.engine == "auto" and vllm_installed())
     if on_vllm:
         require_vllm()
-    model = find(settings.model).resolve()
+    trust = settings.trust_remote_code
+    model = find(settings.model, trust_remote_code=trust).resolve()
+    check_model(model, trust_remote_code=trust)
     adapters = {name: find_adapter(path, model).resolve() for name, path in settings.adapters.items()}
+    for adapter in adapters.values():
+        check_adapter(adapter, base=model, trust_remote_code=trust)
     port = _free_port(settings.host, settings.port)
     engine = "vLLM" if on_vllm else "the embedded engine"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
@@ -70,9 +76,12 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
 
     longest = context_length(model)
     options = engine_options(
-        dtype=settings.dtype, context=min(settings.context or longest, longest), memory_gb=settings.memory_gb
+        dtype=settings.dtype,
+        context=min(settings.context or longest, longest),
+        memory_gb=settings.memory_gb,
+        trust_remote_code=settings.trust_remote_code,
     )
-    serving = Serving(settings.served_name, model, adapters, settings.answers)
+    serving = Serving(settings.served_name, model, adapters, settings.answers, settings.trust_remote_code)
     run(serving, host=settings.host, port=port, options=options, extra=settings.vllm)
 
 
@@ -85,7 +94,14 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
     if given:
         raise BadInput(f"{', '.join(given)}: vLLM's settings, and the embedded engine was chosen; leave them out")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    models = embedded_models(settings.served_name, model, adapters, dtype=settings.dtype, context=settings.context)
+    models = embedded_models(
+        settings.served_name,
+        model,
+        adapters,
+        dtype=settings.dtype,
+        context=settings.context,
+        trust_remote_code=settings.trust_remote_code,
+    )
     uvicorn.run(embedded_app(models, settings.answers), host=settings.host, port=port)
 
 

@@ -40,6 +40,8 @@ class ServeConfig(Section):
     """Of requests that give none; 0.8 is the paper's (PerSE, section 4.2)."""
     max_new_tokens: int = Field(default=600, ge=1)
     seed: int = 0
+    trust_remote_code: bool = False
+    """Run code that the model brings; without it such a model is refused."""
     vllm: dict[str, Any] = Field(default_factory=dict)
     """Further options of vLLM's server by their own names, as in vllm.tensor_parallel_size=2."""
 

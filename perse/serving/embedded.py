@@ -9,7 +9,6 @@ from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
-from transformers import AutoTokenizer
 
 from perse import __version__
 from perse.answering.base import JudgeSettings
@@ -17,6 +16,7 @@ from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.calls import Calls
 from perse.engines.transformers import TransformersEngine
 from perse.models import context_length, judge_digest
+from perse.opening import tokenizer
 from perse.rendering import Ids, LabelSupport, Renderer
 from perse.serving.guard import Guard
 from perse.serving.problems import answer, body, not_a_route
@@ -24,13 +24,21 @@ from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
 
 
-def embedded_models(name: str, path: Path, adapters: dict[str, Path], *, dtype: str, context: int | None) -> dict[str, Model]:
+def embedded_models(
+    name: str,
+    path: Path,
+    adapters: dict[str, Path],
+    *,
+    dtype: str,
+    context: int | None,
+    trust_remote_code: bool = False,
+) -> dict[str, Model]:
     """The model and its adapters, each in an engine of its own."""
     longest = context_length(path)
-    renderer = Renderer(AutoTokenizer.from_pretrained(str(path)), min(context or longest, longest))
+    renderer = Renderer(tokenizer(path, trust_remote_code=trust_remote_code), min(context or longest, longest))
 
     def model(adapter: Path | None) -> Model:
-        engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype)
+        engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype, trust_remote_code=trust_remote_code)
         return Model(lambda calls: Stoppable(engine, calls), renderer, judge_digest(path, adapter), adapter=adapter is not None)
 
     return {name: model(None)} | {own: model(adapter) for own, adapter in adapters.items()}

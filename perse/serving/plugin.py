@@ -37,6 +37,7 @@ class Serving:
     model: Path
     adapters: dict[str, Path]
     settings: JudgeSettings
+    trust_remote_code: bool = False
 
 
 class JudgePlugin:
@@ -50,16 +51,15 @@ class JudgePlugin:
         app.add_exception_handler(HTTPException, not_a_route)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
-        from transformers import AutoTokenizer
-
         from perse.engines.vllm import VERSION, Served
+        from perse.opening import tokenizer
 
         serving: Serving = args.perse
         if engine_client is None or "generate" not in await engine_client.get_supported_tasks():
             raise BadInput(f"{serving.model} does not write text, so it cannot judge; serve a causal language model")
         served = Served(engine_client, asyncio.get_running_loop())
         context = engine_client.vllm_config.model_config.max_model_len
-        renderer = Renderer(AutoTokenizer.from_pretrained(str(serving.model)), context)
+        renderer = Renderer(tokenizer(serving.model, trust_remote_code=serving.trust_remote_code), context)
         served.engine(None, Calls())  # refuses a vLLM that cannot be read exactly, before anyone asks
         loras = state.openai_serving_models.lora_requests
         models = {serving.name: Model(partial(served.engine, None), renderer, judge_digest(serving.model, None), adapter=False)}

@@ -7,7 +7,6 @@ counted with the embedded model's tokenizer, which is said.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,13 +92,16 @@ class Architecture:
     notes: tuple[str, ...]
 
 
-def architecture(name: str) -> Architecture:
+def architecture(name: str, *, trust_remote_code: bool = False) -> Architecture:
     """Of the model that `model.path` names; without its weights where they are not here.
 
     Raises:
         ModelNotFound: neither here, nor on the hub, nor among the known ones.
+        BadInput: its configuration cannot be used.
     """
     from transformers import AutoConfig
+
+    from perse.opening import config as opened
 
     try:
         folder = _described(name)
@@ -114,23 +116,14 @@ def architecture(name: str) -> Architecture:
             "its config.json and tokenizer files in a folder for exact counts"
         )
         return Architecture(AutoConfig.for_model(**known), stand_in, known["max_position_embeddings"], (note,))
-    return Architecture(AutoConfig.from_pretrained(folder), folder, models.context_length(folder), ())
+    return Architecture(opened(folder, trust_remote_code=trust_remote_code), folder, models.context_length(folder), ())
 
 
 def _described(name: str) -> Path:
     """The folder with a model's configuration and tokenizer; of a model on the hub these files alone are fetched."""
-    if Path(name).expanduser().is_dir() or name in models.EMBEDDED or not re.fullmatch(r"\w[\w.-]*/[\w.-]+", name):
+    if Path(name).expanduser().is_dir() or name in models.EMBEDDED:
         return models.find(name)
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
-
-    try:
-        folder = Path(snapshot_download(name, allow_patterns=["*.json", "*.model", "*.jinja", "*.txt"]))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ModelNotFound(
-            f"there is no model folder '{name}', and the Hugging Face hub did not give its configuration "
-            f"({type(error).__name__}); check the name, the network and, for gated models, HF_TOKEN"
-        ) from None
+    folder = models.find_tokenizer(name)
     if not (folder / "config.json").exists():
         raise ModelNotFound(f"'{name}' on the Hugging Face hub has no config.json; give a causal language model")
     return folder

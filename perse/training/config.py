@@ -27,6 +27,8 @@ class Model(Section):
     """Hold the frozen linear layers in 4 bits (QLoRA), computed in `dtype`; the merged model is made of the whole weights."""
     context: int | None = Field(default=None, ge=64)
     """Longest prompt and answer in tokens; by default what the model was made for."""
+    trust_remote_code: bool = False
+    """Run code that the model brings; without it such a model is refused."""
 
 
 class Data(Section):

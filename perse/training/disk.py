@@ -18,7 +18,9 @@ def check_disk(config: TrainConfig, sharding: Sharding) -> int:
     """
     from perse.training.memory import standing  # which takes the trainer's way of setting attention
 
-    model = meta_model(config, architecture(config.model.path), checkpointing=False)
+    model = meta_model(
+        config, architecture(config.model.path, trust_remote_code=config.model.trust_remote_code), checkpointing=False
+    )
     held = standing(model)
     # The trained weights, and what AdamW keeps of them; FSDP2, ZeRO-1 and -2 write their pieces of the weights once more.
     twice = sharding in ("fsdp2", "zero1", "zero2")

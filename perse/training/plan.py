@@ -98,7 +98,7 @@ def plan(
     if devices < 1 or not 0 < mfu <= 1 or (peak is not None and peak <= 0):
         raise BadInput(f"found {devices} devices, utilisation {mfu} and peak {peak}; expected 1 or more, 0 to 1, and above 0")
     config.train.accumulation(devices)
-    described = architecture(config.model.path)
+    described = architecture(config.model.path, trust_remote_code=config.model.trust_remote_code)
     models = {again: meta_model(config, described, checkpointing=again) for again in (False, True)}
     model = models[False]
     weights, held = passed(model), standing(model)
@@ -174,9 +174,9 @@ def plan(
 
 
 def _renderer(config: TrainConfig, described: Architecture) -> Renderer:
-    from transformers import AutoTokenizer
+    from perse.opening import tokenizer as opened
 
-    tokenizer = AutoTokenizer.from_pretrained(described.tokenizer)
+    tokenizer = opened(described.tokenizer, trust_remote_code=config.model.trust_remote_code)
     if not described.notes:
         return renderer_for(config, described.tokenizer, tokenizer)
     context = min(config.model.context or described.context, described.context)

@@ -10,18 +10,16 @@ whether every node sees the files, and whether the GPUs are there.
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoTokenizer
-
 from perse import models
 from perse.errors import BadInput, PerseError
 from perse.installing import install
+from perse.opening import check_model, tokenizer
 from perse.runlog import MANIFEST, refuse_other_run
 from perse.training.checkpoints import CHECKPOINTS, whole_checkpoint
 from perse.training.config import TrainConfig
@@ -63,8 +61,9 @@ def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sh
     prepared: list[Prepared] = []
 
     def rows() -> str:
-        base = models.find(config.model.path)
-        renderer = renderer_for(config, base, AutoTokenizer.from_pretrained(base))
+        trust = config.model.trust_remote_code
+        base = models.find(config.model.path, trust_remote_code=trust)
+        renderer = renderer_for(config, base, tokenizer(base, trust_remote_code=trust))
         prepared.append(prepared_once(config, renderer, base, ALONE))
         planned = prepared[0].schedule
         examples, left = len(prepared[0].branches.fitting), len(prepared[0].branches.too_long)
@@ -112,16 +111,10 @@ def _libraries(config: TrainConfig, sharding: Sharding) -> str:
 
 
 def _model(config: TrainConfig) -> str:
-    base = models.find(config.model.path)
-    index = base / "model.safetensors.index.json"
-    if index.exists():
-        shards = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-        missing = sorted(name for name in shards if not (base / name).exists())
-        if missing:
-            raise BadInput(f"{base} lacks {len(missing)} of its {len(shards)} files of weights ({missing[0]}); fetch it again")
+    trust = config.model.trust_remote_code
+    base = models.find(config.model.path, trust_remote_code=trust)
+    check_model(base, trust_remote_code=trust)
     size = sum(path.stat().st_size for path in base.glob("*.safetensors"))
-    if not size:
-        raise BadInput(f"{base} holds no weights in safetensors files; fetch it again, or convert it")
     return f"{base} ({size / 1e9:,.2f} GB)"
 
 

@@ -33,17 +33,17 @@ def load_base(settings: Model, folder: Path) -> Any:
         BadInput: bitsandbytes is not installed.
     """
     if settings.quantize is None:
-        return models.load(folder, dtype=settings.dtype)
+        return models.load(folder, dtype=settings.dtype, trust_remote_code=settings.trust_remote_code)
     if find_spec("bitsandbytes") is None:
         raise BadInput(
             f"model.quantize is {settings.quantize}, which bitsandbytes does, and it is not installed; "
             f"{install('cluster')}, or set model.quantize=null"
         )
     import torch
-    from transformers import AutoModelForCausalLM, BitsAndBytesConfig
-    from transformers.utils import logging as transformers_logging
+    from transformers import BitsAndBytesConfig
 
-    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    from perse.opening import causal_lm
+
     dtype = getattr(torch, settings.dtype)
     packing = BitsAndBytesConfig(  # type: ignore[no-untyped-call]
         load_in_4bit=True,
@@ -53,7 +53,13 @@ def load_base(settings: Model, folder: Path) -> Any:
     )
     # Weights are packed on the device where they stay.
     device = int(os.environ.get("LOCAL_RANK", "0")) if torch.cuda.is_available() else "cpu"
-    model: Any = AutoModelForCausalLM.from_pretrained(folder, dtype=dtype, quantization_config=packing, device_map={"": device})
+    model = causal_lm(
+        folder,
+        trust_remote_code=settings.trust_remote_code,
+        dtype=dtype,
+        quantization_config=packing,
+        device_map={"": device},
+    )
     # On a CPU with AVX-512 a layer that has judged is repacked for reading, and gives no gradient when training goes on.
     for layer in model.modules():
         if hasattr(layer, "support_avx512bf16_for_cpu"):

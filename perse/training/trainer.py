@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from transformers import (
-    AutoTokenizer,
     PrinterCallback,
     TrainerCallback,
     TrainerState,
@@ -26,6 +25,8 @@ from transformers import (
 
 from perse import models
 from perse.errors import BadInput
+from perse.opening import check_model
+from perse.opening import tokenizer as opened_tokenizer
 from perse.own_files import replace_folder
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
@@ -72,8 +73,10 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         BadInput, ModelNotFound: before anything is trained or written, such as an aspect that no example has.
         RunMismatch: the output folder holds a run with other settings.
     """
-    base = models.find(config.model.path)
-    tokenizer = AutoTokenizer.from_pretrained(base)
+    trust = config.model.trust_remote_code
+    base = models.find(config.model.path, trust_remote_code=trust)
+    check_model(base, trust_remote_code=trust)
+    tokenizer = opened_tokenizer(base, trust_remote_code=trust)
     names = tracker_names(config.train.report_to)
     out = Path(config.output)
     process = launched()
@@ -153,6 +156,8 @@ def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
 def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, str]) -> dict[str, Any]:
     """What makes two commands the same run; on how many devices is not a part of it."""
     settings = config.model_dump(mode="json", exclude={"output": True, "train": {"world_size"}})
+    if not config.model.trust_remote_code:  # as in runs that were begun when there was no such setting
+        del settings["model"]["trust_remote_code"]
     return {"kind": "train", "config": settings, "question": prepared.question.name, **facts}
 
 
@@ -243,13 +248,14 @@ def _fit(
 def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     """Put adapter and merged model in their places, each whole or not at all; merged/ comes last and marks the end."""
     if config.lora is None:
-        ship_tokenizer(base, trained)
+        ship_tokenizer(base, trained, trust_remote_code=config.model.trust_remote_code)
         write_card(out)
         replace_folder(trained, out / MERGED)
         return
     replace_folder(trained, out / ADAPTER)
     write_card(out)
-    models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype)
+    trust = config.model.trust_remote_code
+    models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype, trust_remote_code=trust)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from builders import pointwise_examples
 
@@ -63,16 +62,3 @@ def _all_answered(judgements: Path) -> None:
     for row in rows:
         row |= {"status": "ok", "label": max(row["distribution"], key=row["distribution"].get), "error": None}
     judgements.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def adapter_on(base: Path, folder: Path, **settings: Any) -> Path:
-    """A LoRA adapter of random numbers for the model in `base`, as peft saves it."""
-    import torch
-    from peft import LoraConfig, get_peft_model
-    from transformers import AutoModelForCausalLM
-
-    torch.manual_seed(3)
-    model = AutoModelForCausalLM.from_pretrained(base)
-    kinds = {"r": 4, "lora_alpha": 8, "target_modules": "all-linear", "init_lora_weights": False, "task_type": "CAUSAL_LM"}
-    get_peft_model(model, LoraConfig(**{**kinds, **settings})).save_pretrained(folder)
-    return folder

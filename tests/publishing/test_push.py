@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from builders import adapter_on
 from fake_hub import TOKEN, Hub, Repository, fake_hub
-from publishing_builders import Published, adapter_on
+from publishing_builders import Published
 
 from perse.errors import BadInput
 from perse.publishing.card import write_card
