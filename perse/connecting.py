@@ -6,7 +6,6 @@ What a vLLM server could do differently without an error is looked at first: ano
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError
@@ -112,16 +111,18 @@ def _chosen(entries: Mapping[str, Entry], model: str, url: str) -> str:
     return next(iter(entries))
 
 
-def _tokenizer(name: str, *, given: bool, url: str, trust: bool) -> Any:
+def _tokenizer(name: str, *, given: bool = True, url: str = "", trust: bool = False) -> Any:
     """The tokenizer of this name.
 
     Args:
         given: by the user; else the server at `url` says so, and nothing is fetched because a server says so.
     """
-    if find_spec("transformers") is None:
+    try:
+        import transformers  # noqa: F401
+    except ModuleNotFoundError as error:
         raise BadInput(
-            f"exact distributions need the model's tokenizer, and transformers is not installed; run: {install('remote')}"
-        )
+            f"exact distributions need the model's tokenizer, and {error.name} is not installed; run: {install('remote')}"
+        ) from None
     from perse.models import find_tokenizer
     from perse.opening import tokenizer
 
