@@ -7,7 +7,7 @@ DEMO := work/demo
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup vllm browser demo test test-avx2 integration mutants lint format types check clean
+.PHONY: setup versions vllm browser demo test test-avx2 integration mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -61,6 +61,10 @@ integration: $(VLLM) browser
 # Which faults would the tests let through? 150 random changes of the core, each put to the tests: hours. Stopped, it goes on.
 mutants: $(READY)
 	$(BIN)/python benchmarks/mutants.py --sample 150 --seed 2
+
+# The lowest and newest versions that pyproject.toml allows, each in an environment of its own: needs uv and the network.
+versions: $(READY)
+	$(BIN)/python scripts/versions.py
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -66,10 +66,19 @@ def requirements() -> dict[str, list[Requirement]]:
         for line in metadata.requires(DISTRIBUTION) or ():
             extra = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
             found.setdefault(extra[1] if extra else "", []).append(line.partition(";")[0])
-    return {
-        extra: [one for one in map(Requirement, found.get(extra, ())) if _normal(one.name) != DISTRIBUTION]
-        for extra in ("", *ENABLES)
-    }
+    return {extra: _joined(map(Requirement, found.get(extra, ()))) for extra in ("", *ENABLES)}
+
+
+def _joined(wanted: Iterable[Requirement]) -> list[Requirement]:
+    """Each package once, with all that is asked of it; in a wheel's metadata an extra repeats those that it includes."""
+    joined: dict[str, Requirement] = {}
+    for one in wanted:
+        name = _normal(one.name)
+        if name in joined:
+            joined[name].specifier &= one.specifier
+        elif name != DISTRIBUTION:
+            joined[name] = one
+    return list(joined.values())
 
 
 def parts() -> list[Part]:

@@ -41,6 +41,11 @@ def test_an_extra_that_is_not_there_is_no_fault_and_a_broken_one_is() -> None:
     assert missing.startswith("no-such-package is not installed, and everything needs it; pip install")
 
 
+def test_a_package_that_two_extras_ask_for_is_listed_once_with_both_ranges() -> None:
+    [one] = doctor._joined(map(Requirement, ["transformers<5.20", "transformers>=5.16.1,<6", "perse-judge[serve]"]))
+    assert one.specifier.contains("5.19.0") and not one.specifier.contains("5.23.0") and not one.specifier.contains("5.0.0")
+
+
 def test_another_project_in_the_same_folder_is_named_with_the_cure() -> None:
     def distribution(name: str, *files: str) -> Any:
         return SimpleNamespace(metadata={"Name": name}, version="0.1.9", files=[PurePosixPath(file) for file in files])
