@@ -55,8 +55,11 @@ def main(
     repeats: Annotated[int, typer.Option(help="How often the names are replaced; the median counts.")] = 5,
     seed: Annotated[int, typer.Option(help="Of the corpus.")] = 0,
     build: Annotated[list[str] | None, typer.Option(help="One more argument for perse data pointwise; repeat it.")] = None,
+    small: Annotated[bool, typer.Option("--small", help="Only see that it runs.")] = False,
 ) -> None:
     """Prints how long it took and how much memory, on what."""
+    if small:
+        reviews, reviewers, items, words, repeats = 300, 30, 60, 10, 1
     each = reviews // reviewers
     if each < 6 or each > items:
         sys.exit(
@@ -74,7 +77,7 @@ def main(
     _show(costs, reviewers * each, what=f"{words} words each, by {reviewers:,} reviewers of {items:,} items, seed {seed}")
     console = Console(width=140)
     console.print(f"read {size / 1e6:,.0f} MB of JSON lines, wrote {written / 1e6:,.0f} MB; once each")
-    console.print(_names(vocabulary, repeats=repeats, seed=seed))
+    console.print(_names(vocabulary, repeats=repeats, seed=seed, size_of_each=100_000 if small else _PLANTED_BYTES))
     console.print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}", highlight=False)
 
 
@@ -123,7 +126,7 @@ def _run(program: str, *arguments: str) -> Cost:
     return Cost(time.perf_counter() - begun, used.ru_utime + used.ru_stime, used.ru_maxrss * unit)
 
 
-def _names(vocabulary: list[str], *, repeats: int, seed: int) -> Table:
+def _names(vocabulary: list[str], *, repeats: int, seed: int, size_of_each: int = _PLANTED_BYTES) -> Table:
     """How fast names are replaced on one core, medians of `repeats`."""
     from perse.data.names import Renamer, check_mapping, complete
 
@@ -132,7 +135,7 @@ def _names(vocabulary: list[str], *, repeats: int, seed: int) -> Table:
     for column in ("MB/s", "MB/s, Renamer made before", "check, complete, replace: ms a text"):
         table.add_column(column, justify="right")
     for words, names in _PLANTED:
-        planted = _planted(words, names, vocabulary, seed=seed)
+        planted = _planted(words, names, vocabulary, seed=seed, of_bytes=size_of_each)
         size = sum(len(text) for _, text in planted) / 1e6
         both, alone, all_steps = [], [], []
         for _ in range(repeats):
@@ -155,11 +158,11 @@ def _names(vocabulary: list[str], *, repeats: int, seed: int) -> Table:
     return table
 
 
-def _planted(words: int, names: int, vocabulary: list[str], *, seed: int) -> list[tuple[dict[str, str], str]]:
+def _planted(words: int, names: int, vocabulary: list[str], *, seed: int, of_bytes: int) -> list[tuple[dict[str, str], str]]:
     """Texts with names, each with its mapping; every second name is of two words."""
     made = random.Random(f"{seed} names")
     planted: list[tuple[dict[str, str], str]] = []
-    for text in _texts(_PLANTED_BYTES // (words * 13 // 2), words, vocabulary, seed):
+    for text in _texts(of_bytes // (words * 13 // 2), words, vocabulary, seed):
         said = text.split(" ")
         mapping: dict[str, str] = {}
         for number, place in enumerate(made.sample(range(0, words - 1, 2), names)):

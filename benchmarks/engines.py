@@ -103,7 +103,7 @@ def _examples(count: int) -> list[Example]:
     samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
-        given = ["--reviews", samples / "reviews.jsonl", "--items", samples / "items.jsonl", "--profiles", "per_reviewer"]
+        given = ["--reviews", samples / "reviews.jsonl", "--items", samples / "items.jsonl", "--profiles", "per_reviewer_epoch"]
         app(["pointwise", *map(str, given), "--valid", "0.34", "--out", str(data)], standalone_mode=False)
         found = [e for side in ("train", "valid") for e in load_examples(data, split=side).examples]  # type: ignore[arg-type]
     found.sort(key=lambda example: example.reviewer_id)
@@ -139,7 +139,11 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--question", default="pointwise", choices=["pointwise", "pointwise_score"])
     parser.add_argument("--dtype", default="bfloat16", choices=["bfloat16", "float32"])
     parser.add_argument("--ways", nargs="+", default=["original", "embedded", "vllm"], choices=["original", "embedded", "vllm"])
-    return parser.parse_args()
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
+    options = parser.parse_args()
+    if options.small:
+        options.examples, options.blocks, options.max_new_tokens = 2, 1, 2
+    return options
 
 
 if __name__ == "__main__":

@@ -40,7 +40,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--profile", action="store_true", help="print where the time went on stderr")
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
+    if options.small:
+        options.reviewers, options.items, options.training_reviewers, options.resamples = 12, 4, 12, 50
     generator = np.random.default_rng(options.seed)
     examples = _examples(generator, options.reviewers, options.items, "r")
     train = _examples(generator, options.training_reviewers, options.items, "t")

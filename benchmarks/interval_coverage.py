@@ -38,7 +38,10 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, nargs="+", default=REVIEWERS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="the shares as JSON on stdout instead of the table")
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
+    if options.small:
+        options.simulations, options.resamples, options.reviewers = 2, 50, [10]
     console = Console(stderr=True)
     everybody = Sample(POPULATION, (options.seed, 0))
     truth = everybody.values(Resamples(everybody.reviewer, np.ones((POPULATION, 1), dtype=np.float32)))

@@ -39,9 +39,10 @@ def main(
     judge: Annotated[str, typer.Option(help="A local model.")] = "smollm2-135m",
     samples: Annotated[int, typer.Option(min=1, help="The first so many samples.")] = 4,
     dtype: Annotated[str, typer.Option(help="bfloat16 or float32.")] = "bfloat16",
+    small: Annotated[bool, typer.Option("--small", help="Only see that it runs.")] = False,
 ) -> None:
     """Prints tokens and CPU seconds of both arms and their ratios, for facts asked singly and in lists."""
-    read = read_benchmark(benchmark).first(samples)
+    read = read_benchmark(benchmark).first(1 if small else samples)
     loaded = Judge.load(judge, dtype=dtype)
     model = cast(TransformersEngine, loaded.engine).model
     seconds: dict[tuple[str, str], list[float]] = defaultdict(list)

@@ -68,7 +68,10 @@ def main() -> None:
     )
     parser.add_argument("--resamples", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
+    if options.small:
+        options.resamples = 50
     arms = {name: [Path(run) for run in runs.split(",")] for name, _, runs in (arm.partition("=") for arm in options.arms)}
     seen = None if options.trained is None else films_of(options.trained)
     print("\n".join(table(arms, seen=seen, resamples=options.resamples, seed=options.seed)))

@@ -32,7 +32,10 @@ def main() -> None:
     parser.add_argument("--model", required=True)
     parser.add_argument("--examples", type=Path, required=True)
     parser.add_argument("--limit", type=int, default=50)
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
+    if options.small:
+        options.limit = 2
     path = models.find(options.model)
     examples = sorted(read_examples(options.examples)[: options.limit], key=lambda example: example.reviewer_id)
     renderer = Renderer(opening.tokenizer(path), models.context_length(path))

@@ -248,7 +248,10 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--memory", action="store_true", help="the peak of memory, too")
     parser.add_argument("--markdown", action="store_true")
     parser.add_argument("--one", choices=list(WAYS), help=argparse.SUPPRESS)  # the memory of one arm, in this process
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args(given)
+    if options.small:
+        options.steps, options.layers, options.scale, options.answer = 7, 1, 0.2, 2
     if options.lora != "full" and not (options.lora.isdecimal() and int(options.lora) > 0):
         parser.error(f"--lora is '{options.lora}'; give a rank of 1 or more, or 'full'")
     if options.config_only_7b and not torch.cuda.is_available():
