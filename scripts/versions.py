@@ -44,7 +44,9 @@ def attempt(which: str, torch: str, folder: Path) -> dict[str, str]:
     python = environment / "bin" / "python"
     run(python, "-m", "pip", "install", "--quiet", "--no-deps", "-r", versions)
     run(python, "-m", "pip", "install", "--quiet", "-c", versions, *TESTING[:-1])
-    run(python, "-m", "pip", "install", "--quiet", "--no-deps", "-c", ROOT / "constraints.txt", TESTING[-1])  # a tokenizer in it
+    run(
+        python, "-m", "pip", "install", "--quiet", "--no-deps", "-c", ROOT / "constraints.txt", TESTING[-1]
+    )  # a tokenizer in it
     own = {line.split("==")[0].lower(): line for line in versions.read_text(encoding="utf-8").split("\n") if "==" in line}
     print(f"{which}: " + ", ".join(own[name] for name in direct() if name in own), flush=True)
     perse = (python, "-m", "perse")
