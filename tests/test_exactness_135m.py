@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from separate_rows import alone, cosine, furthest, together
+from separate_rows import Gradients, alone, cosine, furthest, together
 from tolerances import forward
 
 from perse import models
@@ -78,12 +79,22 @@ def renderer_of(folder: Path) -> Renderer:
     return Renderer(AutoTokenizer.from_pretrained(folder), 2048)
 
 
+BF16 = 2.0**-8
+"""The distance of two neighbouring bfloat16 numbers, relative to them."""
+
+ROUNDED = 7
+"""Tensors of a layer that are stored in bfloat16 between the input and the loss: norms, projections, attention, sums of the residual."""
+
+
 @pytest.mark.parametrize("weights", ["bfloat16", "float32"])
-def test_in_bfloat16_gradients_of_the_embedded_model_point_where_those_of_separate_rows_do(
+def test_in_bfloat16_a_packed_row_is_no_farther_from_float32_than_separate_rows_are(
     embedded: Path, tmp_path: Path, weights: str
 ) -> None:
-    """Weights in bfloat16 under LoRA, and float32 weights computed in bfloat16: full fine-tuning. The cosine is of the whole
-    gradient: a single tensor's is 0.98 to 0.997 already between eager and sdpa on separate rows."""
+    """Weights in bfloat16 under LoRA, and float32 weights computed in bfloat16: full fine-tuning.
+
+    What bfloat16 promises depends on the CPU: with AMX loss and gradients of packed and separate rows are within 1%, without it they
+    are not, and neither are those of separate rows under two kernels of attention (sdpa, eager). So float32 is the referee.
+    """
     torch.manual_seed(0)  # the adapter's first weights
     model = models.load(embedded, dtype=weights)
     if weights == "bfloat16":
@@ -94,11 +105,25 @@ def test_in_bfloat16_gradients_of_the_embedded_model_point_where_those_of_separa
                 torch.nn.init.normal_(each, std=0.01, generator=generator)
     model.train()
     branches = pairs(renderer_of(embedded), tmp_path / "set")
+    true_loss, true = alone(deepcopy(model).float(), branches)
+    found: dict[str, tuple[float, Gradients]] = {}
     with torch.autocast("cpu", torch.bfloat16, enabled=weights == "float32"):
-        loss, grads = alone(model, branches)
+        found["sdpa"] = alone(model, branches)
         set_attention(model, "tree")
-        found, other = together(model, branches, "tree")
-    alike = cosine(other, grads)
-    print(f"{weights} weights: loss {loss:.4f}, {abs(found - loss):.1e} apart, cosine {alike:.5f}")
-    assert found == pytest.approx(loss, rel=0.01)
-    assert alike >= 0.999
+        found["packed"] = together(model, branches, "tree")
+        model.set_attn_implementation("eager")
+        found["eager"] = alone(model, branches)
+    off = {name: distance(grads, true) for name, (_, grads) in found.items()}
+    between = distance(found["eager"][1], found["sdpa"][1])
+    losses = {name: abs(loss - true_loss) / true_loss for name, (loss, _) in found.items()}
+    print(f"{weights} weights: gradients off float32 {off}, eager off sdpa {between:.4f}; losses {losses}")
+    assert off["packed"] <= 2 * max(off["sdpa"], off["eager"])
+    assert distance(found["packed"][1], found["sdpa"][1]) <= 2 * between
+    assert max(losses.values()) <= BF16 * (ROUNDED * model.config.num_hidden_layers) ** 0.5
+    assert cosine(found["packed"][1], true) >= 0.99
+
+
+def distance(one: Gradients, other: Gradients) -> float:
+    """||d|| / ||g|| of the whole gradients, in float64."""
+    apart = sum(float((one[name].double() - g.double()).square().sum()) for name, g in other.items())
+    return (apart / sum(float(g.double().square().sum()) for g in other.values())) ** 0.5
