@@ -123,9 +123,11 @@ def hit_every_write(
         prepare(place / name)
         return place / name
 
-    work(prepared("whole"))
+    there = {path: path.read_bytes() for path in (prepared("whole") / out).rglob("*") if path.is_file()}
+    work(place / "whole")
     whole = contents(place / "whole" / out)
-    lengths = {path.stat().st_size for path in (place / "whole" / out).rglob("*") if path.is_file()}
+    written = {path for path in (place / "whole" / out).rglob("*") if path.is_file() and there.get(path) != path.read_bytes()}
+    lengths = {path.stat().st_size for path in written}
     limits = sorted({0, *(length - 1 for length in lengths if length), *(length // 2 for length in lengths)})
     limits = limits[:: max(1, len(limits) // sizes)]
     counted = prepared("counted")

