@@ -27,9 +27,7 @@ def problem(command: Command) -> str | None:
     """What is wrong with it, or None."""
     program, *words = [re.sub(r"\$\w+", "1", word) for word in command.words if word.strip(".…")]
     if program == "make":
-        return (
-            None if re.search(rf"^{re.escape(words[0])}:", (ROOT / "Makefile").read_text(), re.M) else f"no target {words[0]}"
-        )
+        return None if re.search(rf"^{re.escape(words[0])}:", (ROOT / "Makefile").read_text(), re.M) else f"no target {words[0]}"
     if program == "accelerate":
         program, words = "python", words[words.index("train.py") :]
     if program == "python":
@@ -73,8 +71,7 @@ def _parsed(leaf: Any, words: Sequence[str], *, lenient: bool) -> str | None:
     try:
         leaf.make_context(leaf.name, list(words))
     except Exception as error:  # noqa: BLE001 - a usage error of whichever click typer brings
-        told = getattr(error, "format_message", None)
-        said = told() if told else repr(error)
+        said = str(getattr(error, "format_message", lambda: error)()) or repr(error)
         return None if "does not exist" in said or (lenient and said.startswith("Missing")) else said
     return None
 
