@@ -27,7 +27,9 @@ def problem(command: Command) -> str | None:
     """What is wrong with it, or None."""
     program, *words = [re.sub(r"\$\w+", "1", word) for word in command.words if word.strip(".…")]
     if program == "make":
-        return None if re.search(rf"^{re.escape(words[0])}:", (ROOT / "Makefile").read_text(), re.M) else f"no target {words[0]}"
+        return (
+            None if re.search(rf"^{re.escape(words[0])}:", (ROOT / "Makefile").read_text(), re.M) else f"no target {words[0]}"
+        )
     if program == "accelerate":
         program, words = "python", words[words.index("train.py") :]
     if program == "python":
@@ -71,7 +73,7 @@ def _parsed(leaf: Any, words: Sequence[str], *, lenient: bool) -> str | None:
     try:
         leaf.make_context(leaf.name, list(words))
     except Exception as error:  # noqa: BLE001 - a usage error of whichever click typer brings
-        said = str(getattr(error, "format_message", lambda: error)()) or repr(error)
+        said = str(error.format_message() if hasattr(error, "format_message") else error) or repr(error)
         return None if "does not exist" in said or (lenient and said.startswith("Missing")) else said
     return None
 

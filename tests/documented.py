@@ -89,5 +89,5 @@ def _words(call: list[str]) -> tuple[str, ...]:
     program = call[0].removeprefix(".venv/bin/")
     if program == "python" and not (len(call) > 1 and call[1].endswith(".py")):
         return ()
-    shown = any("),"  in word for word in call)  # what a program wrote about another
+    shown = any(")," in word for word in call)  # what a program wrote about another
     return (program, *call[1:]) if program in BEGINS and len(call) > 1 and not shown else ()
