@@ -86,10 +86,12 @@ def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | N
         from perse.connecting import connect
 
         return connect(parts.url, parts.model, tokenizer=tokenizer, context=context, trust_remote_code=trust_remote_code)
-    from perse.models import find, find_adapter
-
     if parts.engine == "vllm":
         require_vllm()
+    import torch  # noqa: F401  # where it is missing, the extra with it is named, and not transformers' own
+
+    from perse.models import find, find_adapter
+
     path = find(parts.model, trust_remote_code=trust_remote_code)
     adapter = find_adapter(parts.adapter, path) if parts.adapter else None
     return local_judge(parts, path, adapter, dtype=dtype, context=context, trust_remote_code=trust_remote_code)
