@@ -55,11 +55,16 @@ def review(user: str, item: str, said: str, time: str | None = "2014-01-01") -> 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """12 users who each review 8 of 10 products: 96 reviews, each with a history of 7."""
-    path = tmp_path_factory.mktemp("amazon") / "Toy_Pianos.csv"
+    return write_table(tmp_path_factory.mktemp("amazon"), users=12)
+
+
+def write_table(folder: Path, *, users: int) -> Path:
+    """FOLDER/Toy_Pianos.csv of so many users, each with 8 reviews."""
+    path = folder / "Toy_Pianos.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["reviewerID", "asin", "reviewText", "overall", "unixReviewTime"])
-        for user in range(12):
+        for user in range(users):
             for n in range(8):
                 item = (user + n) % 10
                 code = CODES[(user * 8 + n) % len(CODES)]
