@@ -178,6 +178,7 @@ def _contrasts(
     again = Bootstrap(bootstrap.resamples.only(both))
     values = [columns(once, gold, side) for side in given]
     resampled = [columns(again, gold, side) for side in given]
+    behind = _behind(names, once, gold, given)
     exchanged: dict[str, Permutation] = {}
     as_given = tuple(name for name in names if name in ("mae", "accuracy"))
     for asked, exchange in ((as_given, given), (tuple(name for name in names if name not in as_given), standardised)):
@@ -195,7 +196,6 @@ def _contrasts(
         first, second = (_defined(side[name][0]) for side in values)
         difference = None if first is None or second is None else first - second
         spread = resampled[0][name] - resampled[1][name]
-        reviewers = len(np.unique(reviewer))
         p = exchanged[name]
         found.append(
             Contrast(
@@ -203,9 +203,9 @@ def _contrasts(
                 one=first,
                 other=second,
                 difference=difference,
-                interval=again.interval(difference, spread, reviewers=reviewers) if len(gold) else NOTHING_ANSWERED,
+                interval=again.interval(difference, spread, reviewers=behind[name]) if len(gold) else NOTHING_ANSWERED,
                 items=len(gold),
-                reviewers=reviewers,
+                reviewers=behind[name],
                 p=p.p,
                 p_reason=p.reason if len(gold) else NOTHING_ANSWERED.reason,
                 p_exact=p.exact,
@@ -213,6 +213,14 @@ def _contrasts(
             )
         )
     return tuple(found)
+
+
+def _behind(names: tuple[str, ...], once: Bootstrap, gold: FloatArray, given: tuple[FloatArray, FloatArray]) -> dict[str, int]:
+    """Reviewers that each difference rests on: as many as its weaker side has, which may skip more than the other."""
+    if names == PAIRWISE_METRICS:
+        return {"accuracy": len(np.unique(once.resamples.reviewer))}
+    sides = [once.standing_behind(names, gold, side) for side in given]
+    return {name: min(side[name] for side in sides) for name in names}
 
 
 def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bootstrap) -> dict[str, Estimate]:

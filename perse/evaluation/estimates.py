@@ -139,6 +139,10 @@ class Bootstrap:
         """All columns of `scores` in each resample; less work than one by one."""
         return {name: value.resampled for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
 
+    def standing_behind(self, names: tuple[str, ...], gold: FloatArray, predicted: FloatArray) -> dict[str, int]:
+        """Reviewers that each of `names` rests on: of a mean that skips constant reviewers, those that are not skipped."""
+        return {name: value.reviewers for name, value in self._scores(gold, predicted, names).items()}
+
     def _estimate(self, given: _Value) -> Estimate:
         interval = self.interval(given.value, given.resampled, reviewers=given.reviewers)
         return Estimate(value=given.value, interval=interval, items=given.items, skipped_reviewers=given.skipped)

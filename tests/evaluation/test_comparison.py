@@ -180,6 +180,18 @@ def test_one_reader_gives_no_p_and_no_interval_but_reasons() -> None:
     assert result.pairings[0].verdict.endswith("p undefined (one reviewer)") and result.family == 0
 
 
+def test_readers_whom_a_judge_gives_one_score_stand_behind_no_interval_within_readers() -> None:
+    """Of 12 readers one judge orders the texts of 9: nine values make that difference, and nine are too few for an interval."""
+    examples = [scored(f"e{n}", f"r{n // 4}", 1 + n % 4, profile=(("i", 3),)) for n in range(48)]
+    ordering = labelled([5 - n % 4 for n in range(48)], examples)
+    mute = labelled([5 if n < 12 else 2 + n % 4 for n in range(48)], examples)
+    within, mae = (
+        compared({"mute": mute, "ordering": ordering}, examples, metrics=["within_kendall", "mae"]).pairings[0].contrasts
+    )
+    assert (within.difference, within.reviewers, within.interval.reason) == (-2.0, 9, "undefined (few reviewers)")
+    assert mae.reviewers == 12 and mae.interval.low is not None
+
+
 def test_equal_scores_are_undefined_and_said_to_be() -> None:
     examples = [scored(f"e{n}", f"r{n}", 5, profile=(("i", 3),)) for n in range(12)]
     result = compared({"one": labelled([4] * 12, examples), "two": labelled([5] * 12, examples)}, examples)
