@@ -20,8 +20,8 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from glob import escape
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any
 
 from perse.belongings import CARD, MANIFEST, STAGING, Belongings, entries, manifest_of, own_files, refuse_inputs, resolved
@@ -32,6 +32,10 @@ from perse.secrets import without_keys
 
 COMMIT = ".perse-commit"
 PLAN = ".plan.json"
+NAMES = ".names.json"
+"""Written first into `.perse-new`: what else is to be written there that has no name of the folder's own."""
+
+NOTHING = Belongings(what="", kinds=(), names=())
 
 _log = logging.getLogger(__name__)
 
@@ -47,25 +51,29 @@ class Claim:
     belongings: Belongings
     overwrite: bool
 
-    def fill(self, write: Callable[[Path], None], manifest: Mapping[str, Any]) -> None:
+    def fill(
+        self, write: Callable[[Path], None], manifest: Mapping[str, Any], *, also: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
         """Has `write` fill a fresh folder, adds the manifest, and puts all in the place of what was there.
 
         Args:
             write: puts every file but the manifest into the folder that it is given.
             manifest: to which `files` is added, name -> sha256, by which the files are known as the folder's own.
+            also: files of a folder that is there which are not its own, to be replaced with it.
         Raises:
             BadInput: it cannot be written, or somebody put another file under one of its names; what was there before is whole.
             SaveFailed: so where the disk is full.
         """
         stage = self.target / STAGING if self.target.is_dir() else _beside(self.target)
         try:
-            stage.mkdir()
+            _begin(stage, also)
             write(stage)
             files = {name: _digest(stage / name) for name in _files(stage)}
             assert all(map(self.belongings.may_own, files)), files
             (stage / MANIFEST).write_text(without_keys(manifest_text({**manifest, "files": files})), "utf-8")
             if self.target.is_dir():
-                _commit(stage, self.target, own_files(self.out, self.belongings, overwrite=self.overwrite))
+                _put(stage, also)
+                _commit(stage, self.target, own_files(self.out, self.belongings, overwrite=self.overwrite) | also.keys())
             else:
                 _to_disk(stage)
                 stage.rename(self.target)
@@ -140,25 +148,37 @@ def update_files(folder: Path, contents: Mapping[str, bytes]) -> None:
         SaveFailed: so where the disk is full.
     """
     target = resolved(folder)
+    _finish(target)
     for name in contents:
         if (target / name).is_symlink():
             raise BadInput(f"{folder}/{name}: is a link, and is not written through; name the folder where the file itself is")
     stage = target / STAGING
+    _discard(stage, NOTHING)
     try:
-        stage.mkdir()
-        for name, content in contents.items():
-            (stage / name).parent.mkdir(parents=True, exist_ok=True)
-            (stage / name).write_bytes(content)
+        _begin(stage, contents)
+        _put(stage, contents)
         _commit(stage, target, frozenset(contents), keep=True)
     except OSError as error:
         raise _unwritten(folder, error) from None
     finally:
-        _discard(stage, Belongings(what="", kinds=(), names=tuple(map(escape, contents))))
+        _discard(stage, NOTHING)
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:
     """A manifest as it is written."""
     return json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _begin(stage: Path, names: Iterable[str]) -> None:
+    stage.mkdir()
+    if chosen := sorted(names):
+        (stage / NAMES).write_text(json.dumps(chosen), "utf-8")
+
+
+def _put(stage: Path, contents: Mapping[str, bytes]) -> None:
+    for name, content in contents.items():
+        (stage / name).parent.mkdir(parents=True, exist_ok=True)
+        (stage / name).write_bytes(content)
 
 
 def _commit(stage: Path, target: Path, own: frozenset[str], *, keep: bool = False) -> None:
@@ -198,7 +218,8 @@ def _finish(target: Path) -> None:
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (commit / name).replace(target / name)
         _sync(target)
-        (commit / PLAN).unlink(missing_ok=True)
+        for name in (PLAN, NAMES):
+            (commit / name).unlink(missing_ok=True)
         _remove_tree(commit)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(
@@ -242,8 +263,13 @@ def _discard(stage: Path, belongings: Belongings) -> None:
     """Removes our files from a folder of ours, and the folder if nothing else is in it."""
     if stage.is_symlink() or not stage.is_dir():
         return
-    for name in entries(stage):
-        if (name == PLAN or belongings.may_own(name)) and (not (stage / name).is_dir() or (stage / name).is_symlink()):
+    try:
+        named = {str(name) for name in json.loads((stage / NAMES).read_text("utf-8"))}
+    except (OSError, ValueError, TypeError):
+        named = set()
+    ours = [name for name in entries(stage) if name in (PLAN, NAMES) or name in named or belongings.may_own(name)]
+    for name in sorted(ours, key=lambda one: one == NAMES):  # which tells the others
+        if not (stage / name).is_dir() or (stage / name).is_symlink():
             (stage / name).unlink(missing_ok=True)
     with suppress(OSError):
         _remove_tree(stage)
@@ -267,8 +293,8 @@ def _remove_empty(top: Path, folder: Path) -> None:
 
 
 def _files(folder: Path) -> list[str]:
-    """The plain files of a folder of ours by path, without the plan."""
-    return [name for name in entries(folder) if name != PLAN and not (folder / name).is_dir()]
+    """The plain files of a folder of ours by path, without the plan and the names."""
+    return [name for name in entries(folder) if name not in (PLAN, NAMES) and not (folder / name).is_dir()]
 
 
 def _digest(path: Path) -> str:

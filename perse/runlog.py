@@ -13,7 +13,8 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -149,9 +150,23 @@ def refuse_open_run(lines: Path) -> None:
     Raises:
         RunMismatch: one does.
     """
-    if lines.exists():
-        with GrowingFile(lines) as file:
-            lock_file(file.fileno(), lines.parent)
+    with run_closed(lines):
+        pass
+
+
+@contextmanager
+def run_closed(lines: Path) -> Iterator[None]:
+    """Nobody else writes the run that these lines are of, if they are there, to the end of the block.
+
+    Raises:
+        RunMismatch: one does.
+    """
+    if not lines.exists():
+        yield
+        return
+    with GrowingFile(lines) as file:
+        lock_file(file.fileno(), lines.parent)
+        yield
 
 
 def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:

@@ -2,11 +2,10 @@
 
 import json
 import os
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kills import killed_at
 
 from perse.belongings import Belongings, check_file, kind_of
 from perse.errors import BadInput, RunMismatch, SaveFailed
@@ -55,27 +54,6 @@ def assert_strangers(out: Path) -> None:
 
 def names(folder: Path) -> list[str]:
     return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*"))
-
-
-def killed_at(event: int, act: Callable[[], object], under: Path) -> bool:
-    """Runs `act` in a child that is killed before its n-th change of a file under a folder; False if it made fewer."""
-    child = os.fork()
-    if child:
-        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
-    left = event
-
-    def hook(what: str, arguments: tuple[object, ...]) -> None:
-        nonlocal left
-        if what in ("os.rename", "os.mkdir", "os.remove", "os.rmdir", "open") and str(arguments[0]).startswith(str(under)):
-            left -= 1
-            if left < 0:
-                os._exit(9)
-
-    sys.addaudithook(hook)
-    try:
-        act()
-    finally:
-        os._exit(0)
 
 
 OLD = {"a.txt": "old a", "b.txt": "old b", "README.md": "old card", "pictures/x.svg": "old x"}
@@ -132,6 +110,8 @@ def test_some_files_of_a_folder_are_updated_all_or_none(tmp_path: Path) -> None:
         settle(out)
         found.append((out / "a.txt").read_text() + (out / "b.txt").read_text())
         assert (out / "notes.md").read_text() == "0"
+        update(out)
+        assert names(out) == ["a.txt", "b.txt", "notes.md"], "the next removes what the kill left"
     assert set(found) == {"00", "11"}
 
 

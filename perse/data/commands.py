@@ -247,6 +247,8 @@ def forget(
 ) -> None:
     """Remove a person: reviews, examples, and what a judge said of them. The raw files and trained models stay as they are.
 
+    If one place is refused, none is changed. Each is changed wholly or not at all; after a kill the same command does the rest.
+
     Example: [bold]perse data forget "Ann Example" data/critics runs/first-valid valid.jsonl[/bold]
     """
     console = Console(stderr=True, highlight=False)

@@ -190,6 +190,7 @@ def write_folder(
     rows: Sequence[ExampleRow],
     manifest: Mapping[str, Any],
     files: Mapping[str, str] = MappingProxyType({}),
+    also: Mapping[str, bytes] = MappingProxyType({}),
 ) -> None:
     """Writes a data set folder, after checking it for leaks.
 
@@ -198,6 +199,7 @@ def write_folder(
         manifest: what the manifest says beside schema and kind: `perse`, `options` (with `split` and `folds`), `sources`,
             `counts`, `dropped`.
         files: name -> text of what else lies in the folder: `skipped.jsonl`, `rewriting.jsonl`.
+        also: as `Claim.fill`.
     Raises:
         BadInput: a leak (see `check_leaks`), or the folder cannot be written.
     """
@@ -213,7 +215,7 @@ def write_folder(
         for name, text in files.items():
             (fresh / name).write_text(text, "utf-8")
 
-    place.fill(write, whole)
+    place.fill(write, whole, also=also)
 
 
 def is_data_folder(path: Path) -> bool:

@@ -2,7 +2,7 @@
 
 All places are named at once, since only a data set folder tells under which pseudonym a name stands in the exports and runs
 made from it. A profile holds its own reviewer's reviews only, so nobody else's example changes; in PerSum the person's reviews
-also leave the product reviews of other samples. Files are written whole beside the old ones and renamed; counts and cards are
+also leave the product reviews of other samples. Each folder is changed wholly or not at all (`perse.replacing`); counts and cards are
 made again, and a data set's digest changes, so what was made from it before can be told apart. The raw files, the models trained
 on the data and what they learned are not ours to reach: see docs/data.md for what is left to do.
 """
@@ -10,19 +10,33 @@ on the data and what they learned are not ours to reach: see docs/data.md for wh
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from perse.belongings import kind_of
+from perse.belongings import CARD, kind_of, resolved
 from perse.data.folder import DATA_SET, is_data_folder, load_folder, write_folder
 from perse.data.parts import parts_of
+from perse.data.persum_folder import SAMPLES
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
+from perse.disk import write_bytes
 from perse.errors import BadInput
-from perse.replacing import Claim, claimed
-from perse.runlog import MANIFEST, read_lines, read_manifest, refuse_open_run, write_whole
+from perse.locking import locked
+from perse.records import parse_example
+from perse.replacing import claimed, manifest_text, settle, update_files
+from perse.runlog import MANIFEST, read_lines, read_manifest, run_closed
+from perse.secrets import without_keys
+
+LINES = frozenset(
+    {
+        *("examples.jsonl", "verbatim.jsonl", "skipped.jsonl", "rewriting.jsonl", "names.jsonl", SAMPLES),
+        *("judgements.jsonl", "timing.jsonl", "summaries.jsonl", "asked.jsonl", "pairs.jsonl", "arms.jsonl"),
+    }
+)
+"""The files of lines that perse writes into runs, PerSum folders and their work folders, and folders of released data."""
 
 
 @dataclass(frozen=True)
@@ -35,9 +49,16 @@ class Forgotten:
     examples: int
 
 
+Planned = tuple[Forgotten, Callable[[], None]]
+"""What will be gone, and what makes it so."""
+
+
 def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> list[Forgotten]:
     """Removes a person from data set folders, PerSum folders and their work folders, folders of released data, scored runs, and
     files of examples.
+
+    All places are locked and looked through before the first is changed. Then one after the other is changed, each wholly or not at
+    all: what a kill or a full disk between two leaves undone, the same command does.
 
     Args:
         person: a pseudonym, or the name as the raw files have it.
@@ -45,15 +66,21 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
     Raises:
         BadInput: a path is none of these, or would be left with nothing; a name of which no pseudonym is known, because no data
             set is among the paths or it was built with a salt that is not given. Nothing is changed then.
+        RunMismatch: another process writes one of them. Nothing is changed then.
+        SaveFailed: the disk is full; the places before are done, this one is as it was.
     """
     for path in paths:
+        if path.is_symlink() and path.is_file():
+            raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name the file itself")
         if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
-    for path in paths:
-        for lines in path.glob("*.jsonl") if path.is_dir() else ():
-            refuse_open_run(lines)  # what a run that goes on adds would be lost
     ids = known_as(person, paths, salt=salt)
-    return [_from_data_set(ids, path) if is_data_folder(path) else _from_lines(ids, path) for path in paths]
+    places = {resolved(path): path for path in paths}.values()  # once each
+    with ExitStack() as held:
+        planned = [_data_set(ids, path, held) if is_data_folder(path) else _lines(ids, path, held) for path in places]
+        for _, change in planned:
+            change()
+    return [gone for gone, _ in planned]
 
 
 def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> set[str]:
@@ -61,23 +88,21 @@ def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> 
     return {person, *_pseudonyms(person, paths, salt)}
 
 
-def _from_data_set(ids: set[str], path: Path) -> Forgotten:
-    with claimed(path, DATA_SET, overwrite=True) as place:
-        return _from_claimed(ids, path, place)
-
-
-def _from_claimed(ids: set[str], path: Path, place: Claim) -> Forgotten:
+def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
+    place = held.enter_context(claimed(path, DATA_SET, overwrite=True))
     data = load_folder(path)
-    for file in sorted(path.glob("*.jsonl")):  # an export may lie in the folder, too; whatever else does is not perse's
-        if not DATA_SET.may_own(file.name) and _is_export(file):
-            write_whole(file, _without(file, ids))
+    lines = {file: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
+    own = {file.name: text for file, text in lines.items()}
+    # An export may lie in the folder, too; whatever else does is not perse's.
+    exports = [file for file in sorted(path.glob("*.jsonl")) if file not in lines and _is_export(file)]
+    also = {file.name: left for file in exports if (left := _without(file, ids).encode()) != file.read_bytes()}
     rows = [row for row in data.rows if row.reviewer_id not in ids]
     reviews = {one: record for one, record in data.reviews.items() if record.reviewer_id not in ids}
     comparisons = {one: record for one, record in data.comparisons.items() if record.reviewer_id not in ids}
     kept: list[Any] = [*reviews.values(), *comparisons.values()]
     gone = Forgotten(path, len(data.reviews) + len(data.comparisons) - len(kept), len(data.rows) - len(rows))
     if not gone.records:
-        return gone
+        return gone, lambda: update_files(path, also) if also else None
     if not rows:
         raise _nothing_left(path)
     parts = parts_of(rows, reviews, comparisons, data.manifest["options"], empty_side=True)
@@ -88,19 +113,22 @@ def _from_claimed(ids: set[str], path: Path, place: Claim) -> Forgotten:
     }
     said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind")}
     said |= {"counts": counts, "forgotten": data.manifest.get("forgotten", 0) + 1}
-    own = {file.name: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
-    write_folder(place, kept, kind=data.kind, rows=rows, manifest=said, files=own)
-    return gone
+    return gone, lambda: write_folder(place, kept, kind=data.kind, rows=rows, manifest=said, files=own, also=also)
 
 
-def _from_lines(ids: set[str], path: Path) -> Forgotten:
-    """From one file of lines, or from a folder of them: a scored run, PerSum or its work folder, released data."""
-    files = {file: _rows(file) for file in ([path] if path.is_file() else sorted(path.glob("*.jsonl")))}
+def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
+    """One file of lines, or a folder of them: a scored run, PerSum or its work folder, released data."""
+    held.enter_context(locked(resolved(path)))
+    settle(path)
+    found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if _is_own(file)]
+    for file in found if path.is_dir() else ():
+        held.enter_context(run_closed(file))  # what a run that goes on adds would be lost
+    files = {file.name: _rows(file) for file in found}
     theirs = {row["id"] for rows in files.values() for row in rows if "id" in row and _is_theirs(row, ids)}
-    changed: dict[Path, list[dict[str, Any]]] = {}
+    changed: dict[str, list[dict[str, Any]]] = {}
     examples: set[str] = set()
     records = 0
-    for file, rows in files.items():
+    for name, rows in files.items():
         kept = []
         for row in rows:
             cleaned, inside = _without_reviews(row, ids)
@@ -110,34 +138,48 @@ def _from_lines(ids: set[str], path: Path) -> Forgotten:
                 records += inside
                 kept.append(cleaned)
         if kept != rows:
-            changed[file] = kept
-    if changed and kind_of(path) is not None and not any(changed.get(file, rows) for file, rows in files.items()):
+            changed[name] = kept
+    left = files | changed
+    if changed and kind_of(path) is not None and not any(left.values()):
         raise _nothing_left(path)
-    for file, kept in changed.items():
-        write_whole(file, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept))
-    if changed and path.is_dir():
-        _counted_again(path)
-    return Forgotten(path, records, len(examples))
+    contents = {
+        name: without_keys("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)).encode()
+        for name, kept in changed.items()
+    }
+    gone = Forgotten(path, records, len(examples))
+    if path.is_file():
+        return gone, lambda: write_bytes(path, contents[path.name]) if contents else None
+    whole = contents | _counted_again(path, left, contents) if contents else {}
+    return gone, lambda: update_files(path, whole) if whole else None
 
 
-def _counted_again(folder: Path) -> None:
-    """The manifest, and the card where there is one, of a folder from which lines were taken."""
+def _counted_again(
+    folder: Path, left: Mapping[str, Sequence[Mapping[str, Any]]], contents: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """The manifest, and the card where there is one, of a folder from which lines are taken.
+
+    Args:
+        left: all lines that stay, by file.
+        contents: the files that change.
+    """
     manifest = read_manifest(folder)
     manifest["forgotten"] = manifest.get("forgotten", 0) + 1
-    card = None
+    new = dict(contents)
     if manifest.get("kind") == "persum":
-        from perse.data.persum_folder import counted_samples, load_persum, persum_card
+        from perse.data.persum_folder import SAMPLES, counted_samples, parse_samples, persum_card
 
-        manifest["samples"] = counted_samples(load_persum(folder), manifest["samples"])
-        card = persum_card(manifest)
+        samples = parse_samples(enumerate(left.get(SAMPLES, ()), start=1), folder / SAMPLES)
+        manifest["samples"] = counted_samples(samples, manifest["samples"])
+        new[CARD] = persum_card(manifest).encode()
     elif manifest.get("kind") == "release":
-        from perse.data.release import counted_lines, release_card
+        from perse.data.release import counted, release_card
 
-        manifest["counts"] = counted_lines(folder)
-        card = release_card(manifest)
-    write_whole(folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
-    if card is not None:
-        write_whole(folder / "README.md", card)
+        read = [[parse_example(row) for row in left.get(name, ())] for name in ("verbatim.jsonl", "examples.jsonl")]
+        manifest["counts"] = counted(*read)
+        new[CARD] = release_card(manifest).encode()
+    if isinstance(manifest.get("files"), dict):
+        manifest["files"] |= {name: sha256(content).hexdigest() for name, content in new.items() if name in manifest["files"]}
+    return new | {MANIFEST: without_keys(manifest_text(manifest)).encode()}
 
 
 def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
@@ -154,6 +196,8 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     last = file.read_bytes().rpartition(b"\n")[2]
     with suppress(ValueError):
         rows += [json.loads(last)] if last.strip() else []
+    if not all(isinstance(row, dict) for row in rows):
+        raise BadInput(f"{file}: a line is no JSON object; this is no file of examples or judgements")
     return rows
 
 
@@ -161,6 +205,11 @@ def _without(file: Path, ids: set[str]) -> str:
     """The file's lines without the person's; the others as they are."""
     lines = file.read_text("utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not (line.strip() and _is_theirs(json.loads(line), ids)))
+
+
+def _is_own(file: Path) -> bool:
+    """Whether a file of lines in a folder that perse wrote is perse's: not a raw file, a note or anything else of a user's."""
+    return file.name in LINES or _is_export(file)
 
 
 def _is_export(file: Path) -> bool:

@@ -154,13 +154,23 @@ def load_persum(folder: Path) -> list[Sample]:
 def _load(folder: Path) -> list[Sample]:
     if kind_of(folder) != KIND:
         raise BadInput(f"{folder}: found no PerSum folder (manifest.json of kind 'persum'); build one with `perse data persum`")
+    samples = parse_samples(read_json_lines(folder / SAMPLES), folder / SAMPLES)
+    check_samples(samples, folder / SAMPLES)
+    return samples
+
+
+def parse_samples(lines: Iterable[tuple[int, object]], where: Path) -> list[Sample]:
+    """Numbered lines of a file as samples, not yet checked.
+
+    Raises:
+        BadInput: a line that is no sample.
+    """
     samples = []
-    for line, fields in read_json_lines(folder / SAMPLES):
+    for line, fields in lines:
         try:
             samples.append(Sample.model_validate_json(json.dumps(fields)))
         except ValidationError as error:
-            raise BadInput(f"{folder / SAMPLES}, line {line}: {explain(error)}; build the folder again") from None
-    check_samples(samples, folder / SAMPLES)
+            raise BadInput(f"{where}, line {line}: {explain(error)}; build the folder again") from None
     return samples
 
 

@@ -27,7 +27,7 @@ from perse.data.pseudonyms import pseudonyms, salt_from_seed
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge_aspects, read_release
 from perse.errors import BadInput
-from perse.records import ChoiceReference, Example, PairwiseExample, example_lines, read_examples, shown_query
+from perse.records import ChoiceReference, Example, PairwiseExample, example_lines, shown_query
 from perse.replacing import Claim, claimed
 from perse.runlog import file_digest
 
@@ -135,7 +135,7 @@ def _build(
         "kind": KIND,
         "options": dict(options),
         "sources": [{"name": path.name, "sha256": file_digest(path)} for path in paths],
-        "counts": _counts([one.verbatim for one in shown], examples),
+        "counts": counted([one.verbatim for one in shown], examples),
         "dropped": {
             **dict(sorted(faults.counts.items())),
             **({f"beyond the {limit} asked for": len(read) - len(kept)} if len(kept) < len(read) else {}),
@@ -192,13 +192,8 @@ def _hidden(released: Sequence[Released], *, salt: str) -> list[Released]:
     return hidden
 
 
-def counted_lines(folder: Path) -> dict[str, Any]:
+def counted(verbatim: Sequence[Example], examples: Sequence[Example]) -> dict[str, Any]:
     """The counts of a folder's lines, for the manifest."""
-    read = [read_examples(folder / name) if (folder / name).is_file() else [] for name in ("verbatim.jsonl", "examples.jsonl")]
-    return _counts(*read)
-
-
-def _counts(verbatim: Sequence[Example], examples: Sequence[Example]) -> dict[str, Any]:
     return {
         "prompts": len(verbatim),
         "examples": len(examples),

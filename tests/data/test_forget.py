@@ -1,9 +1,11 @@
 """A person who asks to leave is in no data set, export or run any more, and nobody else's examples change."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
+from kills import killed_at
 from typer.testing import CliRunner
 
 from perse.cli import app
@@ -14,7 +16,8 @@ from perse.data.persum_options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
 from perse.errors import BadInput, RunMismatch
 from perse.records import example_lines
-from perse.runlog import RunLog
+from perse.replacing import reading
+from perse.runlog import RunLog, file_digest
 
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 NAME = json.loads((SAMPLES / "reviews.jsonl").read_text("utf-8").splitlines()[0])["reviewer_id"]
@@ -108,7 +111,9 @@ def test_the_only_reader_of_a_side_can_leave_but_not_the_last_of_all(tmp_path: P
         forget(left.rows[0].reviewer_id, [tmp_path / "set"])
 
 
-def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers_and_are_counted_again(tmp_path: Path) -> None:
+def persum(folder: Path, *, person: str = "ann") -> Path:
+    """Three samples: the person's own, and two whose products they reviewed."""
+
     def review(who: str, item: str = "p") -> dict[str, object]:
         return {"reviewer_id": who, "item_id": item, "review": f"{who} of {item}", "score": 5.0, "time": None}
 
@@ -119,19 +124,27 @@ def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers
             "product_reviews": [review(other) for other in others], "history": [review(who, "q")],
         }  # fmt: skip
 
-    samples = [sample("a", "ann", "bob"), sample("b", "bob", "ann", "cy"), sample("c", "cy", "ann")]
-    (tmp_path / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
+    samples = [sample("a", person, "bob"), sample("b", "bob", person, "cy"), sample("c", "cy", person)]
+    folder.mkdir(exist_ok=True)
+    (folder / "samples.jsonl").write_text("".join(json.dumps(one) + "\n" for one in samples))
     manifest = {
-        "schema": 1, "kind": "persum", "perse": "0", "options": PersumOptions(reviews=(Path("C.csv"),), out=tmp_path, keep_names=True).for_manifest(),
+        "schema": 1, "kind": "persum", "perse": "0", "options": PersumOptions(reviews=(Path("C.csv"),), out=folder, keep_names=True).for_manifest(),
         "sources": {}, "judge": {"model": "m", "adapter": None, "engine": "e", "digest": "d", "dtype": "d", "device": "cpu", "context": 1}, "judgements": {}, "judged_scores": {}, "left_out": {}, "groups": {},
         "funnel": {"C": {"reviews": 3}}, "samples": {"C": {"High": 3, "Low": 0, "HHPL": 0}}, "notes": [],
+        "files": {"samples.jsonl": file_digest(folder / "samples.jsonl")},
     }  # fmt: skip
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    (gone,) = forget("ann", [tmp_path])
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers_and_are_counted_again(tmp_path: Path) -> None:
+    (gone,) = forget("ann", [persum(tmp_path)])
     assert (gone.records, gone.examples) == (1, 2)
     (left,) = [json.loads(line) for line in (tmp_path / "samples.jsonl").read_text().splitlines()]
     assert left["id"] == "b" and [one["reviewer_id"] for one in left["product_reviews"]] == ["cy"]
-    assert json.loads((tmp_path / "manifest.json").read_text())["samples"] == {"C": {"High": 1, "Low": 0, "HHPL": 0}}
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    assert manifest["samples"] == {"C": {"High": 1, "Low": 0, "HHPL": 0}}
+    assert manifest["files"]["samples.jsonl"] == file_digest(tmp_path / "samples.jsonl")
     assert "1 sample" in (tmp_path / "README.md").read_text()
 
 
@@ -186,3 +199,70 @@ def test_nobody_is_forgotten_in_a_run_that_is_being_written(tmp_path: Path) -> N
     ):
         forget(HIDDEN, [run])
     assert (run / "judgements.jsonl").read_bytes() == before
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What whoever opens the folder finds in it."""
+    with reading(folder):
+        return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def test_a_kill_at_any_moment_leaves_every_folder_whole_and_the_same_command_does_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+
+    def copies(name: str) -> list[Path]:
+        run = tmp_path / name / "run"
+        run.mkdir(parents=True)
+        for lines in ("examples.jsonl", "judgements.jsonl"):
+            (run / lines).write_text("".join(json.dumps({"id": f"{who}-1"}) + "\n" for who in (HIDDEN, "bob")))
+        (run / "manifest.json").write_text(json.dumps({"run": {"kind": "score"}}))
+        return [run, persum(tmp_path / name / "persum", person=HIDDEN)]
+
+    whole = copies("reference")
+    old = [contents(place) for place in whole]
+    forget(HIDDEN, whole)
+    new = [contents(place) for place in whole]
+    found = []
+    died = True
+    while died:
+        places = copies(str(len(found)))
+        died = killed_at(len(found), lambda places=places: forget(HIDDEN, places), places[0].parent)  # type: ignore[misc]
+        now = [contents(place) for place in places]
+        assert all(one in (was, becomes) for one, was, becomes in zip(now, old, new, strict=True))
+        found.append([one == becomes for one, becomes in zip(now, new, strict=True)])
+        forget(HIDDEN, places)
+        assert [contents(place) for place in places] == new
+        assert sorted(path.name for path in places[0].parent.iterdir()) == ["persum", "run"]
+        assert not any(path.name.startswith(".") for place in places for path in place.iterdir())
+    assert [False, False] in found and [True, False] in found and found[-1] == [True, True]
+
+
+def test_a_place_that_is_refused_leaves_all_others_as_they_were(tmp_path: Path) -> None:
+    run, export, *_ = scored(tmp_path)
+    (tmp_path / "link.jsonl").symlink_to(export)
+    last = tmp_path / "last"
+    last.mkdir()
+    (last / "samples.jsonl").write_text(json.dumps({"id": "a", "own": {"reviewer_id": HIDDEN}}) + "\n")
+    (last / "manifest.json").write_text(json.dumps({"schema": 1, "kind": "persum"}))
+    places = [tmp_path / "set", run, export]
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    for refused, said in (
+        (last, "nothing would be left"),
+        (tmp_path / "link.jsonl", "is a link to .*export.jsonl, and is not written through"),
+    ):
+        with pytest.raises(BadInput, match=said):
+            forget(HIDDEN, [*places, refused])
+        assert {path: path.read_bytes() for path in before} == before
+
+
+def test_a_persons_own_files_in_a_run_and_a_card_that_was_written_into_are_kept(tmp_path: Path) -> None:
+    run, *_ = scored(tmp_path)
+    (run / "raw.jsonl").write_text(json.dumps({"reviewer_id": HIDDEN}) + "\nno JSON\n")
+    samples = persum(tmp_path / "persum", person=HIDDEN)
+    (samples / "README.md").write_text("my licence")
+    before = (run / "raw.jsonl").read_bytes()
+    forget(HIDDEN, [run, samples, run])
+    assert (run / "raw.jsonl").read_bytes() == before
+    assert (samples / "README.kept-1.md").read_text() == "my licence" and "1 sample" in (samples / "README.md").read_text()
