@@ -157,6 +157,7 @@ def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
     assert not list(run.rglob("training_args.bin")), "a pickle that nobody should load"
 
 
+@pytest.mark.integration
 def test_a_run_stops_where_it_is_asked_to_and_goes_on_to_the_same_weights(tiny_model_folder: Path, tmp_path: Path) -> None:
     long = ["train.steps=60", "train.save_every=100"]
     for folder in (tmp_path / "whole", tmp_path / "stopped"):
@@ -196,6 +197,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(place)], check=True)
 
 
+@pytest.mark.integration
 def test_a_full_disk_leaves_the_checkpoint_before_whole_and_is_said_in_a_sentence(
     tiny_model_folder: Path, tmp_path: Path, small_disk: Path
 ) -> None:

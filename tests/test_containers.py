@@ -186,6 +186,7 @@ right_python = pytest.mark.skipif(
 )
 
 
+@pytest.mark.integration
 @right_python
 def test_install_makes_an_environment_from_the_wheels_alone(tmp_path: Path, wheelhouse: Path) -> None:
     venv = tmp_path / "venv"

@@ -140,6 +140,7 @@ def test_files_that_belong_together_are_all_old_where_the_disk_was_full_meanwhil
     assert not list(tmp_path.rglob("*kept*")) and not (tmp_path / "figures" / "stale.csv").exists()
 
 
+@pytest.mark.integration
 def test_a_training_that_meets_a_full_disk_goes_on_to_the_same_weights(tiny_model_folder: Path, tmp_path: Path) -> None:
     data = tmp_path / "train.jsonl"
     data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")

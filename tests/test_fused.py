@@ -62,6 +62,7 @@ for kind in ("llama", "qwen3", "olmo3"):
 """
 
 
+@pytest.mark.integration
 def test_fused_kernels_give_the_same_loss_and_gradients() -> None:
     pytest.importorskip("triton", reason="liger-kernel's kernels are triton's")
     pytest.importorskip("liger_kernel", reason="fused kernels are liger-kernel's, of the extra `cluster`")

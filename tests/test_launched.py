@@ -74,6 +74,7 @@ def test_the_reference_recipes_run_on_8_devices_and_on_fewer() -> None:
         assert [config.train.accumulation(devices) for devices in (1, 2, 4, 8)], name
 
 
+@pytest.mark.integration
 def test_one_process_where_two_were_meant_is_refused_and_not_fallen_back_to(tmp_path: Path) -> None:
     """`accelerate launch --cpu --num_processes 2` starts one, and says nothing."""
     command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "train.py"]

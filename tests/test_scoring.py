@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ from typing import Any
 
 import pytest
 from builders import Reworded, pairwise_examples, pointwise_examples
+from command_line import perse
 
 from perse.batch.local import score
 from perse.data.load import LoadedExamples
@@ -25,13 +25,6 @@ from perse.records import Example, example_lines
 from perse.rendering import TextRenderer
 
 PERSE = [sys.executable, "-m", "perse.cli"]
-
-
-def perse(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
-    command = [*PERSE, *map(str, arguments)]
-    return subprocess.run(
-        command, capture_output=True, text=True, check=False, input=stdin, env={**os.environ, "COLUMNS": "120"}
-    )
 
 
 @pytest.fixture
@@ -292,6 +285,7 @@ def test_a_judge_is_not_scored_on_readers_it_was_trained_on(tiny_model_folder: P
     assert refused.returncode == 2 and "has seen the readers of fold 1; score --fold 0" in refused.stderr
 
 
+@pytest.mark.integration
 def test_ctrl_c_says_that_the_same_command_goes_on(examples: Path, tiny_model_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     command = [*PERSE, *map(str, arguments(examples, tiny_model_folder, run))]

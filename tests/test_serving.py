@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 import uvicorn
 from builders import pairwise_examples, pointwise_examples
+from command_line import perse
 from fastapi.testclient import TestClient
 
 from perse import Judge
@@ -302,25 +303,28 @@ def test_settings_of_a_server_are_checked(monkeypatch: pytest.MonkeyPatch) -> No
         load_config("embedded", ["model=runs/first", "adapters.first=runs/second"])
 
 
-def test_serve_py_says_what_is_wrong_and_exits_with_2(tiny_model_folder: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if name != "PERSE_API_KEY"}
+def test_what_is_wrong_with_a_servers_settings_is_said_and_exits_with_2(
+    tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PERSE_API_KEY", raising=False)
+    given = ["--config", ROOT / "configs" / "serve" / "embedded.yaml", f"model={tiny_model_folder}", "engine=transformers"]
+    serve_py = subprocess.run(
+        [sys.executable, ROOT / "serve.py", *given, "host=0.0.0.0"],
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"}, timeout=120,
+    )  # fmt: skip
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        for given, message in (
-            (["host=0.0.0.0"], "host=0.0.0.0 lets other machines in"),
-            ([f"port={port}"], f"cannot listen at 127.0.0.1:{port}"),
-            (["port=0", "model=nowhere"], "there is no model 'nowhere'"),
+        for done, message in (
+            (serve_py, "host=0.0.0.0 lets other machines in"),
+            (perse("serve", *given, f"port={port}"), f"cannot listen at 127.0.0.1:{port}"),
+            (perse("serve", *given, "port=0", "model=nowhere"), "there is no model 'nowhere'"),
             (
-                ["port=0", "vllm.max_num_seqs=8", "memory_gb=2"],
+                perse("serve", *given, "port=0", "vllm.max_num_seqs=8", "memory_gb=2"),
                 "vllm.max_num_seqs, memory_gb: vLLM's settings, and the embedded engine",
             ),
-            (["port=0", "adapters.a=nowhere"], "there is no adapter nowhere"),
+            (perse("serve", *given, "port=0", "adapters.a=nowhere"), "there is no adapter nowhere"),
         ):
-            done = subprocess.run(
-                [sys.executable, ROOT / "serve.py", "--config", "configs/serve/embedded.yaml", f"model={tiny_model_folder}", "engine=transformers", *given],
-                cwd=ROOT, capture_output=True, text=True, check=False, env={**environment, "COLUMNS": "200"}, timeout=120,
-            )  # fmt: skip
-            assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr
+            assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
 def test_the_client_asks_one_and_many(url: str) -> None:

@@ -486,6 +486,7 @@ def straggles(message: str, wave: int) -> bool:
     return wave > 0 and "counts 1 bees" in message and (RETRY in message) == (wave == 2)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize(("wave", "asked"), [(1, 10), (2, 14)])
 def test_a_killed_run_asks_only_what_was_in_flight_and_ends_as_if_it_had_not_been_killed(
     tmp_path: Path, wave: int, asked: int

@@ -392,6 +392,7 @@ agreement(Judge.load(sys.argv[1], dtype="float32"), read_benchmark(Path(sys.argv
 """
 
 
+@pytest.mark.integration
 def test_killed_and_run_again_it_asks_nothing_twice(tmp_path: Path, tiny_model_folder: Path) -> None:
     path, study = write_benchmark_file(tmp_path, many_samples(8)), tmp_path / "study"
     killed = subprocess.run([sys.executable, "-c", KILLED, str(tiny_model_folder), str(path), str(study)], check=False)

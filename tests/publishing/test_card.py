@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from builders import pointwise_examples
+from command_line import perse
 from publishing_builders import Published
 
 from perse.batch.comparing import gather
@@ -267,8 +268,7 @@ def test_the_card_needs_no_torch(judge: Published) -> None:
 
 
 def test_the_command_writes_the_card_with_what_was_scored(judge: Published) -> None:
-    command = [sys.executable, "-m", "perse.cli", "models", "card", str(judge.run), "--scored", str(judge.scored)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = perse("models", "card", judge.run, "--scored", judge.scored)
     assert done.returncode == 0 and "written:" in done.stderr, done.stderr
     assert "### first-valid" in (judge.run / "README.md").read_text()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from full_disks import hit_every_write
 from judging_builders import asking, last, scripted
 
@@ -11,6 +12,7 @@ from perse.studies.order import order
 from perse.studies.running import read_study
 
 
+@pytest.mark.integration
 def test_a_study_that_meets_a_full_disk_goes_on_to_the_same_result(readers: Path, tmp_path: Path) -> None:
     def work(folder: Path) -> None:
         order(asking(readers, limit=6, resamples=100), folder / "run", orders=2, ks=[2], load=scripted(last))

@@ -100,6 +100,7 @@ def real(renderer: Renderer) -> Any:
     return lambda model: judged_now(model, what, renderer, attention="tree")
 
 
+@pytest.mark.integration
 def test_a_watched_run_learns_exactly_what_an_unwatched_one_does(renderer: Renderer, tmp_path: Path) -> None:
     plain, unwatched = trained(renderer, tmp_path / "plain", rows=2)
     one, lines = trained(renderer, tmp_path / "watched", judging=real(renderer), rows=2, eval_on_start=True)
