@@ -28,28 +28,30 @@ STAGE = ".perse-new"
 _log = logging.getLogger(__name__)
 
 
-def write_own(path: Path, text: str) -> None:
+def write_own(path: Path, text: str, *, ours: str | None = "") -> None:
     """`write_whole`, after what is not perse's was given another name.
 
+    Args:
+        ours: sha256 of the one file that may be replaced, None for no file; by default what the folder's list says.
     Raises:
         BadInput: a folder is in the way.
         SaveFailed: it cannot be written; what was there before is there.
     """
-    write_own_bytes(path, without_keys(text).encode())
+    write_own_bytes(path, without_keys(text).encode(), ours=ours)
 
 
-def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None) -> None:
+def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None, ours: str | None = "") -> None:
     """`write_own` for what is not text; the list is in the folder `top`, by default in that of the file."""
     digest, top = hashlib.sha256(content).hexdigest(), top or path.parent
     known, name = _listed(top), path.relative_to(top).as_posix()
-    ours = known.get(name, [])
+    listed = known.get(name, [])
     if path.is_dir():
         raise BadInput(f"{path} is a folder, where a file is to be written; move it away")
-    if os.path.lexists(path) and (path.is_symlink() or _digest(path) not in (*ours, digest)):
+    if os.path.lexists(path) and (path.is_symlink() or _digest(path) not in (*(listed if ours == "" else [ours]), digest)):
         _keep(path)
     # Before it is written, so that a kill between the two leaves no file of ours that is taken for somebody else's.
-    if ours[-1:] != [digest]:
-        _write_list(top, {**known, name: [*ours[-1:], digest]})
+    if listed[-1:] != [digest]:
+        _write_list(top, {**known, name: [*listed[-1:], digest]})
     write_bytes(path, content)
 
 

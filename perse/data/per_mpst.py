@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from perse.belongings import manifest_of
 from perse.data.build import Material, Summary, pointwise_set
 from perse.data.folder import DATA_SET
 from perse.data.leaks import check_names
@@ -25,6 +27,10 @@ from perse.errors import BadInput
 from perse.own_files import write_own
 from perse.records import Review
 from perse.replacing import Claim, claimed
+from perse.secrets import without_keys
+
+NAMES = "names_sha256"
+"""By which the manifest tells which names in the work folder are those of its texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,13 +90,15 @@ def _build(options: PerMpstOptions, place: Claim, step: Step) -> Summary:
         for item, mapping in rewritten.mappings.items()
     ]
     options.work.mkdir(parents=True, exist_ok=True)
-    write_own(options.work / "names.jsonl", json_lines(names))
+    kept = without_keys(json_lines(names))
+    there = (manifest_of(place.target) or {}).get("rewriting", {})
+    write_own(options.work / "names.jsonl", kept, ours=there.get(NAMES))  # not those of a set that was moved away
     material = Material(
         records=[replace(one, text=rewritten.texts[one.item_id]) for one in read if one.item_id in rewritten.texts],
         inputs=inputs,
         faults=faults,
         dropped=_left_out(read, wanted, rewritten),
-        made={"rewriting": rewritten.manifest},
+        made={"rewriting": {**rewritten.manifest, NAMES: sha256(kept.encode()).hexdigest()}},
         files={"rewriting.jsonl": json_lines(list(rewritten.lines))},
         notes=_notes(options, rewritten),
     )

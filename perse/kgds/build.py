@@ -22,6 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 import perse
+from perse.belongings import resolved
 from perse.errors import BadInput
 from perse.judge import Judge
 from perse.judgement import Judgement, Status
@@ -31,6 +32,7 @@ from perse.kgds.decomposing import MAX_NEW_TOKENS, Facts, Place, decompose, repe
 from perse.kgds.drafts import Agreed, agreed, read_drafts
 from perse.kgds.key_facts import read_sheet, sheet_facts, sheet_text
 from perse.kgds.masking import conflicts, mask
+from perse.locking import locked
 from perse.own_files import refuse_inputs, write_own
 from perse.runlog import MANIFEST, file_digest, make_folder, read_manifest, write_whole
 from perse.writing.cache import AnswerCache
@@ -107,10 +109,15 @@ def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, 
     Raises:
         BadInput: drafts, folder or sheet that cannot be used, a draft without a key fact, or a paragraph that the writer cannot take
             apart.
-        RunMismatch: other facts were masked in this folder, or by another judge.
+        RunMismatch: another process builds in this folder, or other facts were masked in it, or by another judge.
         EngineLost: writer or judge are gone; the same command continues.
     """
     refuse_inputs(options.out, [options.drafts])
+    with locked(resolved(options.out)):
+        return _build(options, writer, judge, step)
+
+
+def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], step: Step) -> BuildReport:
     drafts, paragraphs = agreed(read_drafts(options.drafts), options.drafts)
     _check_folder(options.out)
     with AnswerCache(options.out / ANSWERS) as cache:

@@ -221,6 +221,28 @@ def test_rules_build_the_same_bytes_twice_and_are_named_in_the_manifest(tmp_path
     assert "by rules, not by a model" in " ".join(said.split())
 
 
+def test_the_names_of_a_set_or_table_that_was_moved_away_are_kept(tmp_path: Path) -> None:
+    items, names = tmp_path / "items.jsonl", tmp_path / "set.work" / "names.jsonl"
+    run(*command(mpst(tmp_path), tmp_path / "set"))
+    before = names.read_bytes()
+    run(*command(mpst(tmp_path), tmp_path / "set", "--seed", "1", "--overwrite"))
+    assert not list(names.parent.glob("*.kept-*")), "of a set that is replaced they are replaced, too"
+    run(*command(mpst(tmp_path), tmp_path / "set", "--overwrite"))
+    (tmp_path / "set").rename(tmp_path / "moved")
+    run(*command(mpst(tmp_path), tmp_path / "set", "--seed", "1"))
+    assert (names.parent / "names.kept-1.jsonl").read_bytes() == before != names.read_bytes()
+
+    for name, more in (("Ann", ()), ("Bob", ()), ("Cid", ("--overwrite",))):
+        items.write_text(
+            json.dumps({"item_id": name, "text": f"{name} Quill sails to Brevik. She finds the lamp there."}) + "\n"
+        )
+        run("data", "anonymize", "--items", str(items), "--out", str(tmp_path / "a.jsonl"), *more)
+        if name == "Ann":
+            (tmp_path / "a.jsonl").rename(tmp_path / "moved.jsonl")
+    (kept,) = (tmp_path / "a.jsonl.work").glob("rewriting.kept-*")
+    assert json.loads(kept.read_text())["item_id"] == "Ann"
+
+
 def test_plots_as_they_are_come_with_a_warning(tmp_path: Path) -> None:
     said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", "none"))
     assert "the plots are as they were: a judge may know them" in " ".join(said.split())

@@ -34,6 +34,7 @@ from perse.kgds.decomposing import checked
 from perse.kgds.drafts import agreed, read_drafts
 from perse.kgds.masking import mask
 from perse.kgds.stats import stats
+from perse.locking import locked
 from perse.questions.decompose import EXAMPLE_FACTS, Fault, ask, problems, read_facts
 from perse.records import ClaimExample
 from perse.rendering import TextRenderer
@@ -669,3 +670,16 @@ def test_a_benchmark_that_somebody_put_into_a_build_is_kept_beside_its_own(tmp_p
     assert run(tmp_path).finished
     assert (tmp_path / "new" / "benchmark.kept-1.json").read_text() == "mine"
     assert len(read_benchmark(tmp_path / "new" / "benchmark.json").samples) == 2
+
+
+def test_a_second_build_in_the_same_folder_is_refused_and_asks_nothing(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def counting(message: str, seed: int) -> str:
+        asked.append(message)
+        return obedient(message, seed)
+
+    with locked(tmp_path / "new"), pytest.raises(RunMismatch, match="new is being written by another process; wait for it"):
+        run(tmp_path, counting)
+    assert not asked and not (tmp_path / "new").exists()
+    assert run(tmp_path, counting).sheet == 5

@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import perse
-from perse.belongings import check_file, resolved
+from perse.belongings import MANIFEST, check_file, manifest_of, resolved
 from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
@@ -21,8 +22,11 @@ from perse.errors import BadInput
 from perse.locking import locked
 from perse.own_files import write_own
 from perse.runlog import file_digest, read_lines, write_whole
+from perse.secrets import without_keys
 
 AUDIT = "rewriting.jsonl"
+TABLE = "table_sha256"
+"""By which the manifest tells of which table the work folder tells."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +86,9 @@ def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
         step=step,
     )
     work = work_folder(options.out)
+    table = without_keys(json_lines({"item_id": item, "text": text} for item, text in done.texts.items()))
     manifest = {
+        TABLE: sha256(table.encode()).hexdigest() if done.texts else None,
         "perse": perse.__version__,
         "sources": {"items": {"name": options.items.name, "sha256": file_digest(options.items)}},
         "seed": options.seed,
@@ -101,10 +107,15 @@ def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
         if (item := str(line["item_id"]))
     ]
     work.mkdir(parents=True, exist_ok=True)
-    write_own(work / AUDIT, json_lines(audit))
-    write_own(work / "skipped.jsonl", skipped_lines(faults.rows))
-    write_own(work / "manifest.json", json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n")
+    files = {
+        AUDIT: json_lines(audit),
+        "skipped.jsonl": skipped_lines(faults.rows),
+        MANIFEST: json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
+    }
+    theirs = (manifest_of(work) or {}).get(TABLE, "none") != (file_digest(options.out) if options.out.exists() else None)
+    for name, text in files.items():
+        write_own(work / name, text, ours=None if theirs else "")  # not those of a table that was moved away
     if not done.texts:
         raise BadInput(f"none of {len(plots)} texts could be rewritten; {work}/{AUDIT} says why for each")
-    write_whole(options.out, json_lines({"item_id": item, "text": text} for item, text in done.texts.items()))
+    write_whole(options.out, table)
     return done, faults
