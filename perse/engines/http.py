@@ -175,7 +175,11 @@ class SharedClient:
         """The result of `work`, which may use `client` and should pass `gate` before each request."""
         with self._lock:
             if not self._callers:
-                self._begin()
+                try:
+                    self._begin()
+                except BaseException:  # an address or a proxy that cannot be used
+                    work.close()
+                    raise
             self._callers += 1
             call = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
@@ -188,9 +192,8 @@ class SharedClient:
                     self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _begin(self) -> None:
-        loop, self.client, self.gate = asyncio.new_event_loop(), api_client(*self._made), asyncio.Semaphore(self._concurrency)
-        self._loop = loop
-        threading.Thread(target=_until_stopped, args=(loop, self.client), daemon=True).start()
+        self.client, self.gate, self._loop = api_client(*self._made), asyncio.Semaphore(self._concurrency), asyncio.new_event_loop()
+        threading.Thread(target=_until_stopped, args=(self._loop, self.client), daemon=True).start()
 
 
 def _until_stopped(loop: asyncio.AbstractEventLoop, client: AsyncOpenAI) -> None:
