@@ -192,7 +192,11 @@ class SharedClient:
                     self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _begin(self) -> None:
-        self.client, self.gate, self._loop = api_client(*self._made), asyncio.Semaphore(self._concurrency), asyncio.new_event_loop()
+        self.client, self.gate, self._loop = (
+            api_client(*self._made),
+            asyncio.Semaphore(self._concurrency),
+            asyncio.new_event_loop(),
+        )
         threading.Thread(target=_until_stopped, args=(self._loop, self.client), daemon=True).start()
 
 
