@@ -7,10 +7,14 @@ failed write has let in of a line is taken away again at once, so that nothing a
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
-from collections.abc import Iterable, Iterator
+import re
+import secrets
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 from perse.errors import SaveFailed
 from perse.secrets import without_keys
@@ -70,18 +74,77 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """`write_whole` for what is not text."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """`write_whole` for what is not text. What killed writers left in the folder is removed."""
     with writing(path):
+        sweep_temporaries(path.parent, [path.name])
+        temporary, file = _temporary(path)
         try:
-            with temporary.open("wb") as file:
+            with file:
                 file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
-            temporary.replace(path)
+                temporary.replace(path)  # while it is locked
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def sweep_temporaries(folder: Path, names: Collection[str] = ()) -> None:
+    """Remove the half-written files that killed writers left in a folder: those with our ending that nobody has locked.
+
+    Args:
+        names: of files whose leftovers of an older perse go, too, if no process has the number in their name.
+    """
+    with suppress(OSError):
+        for entry in folder.iterdir():
+            older = _OLDER.fullmatch(entry.name)
+            if _TEMPORARY.fullmatch(entry.name) or (older and older[1] in names and not _runs(int(older[2]))):
+                with suppress(OSError):
+                    _remove_unlocked(entry)
+
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.perse-tmp", re.DOTALL)
+_OLDER = re.compile(r"\.(.+)\.(\d{1,9})\.tmp", re.DOTALL)
+
+
+def _temporary(path: Path) -> tuple[Path, IO[bytes]]:
+    """A new file beside `path`, locked while it is open, so that it is not taken for a killed writer's."""
+    while True:
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.perse-tmp")
+        file = temporary.open("xb")
+        with suppress(OSError):  # a file system without locks: there nobody can lock it to remove it either
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if is_at(temporary, file.fileno()):  # else it was removed between the two calls
+            return temporary, file
+        file.close()
+
+
+def _remove_unlocked(path: Path) -> None:
+    held = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.is_file() and is_at(path, held):
+            path.unlink()
+    finally:
+        os.close(held)
+
+
+def is_at(path: Path, descriptor: int) -> bool:
+    """Whether an open file is still the one of that name."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(descriptor))
+    except FileNotFoundError:
+        return False
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True
 
 
 class GrowingFile:

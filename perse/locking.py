@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from perse.disk import is_at
 from perse.errors import BadInput, RunMismatch
 
 SUFFIX = ".perse-lock"
@@ -76,19 +77,12 @@ def _taken(path: Path, target: Path) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
         try:
             lock_file(descriptor, target)
-            if _is(path, descriptor):  # else its last holder removed it between the two calls
+            if is_at(path, descriptor):  # else its last holder removed it between the two calls
                 return descriptor
         except BaseException:
             os.close(descriptor)
             raise
         os.close(descriptor)
-
-
-def _is(path: Path, descriptor: int) -> bool:
-    try:
-        return os.path.samestat(path.lstat(), os.fstat(descriptor))
-    except FileNotFoundError:
-        return False
 
 
 def _remove_empty(folders: list[Path]) -> None:

@@ -25,7 +25,7 @@ from types import MappingProxyType
 from typing import Any
 
 from perse.belongings import CARD, MANIFEST, STAGING, Belongings, entries, manifest_of, own_files, refuse_inputs, resolved
-from perse.disk import save_failed, write_failed
+from perse.disk import save_failed, sweep_temporaries, write_failed
 from perse.errors import BadInput, PerseError
 from perse.locking import locked
 from perse.secrets import without_keys
@@ -108,6 +108,7 @@ def claimed(out: Path, belongings: Belongings, *, overwrite: bool, inputs: Itera
 def sweep(target: Path, belongings: Belongings) -> list[Path]:
     """Removes what killed builds of a folder left; the caller holds its lock. Gives what is left of it: folders in which lie files of
     somebody else's, since perse once set whole folders aside."""
+    sweep_temporaries(target)
     for left in _leftovers(target):
         _discard(left, belongings)
     return _leftovers(target)

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 from builders import pointwise_examples
 from full_disks import failing_sync, files_of_at_most, hit_every_write
+from kills import killed_at
 
 from perse.batch.local import read_run, score
 from perse.data.load import LoadedExamples
-from perse.disk import GrowingFile, save_failed, write_failed, write_whole
+from perse.disk import GrowingFile, save_failed, sweep_temporaries, write_failed, write_whole
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import SaveFailed
 from perse.judge import Judge, JudgeSettings
@@ -64,6 +65,39 @@ def test_a_file_that_cannot_be_written_whole_is_the_old_one(tmp_path: Path, numb
     ):
         write_whole(tmp_path / "file", "new")
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"file": "old"}
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_nothing_else_is(tmp_path: Path) -> None:
+    place = tmp_path / "reviews.jsonl"
+    for event in (1, 1):
+        assert killed_at(event, lambda: write_whole(place, "of people"), tmp_path)
+        assert len([path.read_text() == "of people" for path in tmp_path.iterdir()]) == 1, "the last kill's alone"
+    gone = next(number for number in range(999_999_999, 0, -1) if not Path(f"/proc/{number}").exists())
+    (tmp_path / f".reviews.jsonl.{gone}.tmp").write_text("of people, by an older perse")
+    mine = {f".notes.md.{gone}.tmp", f".reviews.jsonl.{os.getpid()}.tmp", ".reviews.jsonl.tmp", ".x.0123abcd.perse-tmp.md"}
+    for name in mine:
+        (tmp_path / name).write_text("mine")
+    (tmp_path / ".folder.0123abcd.perse-tmp").mkdir()
+    (tmp_path / ".link.0123abcd.perse-tmp").symlink_to(place)
+    write_whole(tmp_path / "other", "")
+    write_whole(place, "new")
+    found = {path.name for path in tmp_path.iterdir()}
+    assert found == {*mine, ".folder.0123abcd.perse-tmp", ".link.0123abcd.perse-tmp", "other", "reviews.jsonl"}
+
+
+def test_what_another_process_is_writing_is_not_taken_for_a_killed_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    within = []
+
+    def in_the_middle(descriptor: int) -> None:
+        monkeypatch.undo()
+        within.extend([path.name for path in tmp_path.iterdir()])
+        sweep_temporaries(tmp_path)
+
+    monkeypatch.setattr(os, "fsync", in_the_middle)
+    write_whole(tmp_path / "file", "whole")
+    assert len(within) == 1 and {path.name: path.read_text() for path in tmp_path.iterdir()} == {"file": "whole"}
 
 
 def test_a_first_start_on_a_full_disk_does_not_block_the_folder(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from perse.data.folder import DATA_SET, is_data_folder, load_folder, write_folde
 from perse.data.parts import parts_of
 from perse.data.persum_folder import SAMPLES
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
-from perse.disk import write_bytes
+from perse.disk import sweep_temporaries, write_bytes
 from perse.errors import BadInput
 from perse.locking import locked
 from perse.records import parse_example
@@ -91,6 +91,7 @@ def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> 
 def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
     place = held.enter_context(claimed(path, DATA_SET, overwrite=True))
     data = load_folder(path)
+    sweep_temporaries(path, _names(path))
     lines = {file: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
     own = {file.name: text for file, text in lines.items()}
     # An export may lie in the folder, too; whatever else does is not perse's.
@@ -120,6 +121,7 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
     """One file of lines, or a folder of them: a scored run, PerSum or its work folder, released data."""
     held.enter_context(locked(resolved(path)))
     settle(path)
+    sweep_temporaries(path if path.is_dir() else path.parent, _names(path))
     found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if _is_own(file)]
     for file in found if path.is_dir() else ():
         held.enter_context(run_closed(file))  # what a run that goes on adds would be lost
@@ -205,6 +207,11 @@ def _without(file: Path, ids: set[str]) -> str:
     """The file's lines without the person's; the others as they are."""
     lines = file.read_text("utf-8").splitlines(keepends=True)
     return "".join(line for line in lines if not (line.strip() and _is_theirs(json.loads(line), ids)))
+
+
+def _names(path: Path) -> set[str]:
+    """The files of which a killed writer may have left a part: those that are there, and those that were still to come."""
+    return {path.name} if path.is_file() else {*LINES, *(file.name for file in path.iterdir())}
 
 
 def _is_own(file: Path) -> bool:

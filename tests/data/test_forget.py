@@ -266,3 +266,18 @@ def test_a_persons_own_files_in_a_run_and_a_card_that_was_written_into_are_kept(
     forget(HIDDEN, [run, samples, run])
     assert (run / "raw.jsonl").read_bytes() == before
     assert (samples / "README.kept-1.md").read_text() == "my licence" and "1 sample" in (samples / "README.md").read_text()
+
+
+def test_what_killed_writers_left_of_the_person_goes_too_in_every_place(tmp_path: Path) -> None:
+    run, export, *_ = scored(tmp_path)
+    lost = [
+        place / name
+        for place in (tmp_path / "set", run, tmp_path)
+        for name in (".export.jsonl.0123abcd.perse-tmp", ".README.md.0123abcd.perse-tmp")
+    ]
+    lost.append(run / ".examples.jsonl.999999999.tmp")
+    mine = run / ".thesis.999999999.tmp"
+    for path in (*lost, mine):
+        path.write_text(HIDDEN)
+    forget(HIDDEN, [tmp_path / "set", run, export])
+    assert [path for path in lost if path.exists()] == [] and mine.read_text() == HIDDEN
