@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from builders import pointwise_examples
+from full_disks import files_of_at_most
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -148,6 +149,19 @@ def test_rows_that_were_damaged_are_made_again(
         file = tmp_path / "rows" / damage
         file.write_bytes(file.read_bytes()[:-8] + b"\7" * 8 if damage == "tokens.npy" else b"")
         assert read_rows(tmp_path / "rows", renderer, key="k") is None
+
+
+def test_rows_that_the_disk_does_not_take_to_the_last_byte_are_not_kept(
+    tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    """Of each file, whichever is the largest that is cut: numpy's own way of writing would be silent about some."""
+    prepared, renderer = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    write_rows(prepared, tmp_path / "rows", key="k")
+    for size in sorted({path.stat().st_size for path in (tmp_path / "rows").glob("*.npy")}):
+        for limit in (size - 1, size - size // 4):
+            with pytest.raises(OSError, match="File too large"), files_of_at_most(limit):
+                write_rows(prepared, tmp_path / "full", key="k")
+            assert read_rows(tmp_path / "full", renderer, key="k") is None
 
 
 def test_rows_of_a_run_are_not_replaced_by_those_of_other_settings_or_while_it_runs(

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import accumulate
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, overload
 
 import numpy as np
@@ -77,8 +78,8 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     _save(aside, "paths", paths, np.int64)
     _save(aside, "rows", [[place[id(branch)] for branch in row] for row in prepared.schedule.rows], np.int64)
     facts = [[branch.shared, branch.k, branch.k_effective] for branch in branches]
-    np.save(aside / "facts.npy", np.array(facts, dtype=np.int64))
-    np.save(aside / "ids.npy", np.array([branch.example_id for branch in branches]))
+    _write(aside / "facts.npy", np.array(facts, dtype=np.int64))
+    _write(aside / "ids.npy", np.array([branch.example_id for branch in branches]))
     planned = prepared.schedule
     about = {
         "key": key,
@@ -160,8 +161,15 @@ class _Lists:
 
 def _save(folder: Path, name: str, lists: Sequence[Sequence[int]], kind: type[np.signedinteger[Any]]) -> None:
     flat = np.fromiter((number for one in lists for number in one), dtype=kind)
-    np.save(folder / f"{name}.npy", flat)
-    np.save(folder / f"{name}-cuts.npy", np.array([0, *accumulate(map(len, lists))], dtype=np.int64))
+    _write(folder / f"{name}.npy", flat)
+    _write(folder / f"{name}-cuts.npy", np.array([0, *accumulate(map(len, lists))], dtype=np.int64))
+
+
+def _write(path: Path, array: NDArray[Any]) -> None:
+    """As `np.save`, which gives a file to C to write to: C says nothing of the last bytes that a full disk does not take."""
+    with path.open("wb") as file:
+        no_file: Any = SimpleNamespace(write=file.write)
+        np.lib.format.write_array(no_file, array, allow_pickle=False)
 
 
 def _array(folder: Path, name: str) -> NDArray[Any]:
