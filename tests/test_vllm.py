@@ -369,6 +369,65 @@ def test_with_a_key_every_route_of_vllms_server_wants_it(
             assert set(client.version()["models"]) == {"tiny"}
 
 
+KILLED = """
+import multiprocessing, os, signal, sys
+from pathlib import Path
+from builders import pointwise_examples
+from perse import Judge
+from perse.batch.local import score
+from perse.data.load import LoadedExamples
+from perse.judge import JudgeSettings
+from perse.questions import QUESTIONS
+
+def tick(done):
+    if after and done >= begun + after:
+        (out.parent / "engine").write_text(" ".join(str(child.pid) for child in multiprocessing.active_children()))
+        os.kill(os.getpid(), signal.SIGKILL)
+
+if __name__ == "__main__":
+    model, out, after = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    lines = out / "judgements.jsonl"
+    begun = lines.read_bytes().count(b"\\n") if lines.exists() else 0
+    examples = LoadedExamples(pointwise_examples(6, 4, k=12), digest="d", folder=None, fold=None)
+    judge = Judge.load(f"vllm:{model}", dtype="float32", context=2048)
+    score(judge, QUESTIONS["pointwise"], examples, out, settings=JudgeSettings(max_new_tokens=24), tick=tick)
+"""
+
+
+def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kill_loses_those_that_are_not(
+    tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    """The 24 prompts have more tokens than vLLM begins with at once, so that the first answers are there before the last."""
+    model, script = tmp_path / "tiny", tmp_path / "run.py"
+    tiny_llama(tokenizers["chatml"], width=128).save_pretrained(model)
+    tokenizers["chatml"].save_pretrained(model)
+    script.write_text(KILLED)
+    path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
+
+    def scored(after: int) -> tuple[int, dict[str, str]]:
+        given = [sys.executable, str(script), str(model), str(tmp_path / "run"), str(after)]
+        code = subprocess.run(given, env={**ENVIRONMENT, "PYTHONPATH": path}, check=False, timeout=600).returncode
+        lines = (tmp_path / "run" / "judgements.jsonl").read_text().splitlines()
+        by_id = {json.loads(line)["id"]: line for line in lines}
+        assert len(by_id) == len(lines), "each once"
+        return code, by_id
+
+    code, begun = scored(2)
+    assert code == -signal.SIGKILL and 2 <= len(begun) < 24
+    [engine] = (tmp_path / "engine").read_text().split()
+    wait_until_gone(engine)
+    code, ended = scored(0)
+    assert code == 0 and len(ended) == 24 and begun.items() <= ended.items()
+
+
+def wait_until_gone(process: str) -> None:
+    """Or a zombie that nobody has asked after."""
+    end = time.monotonic() + 30
+    while (found := Path("/proc", process, "stat")).exists() and found.read_text().rpartition(") ")[2][0] != "Z":
+        assert time.monotonic() < end, "vLLM's engine outlives the process that was killed, and keeps its memory"
+        time.sleep(0.1)
+
+
 @pytest.mark.parametrize(
     ("setting", "message"),
     [

@@ -10,7 +10,10 @@ from __future__ import annotations
 import asyncio
 import difflib
 import json
+import multiprocessing
 import os
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Callable, Sequence
@@ -131,7 +134,9 @@ class VLLMEngine:
         lora = lora_request(adapter) if adapter else None
         if adapter:
             options |= {"enable_lora": True, "max_lora_rank": rank_room([adapter])}
+        ours = set(multiprocessing.active_children())
         llm = LLM(str(path), **options, disable_log_stats=True)
+        _end_with_us([process.pid for process in multiprocessing.active_children() if process not in ours])
         return cls(Offline(llm, lora), llm.llm_engine.vllm_config, at_once=BATCH)
 
     @property
@@ -240,6 +245,28 @@ def _completion(output: RequestOutput) -> Completion:
     ids = tuple(written.token_ids)
     logprobs = tuple(step[token] for token, step in zip(ids, steps, strict=True))
     return Completion(ids, logprobs, steps, str(written.finish_reason), output.num_cached_tokens or 0)
+
+
+_WATCH = """
+import contextlib, os, signal, sys
+engines = [os.pidfd_open(int(number)) for number in sys.argv[1:]]
+sys.stdin.read()
+for engine in engines:
+    with contextlib.suppress(ProcessLookupError):
+        signal.pidfd_send_signal(engine, signal.SIGKILL)
+"""
+
+_WATCHING: list[subprocess.Popen[bytes]] = []
+"""Each reads from a pipe that ends when this process does."""
+
+
+def _end_with_us(processes: Sequence[int | None]) -> None:
+    """Have these processes end when this one does, however: of kill -9 vLLM's engine knows nothing, and would wait for it and
+    keep its memory, which the same command given again needs."""
+    if sys.platform == "linux" and processes:
+        watch = [sys.executable, "-ISc", _WATCH, *map(str, processes)]
+        nowhere, pipe = subprocess.DEVNULL, subprocess.PIPE
+        _WATCHING.append(subprocess.Popen(watch, stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True))
 
 
 class Offline:
