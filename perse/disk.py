@@ -158,6 +158,7 @@ class GrowingFile:
         self.path = path
         with writing(path):
             self._file = path.open("ab", buffering=0)
+        self._on_disk = os.fstat(self.fileno()).st_size
 
     def __enter__(self) -> GrowingFile:
         return self
@@ -178,10 +179,10 @@ class GrowingFile:
         """Add lines (each ending in a newline), on disk when this returns; without the keys that are known here.
 
         Args:
-            sync: False for lines that need not outlive a power cut; a kill they do outlive.
+            sync: False for lines that outlive a kill of this process, but a power cut only once something is synced after them.
 
         Raises:
-            SaveFailed: none of them was added.
+            SaveFailed: none of them was added; where it failed at the sync, none since the last one is there.
         """
         content = memoryview(without_keys("".join(lines)).encode())
         with writing(self.path):
@@ -189,12 +190,37 @@ class GrowingFile:
             try:
                 while content:
                     content = content[os.write(self.fileno(), content) :]
-                if sync:
-                    os.fsync(self.fileno())
             except BaseException:  # also a Ctrl-C: the next lines may be added by this very process
                 with suppress(OSError):
                     os.ftruncate(self.fileno(), end)
                 raise
+        if sync:
+            self.sync()
+
+    def sync(self) -> None:
+        """Wait until all lines are on disk.
+
+        Raises:
+            SaveFailed: those added since the last sync are taken away again: nobody knows which of them the disk has.
+        """
+        with writing(self.path):
+            try:
+                os.fsync(self.fileno())
+            except OSError:
+                with suppress(OSError):
+                    os.ftruncate(self.fileno(), self._on_disk)
+                raise
+            self._on_disk = os.fstat(self.fileno()).st_size
+
+    def cut(self, end: int) -> None:
+        """Drop what stands behind the first `end` bytes.
+
+        Raises:
+            SaveFailed: it cannot be cut.
+        """
+        with writing(self.path):
+            os.ftruncate(self.fileno(), end)
+        self._on_disk = min(self._on_disk, end)
 
     def cut_torn_line(self) -> None:
         """Drop what a kill left half-written at the end.
@@ -205,5 +231,5 @@ class GrowingFile:
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
-            with writing(self.path):
-                os.ftruncate(self.fileno(), whole)
+            self.cut(whole)
+        self._on_disk = whole  # what another process may have added before this one had the lock is its own care

@@ -2,7 +2,8 @@
 
 A kill, also -9, loses what was in flight: an answer that is being computed (of the embedded engine a few reviews that are written
 together), or the requests that a server had not answered. The same command asks only those again, so however often it is killed, it
-comes to its end. `timing.jsonl` beside the judgements says when they came.
+comes to its end. Waiting for the disk takes milliseconds, so it is done at most once a second: a power cut, or a crash of the system, can lose
+what came since. `timing.jsonl` beside the judgements says when they came.
 """
 
 from __future__ import annotations
@@ -23,6 +24,9 @@ from perse.runlog import RunLog, read_lines
 
 JUDGEMENTS = "judgements.jsonl"
 TIMING = "timing.jsonl"
+
+SYNC_EVERY = 1.0
+"""Seconds of answers that a power cut may lose. A kill loses none of them."""
 
 Key = tuple[str, str]
 """The question's name and the judgement's id."""
@@ -49,18 +53,23 @@ def answer_all(
     known = {key: one for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
     done = sum((question.name, name) in known for question, examples in wanted for name in _ids(question, examples))
     tick(done)
-    begun = time.monotonic()
+    begun = synced = time.monotonic()
     with GrowingFile(log.folder / TIMING) as timing:
         timing.cut_torn_line()
-        for judgements in _arriving(judge, wanted, known, settings):
-            if not judgements:
-                continue
-            log.append(map(judgement_line, judgements))
-            now = time.monotonic()
-            timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"], sync=False)
-            begun = now
-            done += len(judgements)
-            tick(done)
+        try:
+            for judgements in _arriving(judge, wanted, known, settings):
+                if not judgements:
+                    continue
+                now = time.monotonic()
+                due = now - synced >= SYNC_EVERY
+                log.append(map(judgement_line, judgements), sync=due)
+                synced = now if due else synced
+                timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"], sync=False)
+                begun = now
+                done += len(judgements)
+                tick(done)
+        finally:
+            log.sync()
 
 
 def read_judgements(path: Path) -> dict[Key, Judgement]:

@@ -1,7 +1,7 @@
 """Append-only, resumable run folders with a manifest.
 
-A run folder holds `manifest.json` (what was asked, of what, with what) and JSON lines that only grow. Lines are flushed to
-disk before the work goes on, a line torn by a kill is cut off at the next start, and the same command continues where the
+A run folder holds `manifest.json` (what was asked, of what, with what) and JSON lines that only grow. Lines are written
+before the work goes on, a line torn by a kill is cut off at the next start, and the same command continues where the
 last one stopped. Another command in the same folder is refused.
 """
 
@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from perse.belongings import MANIFEST as MANIFEST
-from perse.disk import GrowingFile, writing
+from perse.disk import GrowingFile
 from perse.disk import write_bytes as write_bytes
 from perse.disk import write_whole as write_whole
 from perse.errors import BadInput, RunMismatch
@@ -96,18 +96,21 @@ class RunLog:
         end = 0
         for line in self.path.read_bytes().splitlines(keepends=True):
             if not wanted(json.loads(line)):
-                with writing(self.path):
-                    os.truncate(self.path, end)
+                self._file.cut(end)
                 return
             end += len(line)
 
-    def append(self, lines: Iterable[str]) -> None:
-        """Add lines (each ending in a newline), on disk when this returns.
+    def append(self, lines: Iterable[str], *, sync: bool = True) -> None:
+        """Add lines (each ending in a newline), on disk when this returns, or handed to the system: see `GrowingFile.append`.
 
         Raises:
             SaveFailed: none of them was added.
         """
-        self._file.append(lines)
+        self._file.append(lines, sync=sync)
+
+    def sync(self) -> None:
+        """Wait until all lines are on disk; see `GrowingFile.sync`."""
+        self._file.sync()
 
     def _check_identity(self, identity: dict[str, Any], context: dict[str, Any]) -> None:
         path = self.folder / MANIFEST

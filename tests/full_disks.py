@@ -55,6 +55,14 @@ def failing_sync(nth: int, number: int) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def every_answer_synced() -> Iterator[None]:
+    """So that each sync can be the one that fails, however fast the machine is."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("perse.judging.SYNC_EVERY", 0.0)
+        yield
+
+
 def syncs(work: Callable[[], object]) -> int:
     """How often a work syncs."""
     counted = 0
@@ -131,7 +139,8 @@ def hit_every_write(
     limits = sorted({0, *(length - 1 for length in lengths if length), *(length // 2 for length in lengths)})
     limits = limits[:: max(1, len(limits) // sizes)]
     counted = prepared("counted")
-    number = syncs(lambda: work(counted))
+    with every_answer_synced():
+        number = syncs(lambda: work(counted))
     numbers = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
     failures: list[tuple[str, Callable[[], object]]] = [
         *((f"size-{limit}", lambda limit=limit: files_of_at_most(limit)) for limit in limits),  # type: ignore[misc]
@@ -139,7 +148,7 @@ def hit_every_write(
     ]
     for name, failure in failures:
         folder = prepared(name)
-        with pytest.raises(SaveFailed) as said, failure():  # type: ignore[attr-defined]
+        with pytest.raises(SaveFailed) as said, every_answer_synced(), failure():  # type: ignore[attr-defined]
             work(folder)
         words = str(said.value)
         assert "\n" not in words and "could not be written" in words and "the same command goes on" in words, words

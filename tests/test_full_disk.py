@@ -7,11 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from builders import pointwise_examples
-from full_disks import failing_sync, files_of_at_most, hit_every_write
+from full_disks import failing_sync, files_of_at_most, hit_every_write, syncs
 from kills import killed_at
 
 from perse.batch.local import read_run, score
@@ -31,12 +33,12 @@ from perse.writing.cache import AnswerCache
 from perse.writing.writer import Written
 
 
-def scored(folder: Path) -> Path:
-    judge = Judge(
-        ScriptedEngine(lambda message, seed: f"[Review] fine\n[Score] {1 + len(message) % 10}", batch=4),
-        TextRenderer(),
-        name="j",
-    )
+def reply(message: str, seed: int) -> str:
+    return f"[Review] fine\n[Score] {1 + len(message) % 10}"
+
+
+def scored(folder: Path, say: Callable[[str, int], str] = reply) -> Path:
+    judge = Judge(ScriptedEngine(say, batch=4), TextRenderer(), name="j")
     loaded = LoadedExamples(pointwise_examples(3, 4), digest="d" * 64, folder=None, fold=None)
     return score(judge, QUESTIONS["pointwise"], loaded, folder / "run", settings=JudgeSettings())
 
@@ -54,6 +56,38 @@ def test_a_line_that_did_not_fit_is_taken_away_before_the_same_process_adds_anot
         assert (tmp_path / "lines").read_text() == '{"id": 1}\n'
         lines.append(['{"id": 3}\n'])
     assert (tmp_path / "lines").read_text() == '{"id": 1}\n{"id": 3}\n'
+
+
+def test_of_lines_that_were_not_synced_none_is_left_where_the_disk_fails_at_the_sync(tmp_path: Path) -> None:
+    with GrowingFile(tmp_path / "lines") as lines:
+        lines.append(["1\n"])
+        lines.append(["2\n"], sync=False)
+        with pytest.raises(SaveFailed, match=r"lines could not be written \(Input/output error\)"), failing_sync(0, errno.EIO):
+            lines.append(["3\n"])
+        assert (tmp_path / "lines").read_text() == "1\n"
+        lines.append(["4\n"], sync=False)
+        assert (tmp_path / "lines").read_text() == "1\n4\n", "written at once, also where it is not synced"
+        lines.sync()
+        lines.cut(2)
+        lines.append(["5\n"], sync=False)
+        with pytest.raises(SaveFailed), failing_sync(0, errno.EIO):
+            lines.sync()
+        assert (tmp_path / "lines").read_text() == "1\n"
+
+
+def test_answers_that_come_fast_wait_for_the_disk_together_and_slow_ones_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 0.0
+    monkeypatch.setattr("perse.judging.time", SimpleNamespace(monotonic=lambda: now))
+    few = syncs(lambda: scored(tmp_path / "fast"))
+
+    def later(message: str, seed: int) -> str:
+        nonlocal now
+        now += 1.0
+        return reply(message, seed)
+
+    assert syncs(lambda: scored(tmp_path / "slow", later)) == few + 12
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO])

@@ -166,10 +166,10 @@ def _save(folder: Path, name: str, lists: Sequence[Sequence[int]], kind: type[np
 
 
 def _write(path: Path, array: NDArray[Any]) -> None:
-    """As `np.save`, which gives a file to C to write to: C says nothing of the last bytes that a full disk does not take."""
+    """`np.save` gives a file to C to write to, and anything else it writes to itself: C says nothing of the last bytes that a full disk does not take."""
     with path.open("wb") as file:
         no_file: Any = SimpleNamespace(write=file.write)
-        np.lib.format.write_array(no_file, array, allow_pickle=False)
+        np.save(no_file, array, allow_pickle=False)
 
 
 def _array(folder: Path, name: str) -> NDArray[Any]:
