@@ -93,6 +93,11 @@ def model_config(folder: Path) -> dict[str, Any]:
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
         raise BadInput(f"{folder / CONFIG} has model_type {kind!r}, expected the name of an architecture; {remedy}")
+    if "transformers_weights" in config:
+        raise BadInput(
+            f"{folder / CONFIG} has transformers_weights {_short(config['transformers_weights'])}, other weights than those in "
+            f"{WEIGHTS} or {INDEX}, which alone are read; remove that line"
+        )
     if (folder / ADAPTER_CONFIG).exists():
         raise BadInput(
             f"{folder} holds a model and an adapter ({CONFIG} and {ADAPTER_CONFIG}), which would be mixed; put the adapter in a folder "

@@ -22,6 +22,7 @@ from perse import model_files as files
 from perse.bounded import Exceeded, Failed, bounded, first_line
 from perse.errors import BadInput, PerseError
 from perse.model_files import Stamp
+from perse.tokenizer_files import check_tokenizer_files
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +78,7 @@ def tokenizer(folder: Path, *, trust_remote_code: bool = False) -> Any:
 
     seen = files.stamp(folder)
     named = {name for name, _, _ in seen.files}
-    for name in sorted(named & {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"}):
-        files.read_object(folder / name, remedy=_COPY)
+    check_tokenizer_files(folder, named)
     told = _told(seen) if files.CONFIG in named and not trust_remote_code else Told(None)
     with one_sentence(f"the tokenizer of {folder}"):
         opened: Any = AutoTokenizer.from_pretrained(str(folder), trust_remote_code=trust_remote_code, local_files_only=True)

@@ -77,6 +77,16 @@ def rewritten(change: Callable[[dict[str, Any]], object]) -> Harm:
     return harm
 
 
+def normalized(*steps: dict[str, Any]) -> Harm:
+    def harm(folder: Path) -> None:
+        path = folder / "tokenizer.json"
+        said = json.loads(path.read_text(encoding="utf-8"))
+        said["normalizer"] = {"type": "Sequence", "normalizers": [{"type": "Sequence", "normalizers": steps}]}
+        path.write_text(json.dumps(said), encoding="utf-8")
+
+    return harm
+
+
 def sharded(weight_map: dict[str, str]) -> Harm:
     def harm(folder: Path) -> None:
         (folder / "model.safetensors").rename(folder / "one.safetensors")
@@ -131,6 +141,9 @@ DAMAGES: dict[str, tuple[Harm, str]] = {
     "a template that is none": (template("{% for %}"), "cannot be rendered .TemplateSyntaxError"),
     "a pipe for a file": (replaced("tokenizer.json", os.mkfifo), "is a pipe, a device or a socket, expected a file"),
     "a pipe for weights": (replaced("model.safetensors", os.mkfifo), "is a pipe, a device or a socket, expected a file"),
+    "weights of its own choice": (changed(transformers_weights="sub/w.safetensors"), "transformers_weights 'sub/w.safetensors', other"),
+    "a pickle of its own choice": (changed(transformers_weights="w.bin"), "transformers_weights 'w.bin', other weights"),
+    "a letter that becomes a library": (normalized(*[{"type": "Replace", "pattern": {"String": "e"}, "content": "ee" * 9}] * 6), r"can make 3.4e\+07 characters of one"),
     "a device for a file": (replaced("tokenizer.json", lambda path: path.symlink_to("/dev/zero")), "is a pipe, a device"),
     "a folder for a file": (replaced("model.safetensors", Path.mkdir), "is a folder, expected a file"),
     "a link to nowhere": (replaced("model.safetensors", lambda path: path.symlink_to("gone")), "cannot be read .No such file"),
