@@ -101,20 +101,34 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
 def replace_folder(fresh: Path, place: Path) -> None:
     """Put a folder that was just made in its place. Of the one there goes what has a successor; whatever else is in it stays.
 
+    A kill may leave nothing at its place for a moment, but then the old one whole beside it: `put_back` is for whoever goes on.
+
     Raises:
         SaveFailed: it cannot be put there.
     """
-    old = place.with_name(f".{place.name}.old")
     with writing(place):
         if place.is_symlink() or place.is_file():
             _keep(place)
+        put_back(place)
         if place.is_dir():
-            if old.is_dir():
-                _merge(old, place)
-            place.rename(old)
+            place.rename(_aside(place))
         fresh.rename(place)
-        if old.is_dir():  # also one that a kill has left
-            _merge(old, place)
+        put_back(place)
+
+
+def put_back(place: Path) -> None:
+    """Undo or finish what a kill interrupted in `replace_folder`. The caller is the only one who writes there."""
+    old = _aside(place)
+    if old.is_symlink() or not old.is_dir():
+        return
+    if place.is_dir():
+        _merge(old, place)
+    elif not os.path.lexists(place):
+        old.rename(place)
+
+
+def _aside(place: Path) -> Path:
+    return place.with_name(f".{place.name}.old")
 
 
 def remove_own(folder: Path, names: Iterable[str]) -> None:

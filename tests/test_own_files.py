@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 from builders import pointwise_examples
+from kills import killed_at
 
 from perse.errors import BadInput, RunMismatch
 from perse.own_files import remove_own, replace_folder, write_own
 from perse.records import example_lines
 from perse.training.callbacks import StopFile
-from perse.training.checkpoints import ASIDE, LIST, remove_others, seal, whole_checkpoint
+from perse.training.checkpoints import ASIDE, LIST, recover, remove_others, seal, whole_checkpoint
 from perse.training.config import load_config
 from perse.training.launched import Launched
 from perse.training.trainer import train
@@ -110,6 +111,38 @@ def test_notes_in_a_checkpoint_outlive_it_and_do_not_stop_its_weights_from_being
     assert whole_checkpoint(tmp_path, facts={}) == tmp_path / "checkpoint-3"
     take_weights(tmp_path / "checkpoint-3", tmp_path / "trained")
     assert files(tmp_path / "trained") == {"weights": "www"}
+
+
+def test_a_kill_at_any_moment_while_a_checkpoint_is_replaced_leaves_a_whole_one_and_the_notes_in_it(tmp_path: Path) -> None:
+    found = []
+    died = True
+    while died:
+        folder = tmp_path / str(len(found))
+        (sealed(folder, 3) / "notes.md").write_text("mine")
+        died = killed_at(len(found), lambda folder=folder: sealed(folder, 3), folder)  # type: ignore[misc]
+        found.append((folder / "checkpoint-3").is_dir())
+        recover(folder)
+        assert whole_checkpoint(folder, facts={}) == folder / "checkpoint-3"
+        assert (folder / "checkpoint-3" / "notes.md").read_text() == "mine"
+        assert not list(folder.glob(".*.old"))
+    assert False in found and found[-1]
+
+
+def test_training_goes_on_from_what_a_kill_caught_while_it_was_replaced(tiny_model_folder: Path, tmp_path: Path) -> None:
+    data, run = tmp_path / "train.jsonl", tmp_path / "run"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    given = [f"model.path={tiny_model_folder}", f"data.path={data}", "model.dtype=float32", "model.context=2048"]
+    config = load_config("embedded_lora", [*given, "train.steps=1", "train.report_to=[]", "watch=null", f"output={run}"])
+    train(config)
+    (run / "merged").rename(tmp_path / "gone")
+    was = (run / "checkpoints" / "checkpoint-1").stat().st_ino
+    for place in (run / "adapter", run / "checkpoints" / "checkpoint-1"):
+        (place / "notes.md").write_text("mine")
+        place.rename(place.with_name(f".{place.name}.old"))
+    train(config)
+    assert (run / "checkpoints" / "checkpoint-1").stat().st_ino == was, "it is not made again"
+    assert (run / "checkpoints" / "checkpoint-1" / "notes.md").exists() and (run / "adapter" / "notes.md").exists()
+    assert (run / "merged" / "config.json").exists() and not list(run.rglob(".*.old"))
 
 
 def test_a_stop_file_with_something_in_it_is_not_removed(tmp_path: Path) -> None:

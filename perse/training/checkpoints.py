@@ -21,7 +21,7 @@ from typing import Any
 
 from perse.disk import write_failed, write_whole
 from perse.errors import BadInput, PerseError, SaveFailed
-from perse.own_files import remove_own, replace_folder
+from perse.own_files import put_back, remove_own, replace_folder
 from perse.runlog import file_digest
 
 log = logging.getLogger(__name__)
@@ -49,6 +49,13 @@ def step_of(checkpoint: Path) -> int:
 def checkpoints_in(folder: Path) -> list[Path]:
     """The checkpoints there, the newest last; what a person has put beside them under other names is left alone."""
     return sorted((path for path in folder.glob("checkpoint-*") if _NAME.fullmatch(path.name)), key=step_of)
+
+
+def recover(folder: Path) -> None:
+    """Put checkpoints that a kill caught while they were replaced back in their places. The caller is the only one who writes there."""
+    for old in folder.glob(".checkpoint-*.old"):
+        if _NAME.fullmatch(name := old.name[1:].removesuffix(".old")):
+            put_back(folder / name)
 
 
 def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mapping[str, Any]) -> Path:

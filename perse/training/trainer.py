@@ -27,17 +27,17 @@ from perse import models
 from perse.errors import BadInput
 from perse.opening import check_model
 from perse.opening import tokenizer as opened_tokenizer
-from perse.own_files import replace_folder
+from perse.own_files import put_back, replace_folder
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering import Renderer
-from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers
+from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers, run_closed
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted, without_adapter
 from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
 from perse.training.batches import answer_loss, collate
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
-from perse.training.checkpoints import CHECKPOINTS, saving, step_of, whole_checkpoint
+from perse.training.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.config import Attention, TrainConfig
 from perse.training.curves import write_curves
 from perse.training.disk import check_disk
@@ -93,6 +93,11 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         trained=prepared.reviewers,
         process=process,
     )
+    if process.leads:
+        with run_closed(out / LOG):
+            recover(out / CHECKPOINTS)
+            put_back(out / ADAPTER)
+            put_back(out / MERGED)
     if process.leads and not (out / MERGED / "config.json").exists():
         if (out / MERGED).exists():
             raise BadInput(
