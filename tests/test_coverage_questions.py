@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from builders import pointwise_examples, tiny_llama, words
+from tolerances import probability
 
 from perse import Judge
 from perse.engines.transformers import TransformersEngine
@@ -56,8 +57,9 @@ def test_two_is_not_twenty_and_the_labels_to_100_equal_one_forward_pass_each(tok
     starts = [[other[: len(ids)] == ids for other in support.labels].count(True) for ids in support.labels]
     assert starts == [1] * 6, "no label begins another, so the products are the probabilities"
     [read] = TransformersEngine(model).label_distributions([prompt[: len(prompt) - len(support.stem)]], support)
-    assert isinstance(read.mass, float) and read.mass == pytest.approx(sum(whole), rel=1e-4)
-    assert read.probabilities == pytest.approx([p / sum(whole) for p in whole], rel=1e-4)
+    allowed = max(map(len, support.labels)) * probability(model, len(prompt))
+    assert isinstance(read.mass, float) and read.mass == pytest.approx(sum(whole), rel=allowed)
+    assert read.probabilities == pytest.approx([p / sum(whole) for p in whole], rel=allowed)
 
 
 def test_both_questions_share_everything_before_the_ask(tokenizer: Any) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from builders import pairwise_examples, pointwise_examples, tiny_llama
+from tolerances import logprob
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput, RunMismatch
@@ -114,7 +115,7 @@ def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
     plain = AutoModelForCausalLM.from_pretrained(tiny_model_folder).eval()
     ids = torch.arange(20)[None] + 5
     with torch.inference_mode():
-        assert torch.allclose(adapted(ids).logits, merged(ids).logits, atol=1e-4)
+        assert torch.allclose(adapted(ids).logits, merged(ids).logits, atol=logprob(merged, 20), rtol=0)
         assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
 
 
@@ -177,7 +178,7 @@ def test_killed_and_resumed_gives_the_same_losses_as_never_killed(tiny_model_fol
     resumed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert resumed.returncode == 0, resumed.stderr[-2000:]
     assert "going on from" in resumed.stderr
-    assert losses(killed) == pytest.approx(losses(whole), abs=1e-6)
+    assert losses(killed) == losses(whole), "the same rows on the same kernels"
     merged = [(run / "merged" / "model.safetensors").read_bytes() for run in (whole, killed)]
     assert merged[0] == merged[1]
 

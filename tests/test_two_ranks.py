@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from builders import pointwise_examples
 from safetensors.torch import load_file
+from tolerances import TRAINED, TRAINED_WEIGHTS, forward, gradient
 
 from perse.records import example_lines
 
@@ -68,9 +69,9 @@ def test_two_ranks_train_what_one_does(
         assert manifests[0]["run"] == manifests[1]["run"] or variant
         assert logged(two, "padding_share") == logged(one, "padding_share")
         # AdamW divides by sqrt(v), so in later steps the rounding of the first step's gradient is not small any more.
-        assert logged(two, "loss")[0] == pytest.approx(logged(one, "loss")[0], rel=1e-6)
-        assert logged(two, "grad_norm")[0] == pytest.approx(logged(one, "grad_norm")[0], rel=1e-5)
-        assert logged(two, "loss") == pytest.approx(logged(one, "loss"), rel=1e-5)
+        assert logged(two, "loss")[0] == pytest.approx(logged(one, "loss")[0], rel=forward(tiny_model_folder, 300))
+        assert logged(two, "grad_norm")[0] == pytest.approx(logged(one, "grad_norm")[0], rel=gradient(tiny_model_folder, 2400))
+        assert logged(two, "loss") == pytest.approx(logged(one, "loss"), rel=TRAINED)
         merged = load_file(two / "merged" / "model.safetensors")
         for name, weight in weights.items():
-            assert float((merged[name] - weight).norm() / weight.norm()) < 1e-4, name
+            assert float((merged[name] - weight).norm() / weight.norm()) < TRAINED_WEIGHTS, name

@@ -4,29 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
-from builders import tiny_llama, words
+from builders import words
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-
-
-@pytest.fixture(scope="session")
-def answering_model(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny random Llama that gives scores: one dimension is the same for all tokens, and the tokens of scores look at it."""
-    import torch
-
-    tokenizer = tokenizers["whole_numbers"]
-    model = tiny_llama(tokenizer, context=8192)
-    likes = [token for token in range(len(tokenizer)) if tokenizer.decode([token]) in {f" {n}" for n in range(1, 11)}]
-    with torch.no_grad():
-        model.model.embed_tokens.weight[:, 0] = 12.0
-        model.lm_head.weight[likes, 0] += 10.0
-    folder = tmp_path_factory.mktemp("answering") / "tiny"
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="session")
