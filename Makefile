@@ -7,7 +7,7 @@ DEMO := work/demo
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup versions vllm browser demo test test-avx2 integration mutants lint format types check clean
+.PHONY: setup versions vllm browser demo test test-avx2 integration integration-avx2 shown mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -52,11 +52,18 @@ test: $(READY)
 
 # The numeric tests once more, with the kernels of a CPU that has AVX2 and no more: an order of sums that this one's do not have.
 test-avx2: $(READY)
-	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto --dist worksteal -m numeric
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto --dist worksteal -m "numeric and not integration"
 
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser.
 integration: $(VLLM) browser
-	$(BIN)/python -m pytest -m integration --durations=5
+	$(BIN)/python -m pytest -m "integration and not shown" --durations=5
+
+integration-avx2: $(READY)
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -m "numeric and integration" --durations=5
+
+# Every benchmark, and every command that docs/results.md shows, at its smallest size: that figures can be made again.
+shown: $(READY)
+	$(BIN)/python -m pytest -m shown --durations=5
 
 # Which faults would the tests let through? 150 random changes of the core, each put to the tests: hours. Stopped, it goes on.
 mutants: $(READY)
@@ -77,7 +84,7 @@ format: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-check: lint types test test-avx2 integration
+check: lint types test test-avx2 integration shown
 
 clean:
 	rm -rf .venv work dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

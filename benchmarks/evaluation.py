@@ -43,7 +43,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     if options.small:
-        options.reviewers, options.items, options.training_reviewers, options.resamples = 12, 4, 12, 50
+        options.reviewers, options.items, options.training_reviewers, options.resamples = 12, 4, 12, 100
     generator = np.random.default_rng(options.seed)
     examples = _examples(generator, options.reviewers, options.items, "r")
     train = _examples(generator, options.training_reviewers, options.items, "t")

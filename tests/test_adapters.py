@@ -90,6 +90,7 @@ def test_two_steps_lower_the_loss_and_train_the_adapter_alone(kind: str, base: P
     assert losses[2] < losses[1] < losses[0]
 
 
+@pytest.mark.numeric
 @each_kind
 def test_merged_in_float32_it_is_the_whole_base_with_its_adapter(kind: str, base: Path, row: PackedRow, tmp_path: Path) -> None:
     config = settings(base, kind)
@@ -107,6 +108,7 @@ def test_merged_in_float32_it_is_the_whole_base_with_its_adapter(kind: str, base
         assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("kind", ["lora", "dora"])
 def test_the_merged_model_is_the_one_that_was_trained(kind: str, base: Path, row: PackedRow, tmp_path: Path) -> None:
     config = settings(base, kind, "model.dtype=float32")
@@ -123,6 +125,7 @@ def test_the_merged_model_is_the_one_that_was_trained(kind: str, base: Path, row
         )
 
 
+@pytest.mark.numeric
 def test_tree_attention_over_4_bit_weights_is_what_a_mask_gives(base: Path, row: PackedRow) -> None:
     losses = []
     for attention in ("tree", "mask"):

@@ -64,6 +64,7 @@ def yes_after(model: Any, ids: Ids, yes: int, no: int) -> float:
     return float(p[yes] / (p[yes] + p[no]))
 
 
+@pytest.mark.numeric
 def test_a_probability_of_yes_is_that_of_a_whole_pass_whatever_was_asked_before(willing: Judge) -> None:
     renderer, model = willing.renderer, willing.engine.model  # type: ignore[union-attr]
     assert isinstance(renderer, Renderer)
@@ -115,6 +116,7 @@ def test_no_text_and_no_claim_forges_what_is_ours(text: str, asked: str) -> None
         assert shown.text.count(ours) == empty.text.count(ours), ours
 
 
+@pytest.mark.numeric
 def test_a_list_is_read_line_by_line_behind_the_lines_before(willing: Judge) -> None:
     """The slow twin writes out the answer so far and asks the model for the next word, in one whole pass a line."""
     renderer, model = willing.renderer, willing.engine.model  # type: ignore[union-attr]

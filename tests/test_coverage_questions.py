@@ -39,6 +39,7 @@ def test_a_distribution_over_the_labels_comes_out_and_sums_to_1(name: str, token
     assert judgement.k_effective == 3
 
 
+@pytest.mark.numeric
 @torch.inference_mode()
 def test_two_is_not_twenty_and_the_labels_to_100_equal_one_forward_pass_each(tokenizer: Any) -> None:
     """Slow twin: each label's ids appended to the prompt, the probabilities of its tokens multiplied."""

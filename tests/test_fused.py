@@ -27,6 +27,7 @@ import triton.runtime.interpreter as interpreter
 from transformers import AutoConfig, AutoModelForCausalLM
 
 import liger_kernel.ops.rms_norm as norms
+from tolerances import forward, gradient
 from perse.training.fused import exchange
 
 as_it_is = interpreter._implicit_cvt
@@ -58,20 +59,21 @@ for kind in ("llama", "qwen3", "olmo3"):
         float((one.grad - other.grad).abs().max() / one.grad.abs().max())
         for one, other in zip(plain.parameters(), fused.parameters(), strict=True)
     )
-    print(kind, abs(losses[1] - losses[0]) / losses[0], apart)
+    print(kind, abs(losses[1] - losses[0]) / losses[0] / forward(plain, 16), apart / gradient(plain, 16))
 """
 
 
 @pytest.mark.integration
+@pytest.mark.numeric
 def test_fused_kernels_give_the_same_loss_and_gradients() -> None:
     pytest.importorskip("triton", reason="liger-kernel's kernels are triton's")
     pytest.importorskip("liger_kernel", reason="fused kernels are liger-kernel's, of the extra `cluster`")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run([sys.executable, "-c", COMPARED], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found = [line.split() for line in done.stdout.splitlines() if line.startswith(("llama", "qwen3", "olmo3"))]
     assert [kind for kind, _, _ in found] == ["llama", "qwen3", "olmo3"]
-    assert all(float(loss) < 1e-6 and float(gradients) < 1e-5 for _, loss, gradients in found), found
+    assert all(float(apart) <= 1 for _, *each in found for apart in each), f"times what rounding does: {found}"
 
 
 def test_another_model_of_the_class_keeps_torchs_kernels(tokenizers: dict[str, Any]) -> None:

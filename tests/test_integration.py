@@ -38,6 +38,7 @@ def run(*command: object, cwd: Path, **environment: str) -> subprocess.Completed
 
 
 @pytest.mark.parametrize("name", ["pointwise_score", "pairwise"])
+@pytest.mark.numeric
 def test_prefix_reuse_changes_no_distribution_of_the_embedded_model(embedded: Path, name: str) -> None:
     judge = Judge.load(embedded, dtype="float32")
     question = QUESTIONS[name]

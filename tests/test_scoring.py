@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from builders import Reworded, pairwise_examples, pointwise_examples
 from command_line import perse
+from tolerances import probability
 
 from perse.batch.local import score
 from perse.data.load import LoadedExamples
@@ -70,7 +71,8 @@ def test_a_killed_run_is_continued_by_the_same_command_and_equals_one_never_kill
     assert one.keys() == two.keys() and len(one) == 96
     for name in one:
         assert (one[name]["text"], one[name]["label"]) == (two[name]["text"], two[name]["label"])
-        assert one[name]["expected"] == pytest.approx(two[name]["expected"], abs=1e-4)
+        # A chunk begins with another cache. An expected score is off by no more than the probabilities are, relatively.
+        assert one[name]["expected"] == pytest.approx(two[name]["expected"], rel=2 * probability(tiny_model_folder, 1023))
 
 
 @pytest.mark.integration

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 from builders import tiny_llama
-from tolerances import EPS, LOGITS, forward, gradient, logprob, rounding
+from tolerances import EPS, LOGITS, forward, gradient, logprob, rounding, share
 
 pytestmark = pytest.mark.numeric
 
@@ -42,6 +42,17 @@ def test_a_pass_in_float32_is_within_the_bound_of_float64_and_one_place_off_is_f
     assert float(exact.abs().max()) <= LOGITS
     assert float((single - exact).abs().max()) <= allowed / 2
     assert float((shifted - exact).abs().max()) > 100 * allowed
+
+
+def test_logarithms_that_move_by_the_bound_move_no_label_by_more_than_its_share(tokenizers: dict[str, Any]) -> None:
+    model = tiny_llama(tokenizers["whole_numbers"])
+    generator = torch.Generator().manual_seed(0)
+    allowed, moved = logprob(model, 200), 0.0
+    for scale in (0.0, 1.0, 4.0):
+        logs = scale * torch.randn(500, 2, generator=generator, dtype=torch.float64)
+        shifts = allowed * torch.randn(500, 2, generator=generator, dtype=torch.float64).sign()
+        moved = max(moved, float(((logs + shifts).softmax(-1) - logs.softmax(-1)).abs().max()))
+    assert 0.9 * share(model, 200) < moved <= share(model, 200) * (1 + 1e-6)
 
 
 def test_a_gradient_is_allowed_more_than_a_loss_and_far_less_than_a_packing_fault(tokenizers: dict[str, Any]) -> None:

@@ -34,12 +34,14 @@ def first_steps(request: pytest.FixtureRequest, model: Any, tmp_path_factory: py
     return {name: step(begin(name, model, Settings(lora=4), examples, folder)) for name in WAYS}
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", [name for name in WAYS if name != OURS])
 def test_an_arm_has_the_loss_and_gradient_of_ours(first_steps: dict[str, Step], model: Any, name: str) -> None:
     assert first_steps[name].loss == pytest.approx(first_steps[OURS].loss, rel=forward(model, 40))
     assert first_steps[name].norm == pytest.approx(first_steps[OURS].norm, rel=gradient(model, 160))
 
 
+@pytest.mark.numeric
 def test_all_weights_are_trained_alike_and_no_arm_changes_what_another_begins_with(tmp_path: Path) -> None:
     model = tiny_llama(whole_number_tokenizer())
     examples = examples_of(SCENARIOS["shared"], 2, vocabulary=model.config.vocab_size, answer=3)

@@ -99,6 +99,7 @@ def test_an_example_without_reference_is_refused(tokenizers: dict[str, Any]) -> 
         training_branches(Renderer(tokenizers["chatml"], 2048), QUESTIONS["pointwise"], [example])
 
 
+@pytest.mark.numeric
 def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
     tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:

@@ -14,6 +14,9 @@ It is a bound of one pass. None can be given once AdamW has divided a gradient b
 alone moves by the whole learning rate, to either side. What is compared after several steps is held to TRAINED and
 TRAINED_WEIGHTS.
 
+What is computed in float64 (statistics, metrics) is four or more digits better than pytest's own 1e-6, or 1e-9 or 1e-12 where a test
+says so, whatever the order; such comparisons, and those with decimals worked out by hand, stand as they are.
+
 And it is a bound of numbers, not of choices: which token is drawn flips where two lie closer than this. Ids are therefore only
 compared between runs on one CPU; where the shapes differ too (a batch and a lone row), of models whose choices are far apart.
 """
@@ -27,8 +30,11 @@ from typing import Any
 EPS = 2.0**-23
 """The distance of two neighbouring float32 numbers, relative to them."""
 
-LOGITS = 8.0
+LOGITS = 9.0
 """Largest logit of the tiny models. A log-probability is off by as much as its logits are, a probability relatively by that."""
+
+WIDE_LOGITS = 20.0
+"""Of the tiny models of width 128, which vLLM takes."""
 
 EMBEDDED_LOGITS = 40.0
 """Largest logit of the embedded model."""
@@ -62,6 +68,12 @@ def logprob(model: Any, tokens: int, *, logits: float = LOGITS) -> float:
 def probability(model: Any, tokens: int, *, logits: float = LOGITS) -> float:
     """A probability, relative: as far off as its logarithm is absolutely. Also absolute, as it is at most 1."""
     return logprob(model, tokens, logits=logits)
+
+
+def share(model: Any, tokens: int, *, logits: float = LOGITS) -> float:
+    """A label's probability among all labels, absolute: where the logarithms move by `logprob` at most, p moves by p (1 - p) of how
+    far its own and the others' move apart: a quarter of twice that."""
+    return logprob(model, tokens, logits=logits) / 2
 
 
 def gradient(model: Any, tokens: int) -> float:

@@ -274,6 +274,7 @@ def test_places_sort_by_sample() -> None:
 
 
 @pytest.mark.integration
+@pytest.mark.numeric
 def test_a_verification_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: Path, tiny_model_folder: Path) -> None:
     """kill -9 on the real command; then every question has one answer, and what was kept is as it was."""
     path = write_benchmark_file(tmp_path, many_samples(30))

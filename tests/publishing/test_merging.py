@@ -18,21 +18,25 @@ import torch
 from builders import adapter_on, pointwise_examples, tiny_llama
 from publishing_builders import Published
 from safetensors.torch import load_file, save_file
+from tolerances import LARGEST, logprob, rounding, share
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from perse import models
 from perse.errors import BadInput, ModelNotFound, SaveFailed
 from perse.publishing import merging
 from perse.publishing.for_vllm import refused_by_vllm
-from perse.publishing.merging import made_whole, merge_adapter, write_merged
+from perse.publishing.merging import Merged, made_whole, merge_adapter, write_merged
 from perse.publishing.push import pack
 from perse.publishing.sample_prompts import sample_prompts
+
+RANK = 4  # of `adapter_on`
 
 
 def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.numeric
 def test_the_merged_weights_are_w_plus_ba(tiny_model_folder: Path, tmp_path: Path) -> None:
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     made = merge_adapter(str(adapter), tmp_path / "merged", base=str(tiny_model_folder), dtype="float32")
@@ -41,18 +45,27 @@ def test_the_merged_weights_are_w_plus_ba(tiny_model_folder: Path, tmp_path: Pat
     for name, weight in before.items():
         key = "base_model.model." + name.removesuffix(".weight")
         if f"{key}.lora_A.weight" in low:
-            weight = weight + 8 / 4 * low[f"{key}.lora_B.weight"] @ low[f"{key}.lora_A.weight"]  # alpha 8, rank 4
+            weight = weight + 8 / RANK * low[f"{key}.lora_B.weight"] @ low[f"{key}.lora_A.weight"]  # alpha 8
             changed += 1
-        assert torch.allclose(after[name], weight, atol=1e-6, rtol=0), name
+        most = LARGEST * rounding(RANK + 2) * float(weight.abs().max())  # the sum of B's row and A's column, its scale, and W
+        assert torch.allclose(after[name], weight, atol=most, rtol=0), name
     assert changed == 14 and after.keys() == before.keys()  # seven matrices in each of two layers
 
 
+def allowed(made: Merged) -> float:
+    """How far the logits of two ways to the same weights may be apart."""
+    longest = max(map(len, sample_prompts(made.folder)))
+    return logprob(made.folder, longest, logits=made.difference.largest_logit)
+
+
+@pytest.mark.numeric
 def test_the_stored_model_answers_as_base_and_adapter_do(tiny_model_folder: Path, tmp_path: Path) -> None:
     """What is told is measured again here, and rounding to bfloat16 is seen."""
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
-    exact = merge_adapter(str(adapter), tmp_path / "exact", base=str(tiny_model_folder), dtype="float32").difference
+    made = merge_adapter(str(adapter), tmp_path / "exact", base=str(tiny_model_folder), dtype="float32")
+    exact = made.difference
     rounded = merge_adapter(str(adapter), tmp_path / "rounded", base=str(tiny_model_folder)).difference
-    assert exact.stored == exact.in_float32 < 1e-4 < 1 < exact.largest_logit
+    assert exact.stored == exact.in_float32 <= allowed(made) and exact.largest_logit > 1
     assert rounded.in_float32 == exact.in_float32 and exact.stored < rounded.stored < rounded.largest_logit
     assert (rounded.prompts, rounded.positions) == (3, 3 * merging.KEPT)
 
@@ -64,7 +77,8 @@ def test_the_stored_model_answers_as_base_and_adapter_do(tiny_model_folder: Path
             (unmerged(ids).logits - opened(ids).logits)[0, -merging.KEPT :].abs().max()
             for ids in (torch.tensor([prompt]) for prompt in sample_prompts(tiny_model_folder))
         ]
-    assert float(max(apart)) == pytest.approx(rounded.stored, rel=1e-3)
+    assert float(max(apart)) == pytest.approx(rounded.stored, abs=2 * allowed(made), rel=0)
+    assert rounded.stored > 10 * allowed(made), "rounding to bfloat16 is seen"
 
 
 def test_tokenizer_and_chat_template_are_shipped_with_both(tiny_model_folder: Path, tmp_path: Path) -> None:
@@ -99,6 +113,7 @@ def test_the_shipped_adapter_names_no_folder_of_this_machine(tiny_model_folder: 
     assert own.keys() == shipped.keys() and all(torch.equal(own[name], shipped[name]) for name in own)
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -115,7 +130,7 @@ def test_what_vllm_refuses_is_merged_and_no_adapter_is_left(
     made = merge_adapter(str(adapter), tmp_path / "merged", base=str(tiny_model_folder), dtype="float32")
     assert made.adapter is None and not (made.folder / "adapter").exists()
     assert made.refused is not None and reason in made.refused and made.refused.count(". ") == 0
-    assert made.difference.stored < 1e-4
+    assert made.difference.stored <= allowed(made)
 
 
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
@@ -147,6 +162,7 @@ def test_refused_is_what_vllm_itself_refuses(settings: dict[str, Any]) -> None:
         assert refused_by_vllm(whole) is None
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("target", ["embed_tokens", "lm_head"])
 def test_tied_embeddings_of_which_one_has_an_adapter_are_two_matrices_afterwards(
     target: str, tokenizers: dict[str, Any], tmp_path: Path
@@ -160,10 +176,11 @@ def test_tied_embeddings_of_which_one_has_an_adapter_are_two_matrices_afterwards
     with pytest.warns(UserWarning):
         adapter = adapter_on(tmp_path / "base", tmp_path / "adapter", target_modules=[target, "q_proj"])
     made = merge_adapter(str(adapter), tmp_path / "merged", base=str(tmp_path / "base"), dtype="float32")
-    assert made.difference.stored < 1e-4
+    assert made.difference.stored <= allowed(made)
     assert json.loads((made.folder / "config.json").read_text())["tie_word_embeddings"] is False
 
 
+@pytest.mark.numeric
 def test_a_base_stored_in_four_bits_is_opened_to_float32(tiny_model_folder: Path, tmp_path: Path) -> None:
     """The adapter goes into what the four bits stand for, and is not rounded to four bits itself."""
     pytest.importorskip("bitsandbytes", reason="bitsandbytes is not installed")
@@ -174,7 +191,7 @@ def test_a_base_stored_in_four_bits_is_opened_to_float32(tiny_model_folder: Path
     AutoTokenizer.from_pretrained(tiny_model_folder).save_pretrained(tmp_path / "four")
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     made = merge_adapter(str(adapter), tmp_path / "merged", base=str(tmp_path / "four"), dtype="float32")
-    assert made.difference.stored < 1e-4
+    assert made.difference.stored <= allowed(made)
     settings = json.loads((made.folder / "config.json").read_text())
     assert "quantization_config" not in settings
     assert {weight.dtype for weight in weights(made.folder).values()} == {torch.float32}
@@ -342,6 +359,7 @@ def test_the_terms_of_the_base_model_are_in_the_merged_model_and_are_pushed_with
 
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
 @pytest.mark.integration
+@pytest.mark.numeric
 def test_vllm_serves_the_shipped_adapter_on_its_base(tokenizers: dict[str, Any], tmp_path: Path) -> None:
     """In a process of its own; the label probabilities are those of the merged model in the embedded engine."""
     from perse import Judge
@@ -371,4 +389,6 @@ def test_vllm_serves_the_shipped_adapter_on_its_base(tokenizers: dict[str, Any],
         served = [rows[example.id]["distribution"] for example in asked]
         return max(abs(one[label] - other[label]) for one, other in zip(served, others, strict=True) for label in one)
 
-    assert apart(here(made.folder)) < 2e-3 and apart(here(base)) > 0.05
+    assert (
+        apart(here(made.folder)) <= share(made.folder, 1000, logits=made.difference.largest_logit) and apart(here(base)) > 0.05
+    )

@@ -103,6 +103,9 @@ def test_a_curve_that_cannot_be_drawn_is_refused_before_anything_is_asked(
     assert not (tmp_path / "out").exists()
 
 
+JUDGED = 60
+
+
 @pytest.mark.numeric
 @pytest.mark.integration
 def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_killed(
@@ -126,7 +129,7 @@ def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_ki
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert 0 < len(lines.read_text().splitlines()) < 60, "killed too late to test anything"
+    assert 0 < len(lines.read_text().splitlines()) < JUDGED, "killed too late to test anything"
     assert not (killed / "study.json").exists()
     first = (killed / "arms" / "k0" / "judgements.jsonl").read_bytes()
 
@@ -135,9 +138,11 @@ def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_ki
     assert (killed / "arms" / "k0" / "judgements.jsonl").read_bytes() == first
     one, two = (json.loads((folder / "study.json").read_text()) for folder in (whole, killed))
     assert [p["series"] for p in one["points"]] == [p["series"] for p in two["points"]]
-    # What is in the cache when a chunk begins changes the rounding, so a near tie between two expected scores may turn round.
+    # What is in the cache when a chunk begins changes the rounding, by far less than this; but a near tie between two expected
+    # scores may turn round, and each that does takes 2 of the pairs' number from Kendall's sum: two may.
+    turned = 2 * 2 / (JUDGED * (JUDGED - 1) / 2)
     for mine, theirs in zip(one["points"], two["points"], strict=True):
         for side in ("low", "high"):
-            assert theirs["estimate"]["interval"][side] == pytest.approx(mine["estimate"]["interval"][side], abs=2e-3)
-        assert theirs["estimate"]["value"] == pytest.approx(mine["estimate"]["value"], abs=2e-3)
+            assert theirs["estimate"]["interval"][side] == pytest.approx(mine["estimate"]["interval"][side], abs=turned, rel=0)
+        assert theirs["estimate"]["value"] == pytest.approx(mine["estimate"]["value"], abs=turned, rel=0)
     assert (killed / "figures").is_dir() and (killed / "table.md").exists()

@@ -90,6 +90,7 @@ def test_what_came_before_training_is_neither_best_nor_counted_by_patience(rende
     assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-4"
 
 
+@pytest.mark.numeric
 def test_a_killed_run_goes_on_to_the_same_best_and_the_same_stop(renderer: Renderer, tmp_path: Path) -> None:
     """Judged after steps 2, 4, 6, 8 with the best after 2; patience 3 would end at 8. Killed within step 6 (the checkpoint is
     of step 3): a history kept in memory would start again and know neither the best nor how long it has been."""

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from builders import pairwise_examples, pointwise_examples, tiny_llama
+from tolerances import forward
 from watching_builders import judged_lines, losses, model_in_training, rows_to_train, sample, trained
 
 from perse import models
@@ -28,6 +29,7 @@ from perse.training.watch.judging import judged_now, metrics
 from perse.training.watch.sample import Watched
 
 
+@pytest.mark.numeric
 @pytest.mark.parametrize("name", ["pointwise_score", "pairwise", "pointwise"])
 def test_judging_in_training_equals_judging_the_same_weights_afterwards(
     renderer: Renderer, name: str, monkeypatch: pytest.MonkeyPatch
@@ -44,8 +46,8 @@ def test_judging_in_training_equals_judging_the_same_weights_afterwards(
         what.question, what.judged, judge.ask(what.question, what.judged, JudgeSettings(temperature=0, max_new_tokens=tokens))
     )
     assert afterwards["parse_rate"] == 1.0 and afterwards.get("kendall", 1.0) is not None
-    assert found.pop("loss") == pytest.approx(loss_of_separate_rows(plain, what, renderer), abs=1e-5)
-    assert found == {key: value if value is None else pytest.approx(value, abs=1e-6) for key, value in afterwards.items()}
+    assert found.pop("loss") == pytest.approx(loss_of_separate_rows(plain, what, renderer), rel=2 * forward(plain, 1000), abs=0)
+    assert found == afterwards, "shares of answers, and an order of expected scores that lie far enough apart"
 
 
 def loss_of_separate_rows(model: Any, what: Watched, renderer: Renderer) -> float:
