@@ -62,6 +62,7 @@ def smallest(words: list[str], model: Path) -> list[str]:
     words = [SMALLER.get(words[at - 1], word) if at else word for at, word in enumerate(words)]
     if words[1] == "kgds":
         words = ["128" if words[at - 1] == "--max-new-tokens" else word for at, word in enumerate(words)]  # the fewest it takes
+        words += ["--tries", "1"] if words[2] == "generate" else []  # a random model's are unreadable
     if words[1] == "score" and "--limit" not in words:
         words += ["--limit", "4"]
     if words[1] == "train":

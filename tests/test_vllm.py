@@ -1,4 +1,7 @@
-"""Real vLLM on a CPU, offline and serving: the same judge as the embedded engine. .ci/run runs this; `make vllm` installs it."""
+"""Real vLLM on a CPU, offline and serving: the same judge as the embedded engine. .ci/run runs this; `make vllm` installs it.
+
+Not among the numeric tests: vLLM's kernels are its own, and the variables that hold torch to AVX2 do not hold them.
+"""
 
 from __future__ import annotations
 

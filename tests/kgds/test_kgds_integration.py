@@ -51,7 +51,6 @@ def test_from_a_benchmark_to_a_report_with_the_embedded_model(tmp_path: Path, em
     assert (tmp_path / "run" / "verified" / "judgements.jsonl").read_bytes() == before
 
 
-@pytest.mark.numeric
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
 def test_vllm_verifies_as_the_embedded_engine_and_writes_json(tmp_path: Path, tokenizers: dict[str, Any]) -> None:
     """In processes of their own: vLLM in this one would change the rounding of whatever is trained in it later."""

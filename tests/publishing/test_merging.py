@@ -359,7 +359,6 @@ def test_the_terms_of_the_base_model_are_in_the_merged_model_and_are_pushed_with
 
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
 @pytest.mark.integration
-@pytest.mark.numeric
 def test_vllm_serves_the_shipped_adapter_on_its_base(tokenizers: dict[str, Any], tmp_path: Path) -> None:
     """In a process of its own; the label probabilities are those of the merged model in the embedded engine."""
     from perse import Judge
