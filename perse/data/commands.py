@@ -43,7 +43,7 @@ from perse.data.forget import forget as forget_person
 from perse.data.forget import known_as
 from perse.data.persum_folder import PERSUM
 from perse.data.release import RELEASE
-from perse.data.remaining import remaining
+from perse.data.remaining import other_names, remaining
 from perse.data.selection import EMBEDDING_MODEL
 from perse.data.splits import SplitBy
 from perse.data.views import View
@@ -253,7 +253,9 @@ def forget(
     """
     console = Console(stderr=True, highlight=False)
     ids = known_as(person, places, salt=salt)  # while what tells them is there
-    for gone in forget_person(person, places, salt=salt):
+    linked = other_names(places)  # while they are the same file
+    forgotten = forget_person(person, places, salt=salt)
+    for gone in forgotten:
         said = (
             f"{gone.records:,} records and {gone.examples:,} examples removed"
             if gone.records or gone.examples
@@ -264,6 +266,10 @@ def forget(
     left = remaining(ids, [*beside, *(look_in or [])])
     for still in left.places:
         console.print(f"still holds the person: {still}", markup=False, soft_wrap=True)
+    for file in linked:
+        console.print(f"may still hold the person: the other name of {file} (a hard link)", markup=False, soft_wrap=True)
+    for file in left.unread:
+        console.print(f"could not be looked into: {file}", markup=False, soft_wrap=True)
     looked = "looked into" if left.all else "looked into the first"
     console.print(
         f"{looked} {left.files:,} files in and beside these places{' and in --look-in' if look_in else ''}; what lies elsewhere, such as "
@@ -271,6 +277,11 @@ def forget(
         markup=False,
         soft_wrap=True,
     )
+    if not any(gone.records or gone.examples for gone in forgotten):
+        raise BadInput(
+            f"nobody was forgotten: '{person}' is in none of these places (looked for {', '.join(sorted(ids))}); if they have not left "
+            "before, check the spelling and --salt"
+        )
 
 
 @app.command()

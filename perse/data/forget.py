@@ -69,6 +69,8 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
         RunMismatch: another process writes one of them. Nothing is changed then.
         SaveFailed: the disk is full; the places before are done, this one is as it was.
     """
+    if not person.strip():
+        raise BadInput("no person is named; give a pseudonym, or the name as the raw files have it")
     for path in paths:
         if path.is_symlink() and path.is_file():
             raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name the file itself")
@@ -246,6 +248,8 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
     if is_pseudonym(person):
         return set()
     built = [options for path in paths if (options := _options(path)) is not None]
+    if not built and any(_stands_in(person, path) for path in paths):
+        return set()
     if not built:
         raise BadInput(
             f"nothing here tells under which pseudonym '{person}' stands; name the data set folder too, or give --salt, or the "
@@ -254,6 +258,12 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
     if any(options.get("salt") == "given" for options in built):
         raise BadInput("a data set here was built with a salt of its own; give it with --salt, or the person's pseudonym")
     return {pseudonym(person, salt=salt_from_seed(one["seed"])) for one in built if one.get("salt") == "from seed"}
+
+
+def _stands_in(person: str, path: Path) -> bool:
+    """Whether the name itself is the reviewer's in a file, or in one of a folder, that does not say how it was built."""
+    found = [path] if path.is_file() else [file for file in path.glob("*.jsonl") if _is_own(file)]
+    return any(row.get("reviewer_id") == person for file in found for row in _rows(file))
 
 
 def _options(path: Path) -> Mapping[str, Any] | None:

@@ -1,22 +1,27 @@
 """Where a person still stands after they were forgotten: exports, scored runs, reports, other data sets and what killed builds left.
 
 What perse writes of a person has their pseudonym in it, 13 letters and digits that nothing else has, so files are looked through for it;
-a name is looked for as JSON has it, in quotation marks. What lies elsewhere cannot be known, and what is compressed is not seen.
+a name is looked for as JSON has it, in quotation marks. Parquet files and what gzip, bzip2, xz and zip have packed are looked into, too;
+what cannot be read is counted. What lies elsewhere cannot be known.
 """
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
+import lzma
 import os
-from collections.abc import Collection, Iterable, Iterator
+import zipfile
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from perse.belongings import MANIFEST
 from perse.data.folder import is_data_folder
-from perse.data.parquet import read_parquet
 from perse.data.pseudonyms import is_pseudonym
-from perse.errors import BadInput
 
 FILES = 20_000
 """Looked into at most: a home folder may hold millions."""
@@ -24,6 +29,7 @@ FILES = 20_000
 _NOT_LOOKED_INTO = {".git", ".venv", "venv", "node_modules", "__pycache__"}
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".gguf"}
 _PIECE = 1 << 20
+_PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class Remaining:
     """How many were looked into."""
     all: bool
     """False where there were more."""
+    unread: tuple[Path, ...] = ()
+    """Files that could not be read: damaged, encrypted, or not this user's to read."""
 
 
 def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
@@ -44,15 +52,25 @@ def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
     tops = sorted({folder.resolve() for folder in folders if folder.is_dir()})
     roots = [top for top in tops if not any(other in top.parents for other in tops)]
     places: dict[Path, None] = {}
+    unread: list[Path] = []
     count = 0
     for root in roots:
         for path in _files(root):
             if count == FILES:
-                return Remaining(tuple(places), count, all=False)
+                return Remaining(tuple(places), count, all=False, unread=tuple(unread))
             count += 1
-            if _names_them(path, words, ids):
-                places[_place(path, root)] = None
-    return Remaining(tuple(places), count, all=True)
+            try:
+                if _names_them(path, words):
+                    places[_place(path, root)] = None
+            except (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
+                unread.append(path)
+    return Remaining(tuple(places), count, all=True, unread=tuple(unread))
+
+
+def other_names(places: Iterable[Path]) -> list[Path]:
+    """Files among these places, and directly in them, that lie on the disk under another name, too (hard links)."""
+    files = [file for place in places for file in (sorted(place.iterdir()) if place.is_dir() else [place])]
+    return [file for file in files if file.is_file() and not file.is_symlink() and file.stat().st_nlink > 1]
 
 
 def _files(root: Path) -> Iterator[Path]:
@@ -69,18 +87,43 @@ def _place(path: Path, root: Path) -> Path:
     return path
 
 
-def _names_them(path: Path, words: Collection[bytes], ids: Collection[str]) -> bool:
-    try:
-        if path.is_symlink() or not path.is_file():
-            return False
-        if path.name == "examples.parquet":
-            return any(row["reviewer_id"] in ids for row in read_parquet(path))
-        with path.open("rb") as file:
-            end = b""
-            while piece := file.read(_PIECE):
-                if any(word in end + piece for word in words):
-                    return True
-                end = piece[-200:]
-    except (OSError, BadInput):
+def _names_them(path: Path, words: Collection[bytes]) -> bool:
+    """Whether one of `words` is in the file. Raises what reading a damaged one does."""
+    if path.is_symlink() or not path.is_file():
         return False
-    return False
+    return any(_holds(stream, words) for stream in _streams(path))
+
+
+def _streams(path: Path) -> Iterator[Iterator[bytes]]:
+    if path.suffix == ".parquet":
+        yield _rows(path)
+    elif path.suffix == ".zip":
+        with zipfile.ZipFile(path) as archive:
+            for name in archive.namelist():
+                with archive.open(name) as member:
+                    yield _pieces(member)
+    else:
+        opened: Callable[[Path, str], IO[bytes]] = _PACKED.get(path.suffix, open)  # type: ignore[assignment]
+        with opened(path, "rb") as file:
+            yield _pieces(file)
+
+
+def _rows(path: Path) -> Iterator[bytes]:
+    """A table as lines of JSON, so that a name stands in it as in any other file."""
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as table:
+        for batch in table.iter_batches(batch_size=1024):
+            yield json.dumps(batch.to_pylist(), ensure_ascii=False, default=str).encode()
+
+
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """The file in overlapping pieces: no word of up to 200 bytes lies across all of them."""
+    end = b""
+    while piece := file.read(_PIECE):
+        yield end + piece
+        end = piece[-200:]
+
+
+def _holds(pieces: Iterator[bytes], words: Collection[bytes]) -> bool:
+    return any(word in piece for piece in pieces for word in words)

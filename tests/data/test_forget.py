@@ -1,10 +1,14 @@
 """A person who asks to leave is in no data set, export or run any more, and nobody else's examples change."""
 
+import bz2
+import gzip
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
+from builders import pointwise_examples
 from kills import killed_at
 from typer.testing import CliRunner
 
@@ -180,6 +184,47 @@ def test_forgetting_touches_nothing_of_the_users_and_says_where_the_person_still
         for one in (raw, data / "runs" / "first" / "judgements.jsonl", export, run, tmp_path / "elsewhere" / "copy.jsonl")
     }
     assert "what lies elsewhere" in done.stderr
+
+
+def test_copies_that_are_packed_or_tables_or_other_names_of_a_file_are_named_too(tmp_path: Path) -> None:
+    _, export, *_ = scored(tmp_path)
+    data, copies = tmp_path / "set", tmp_path / "copies"
+    copies.mkdir()
+    content = export.read_bytes()
+    (copies / "a.jsonl.gz").write_bytes(gzip.compress(content))
+    (copies / "b.jsonl.bz2").write_bytes(bz2.compress(content))
+    (copies / "c.parquet").write_bytes((data / "reviews.parquet").read_bytes())
+    with zipfile.ZipFile(copies / "d.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("inside.jsonl", content)
+    (copies / "torn.jsonl.gz").write_bytes(gzip.compress(content)[:40])
+    (tmp_path / "far").mkdir()
+    os.link(export, tmp_path / "far" / "linked.jsonl")
+    done = CliRunner().invoke(app, ["data", "forget", NAME, str(data), str(export), "--look-in", str(copies)])
+    assert done.exit_code == 0, done.output
+    said = done.stderr.splitlines()
+    for name in ("a.jsonl.gz", "b.jsonl.bz2", "c.parquet", "d.zip"):
+        assert f"still holds the person: {copies / name}" in said
+    assert f"could not be looked into: {copies / 'torn.jsonl.gz'}" in said
+    assert f"may still hold the person: the other name of {export} (a hard link)" in said
+
+
+@pytest.mark.parametrize("name", ["", " ", "Nobody Of This Name", "locked_drawer "])
+def test_a_name_that_is_nowhere_is_no_success(tmp_path: Path, name: str) -> None:
+    scored(tmp_path)
+    before = contents(tmp_path / "set")
+    done = CliRunner().invoke(app, ["data", "forget", name, str(tmp_path / "set")])
+    assert isinstance(done.exception, BadInput) and ("nobody was forgotten" in str(done.exception) or not name.strip())
+    assert contents(tmp_path / "set") == before
+
+
+def test_a_name_that_was_kept_is_forgotten_in_an_export_alone(tmp_path: Path) -> None:
+    export = tmp_path / "valid.jsonl"
+    export.write_text("".join(example_lines(pointwise_examples(2, 2, k=1))), encoding="utf-8")
+    one, other = sorted({json.loads(line)["reviewer_id"] for line in export.read_text("utf-8").splitlines()})
+    (gone,) = forget(one, [export])
+    assert gone.examples == 2 and {json.loads(line)["reviewer_id"] for line in export.read_text("utf-8").splitlines()} == {
+        other
+    }
 
 
 def test_the_last_line_of_an_export_stays_though_no_newline_ends_it(tmp_path: Path) -> None:
