@@ -1,18 +1,22 @@
 """What belongs to perse and may be replaced or removed: the one place that decides it.
 
 A folder that perse writes says in its manifest which files are its own (`files`). Only these are ever replaced or removed; notes, raw
-files, exports and runs that lie between them are strangers and stay. Links are not written through, and what a command reads is
-never what it writes. How a folder is replaced, whole or not at all, is `perse.replacing`.
+files, exports and runs that lie between them are strangers and stay. A run or report folder has a list of what perse wrote there, by digest
+(`LIST`): what was edited since is no longer perse's, and gets another name before its place is taken (`table.kept-1.md`); a refusal would come
+after hours of work. Links are not written through, and what a command reads is never what it writes. How a folder is replaced, whole or not at all, is
+`perse.replacing`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from perse.errors import BadInput
@@ -23,8 +27,13 @@ MANIFEST = "manifest.json"
 CARD = "README.md"
 """The one own file that people are asked to write into: one that was changed is kept under another name (`perse.replacing`)."""
 
+LIST = ".perse-files.json"
+"""In folders without a manifest that lists their files: what perse wrote there, name -> sha256 of the last and perhaps the one before."""
+
 STAGING = ".perse-new"
 """Where the new files of a folder that is there are written, before all is decided."""
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,6 +158,52 @@ def listed_files(manifest: Mapping[str, Any]) -> frozenset[str] | None:
     if not isinstance(files, (list, dict)):
         return None
     return frozenset(name for name in files if isinstance(name, str)) | {MANIFEST}
+
+
+def written_in(folder: Path) -> dict[str, list[str]]:
+    """What the folder's `LIST` says."""
+    try:
+        found = json.loads((folder / LIST).read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    if not isinstance(found, dict):
+        return {}
+    return {str(name): [str(one) for one in digests] for name, digests in found.items() if isinstance(digests, list)}
+
+
+def list_text(files: Mapping[str, Iterable[str]]) -> str:
+    """A `LIST` as it is written."""
+    return json.dumps({name: list(digests) for name, digests in files.items()}, indent=1, sort_keys=True) + "\n"
+
+
+def unchanged(path: Path, digests: Collection[str | None]) -> bool:
+    """Whether a file is as perse wrote it: the file itself, and its sha256 one of these."""
+    return path.is_file() and not path.is_symlink() and digest_of(path) in digests
+
+
+def keep_changed(path: Path, digests: Collection[str | None]) -> None:
+    """Gives what lies at `path` another name, unless it is as perse wrote it."""
+    if not os.path.lexists(path) or unchanged(path, digests):
+        return
+    number = 1
+    while os.path.lexists(kept := path.with_name(f"{path.stem}.kept-{number}{path.suffix}")):
+        number += 1
+    path.rename(kept)
+    _log.warning("%s is not as perse wrote it, and is kept as %s", path, kept.name)
+
+
+def digest_of(path: Path) -> str:
+    """sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def leads_within(folder: Path, name: str) -> bool:
+    """Whether a name is that of a place in `folder`, and neither it nor a folder above it there is a link."""
+    pure = PurePosixPath(name)
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts:
+        return False
+    return not any((folder / one).is_symlink() for one in (pure, *pure.parents[:-1]))
 
 
 def entries(folder: Path) -> list[str]:

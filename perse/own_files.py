@@ -1,31 +1,26 @@
 """Files in a run folder that perse writes anew, such as a table or a card: nothing of a person's is lost under their names.
 
-A list in the folder (`LIST`) says what perse wrote there, by digest. What is as perse wrote it is replaced; whatever else lies under the
-name, a person's own file or one that was edited, gets another name first (`table.kept-1.md`). A refusal would come after hours of work.
+Which files are perse's is decided in `perse.belongings`; how several are replaced together, all or none, is `perse.replacing`.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
-import logging
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from perse.belongings import LIST as LIST
+from perse.belongings import keep_changed, leads_within, list_text, resolved, unchanged, written_in
 from perse.belongings import refuse_inputs as refuse_inputs
 from perse.disk import save_failed, write_bytes, write_failed, write_whole, writing
 from perse.errors import BadInput, RunMismatch
+from perse.locking import locked
+from perse.replacing import finish, update_files
 from perse.secrets import without_keys
-
-LIST = ".perse-files.json"
-STAGE = ".perse-new"
-"""Where files that belong together are written, before the first takes its place."""
-
-_log = logging.getLogger(__name__)
 
 
 def write_own(path: Path, text: str, *, ours: str | None = "") -> None:
@@ -43,12 +38,12 @@ def write_own(path: Path, text: str, *, ours: str | None = "") -> None:
 def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None, ours: str | None = "") -> None:
     """`write_own` for what is not text; the list is in the folder `top`, by default in that of the file."""
     digest, top = hashlib.sha256(content).hexdigest(), top or path.parent
-    known, name = _listed(top), path.relative_to(top).as_posix()
+    known, name = written_in(top), path.relative_to(top).as_posix()
     listed = known.get(name, [])
     if path.is_dir():
         raise BadInput(f"{path} is a folder, where a file is to be written; move it away")
-    if os.path.lexists(path) and (path.is_symlink() or _digest(path) not in (*(listed if ours == "" else [ours]), digest)):
-        _keep(path)
+    with writing(path):
+        keep_changed(path, [*(listed if ours == "" else [ours]), digest])
     # Before it is written, so that a kill between the two leaves no file of ours that is taken for somebody else's.
     if listed[-1:] != [digest]:
         _write_list(top, {**known, name: [*listed[-1:], digest]})
@@ -75,27 +70,13 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
         raise BadInput(f"cannot make the report folder {folder}: {error.strerror}; choose another with --out") from None
     if taken := next((name for name in contents if (folder / name).is_dir()), None):
         raise BadInput(f"{folder / taken} is a folder, where a file is to be written; move it away")
-    stage = folder / STAGE
-    with writing(folder), one_writer(stage, folder):
-        try:
-            for name, content in contents.items():
-                (stage / name).parent.mkdir(parents=True, exist_ok=True)
-                write_bytes(stage / name, content)
-            known, digests = _listed(folder), {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
-            stale = {name: ours for name, ours in known.items() if name not in contents}
-            both = {name: list(dict.fromkeys([*known.get(name, [])[-1:], digest])) for name, digest in digests.items()}
-            _write_list(folder, {**stale, **both})
-            for name, ours in both.items():
-                (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                if os.path.lexists(folder / name) and ((folder / name).is_symlink() or _digest(folder / name) not in ours):
-                    _keep(folder / name)
-                (stage / name).replace(folder / name)
-            for name, ours in stale.items():
-                if _within(folder, name) and (folder / name).is_file() and _digest(folder / name) in ours:
-                    (folder / name).unlink()
-            _write_list(folder, {name: [digest] for name, digest in digests.items()})
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
+    with writing(folder), locked(resolved(folder)):
+        finish(resolved(folder))
+        known = written_in(folder)
+        ours = {name: known.get(name, []) for name in contents}
+        stale = [n for n in known.keys() - contents.keys() if leads_within(folder, n) and unchanged(folder / n, known[n])]
+        listed = list_text({name: [hashlib.sha256(content).hexdigest()] for name, content in contents.items()}).encode()
+        update_files(folder, {**contents, LIST: listed}, ours=ours, remove=stale)
 
 
 def replace_folder(fresh: Path, place: Path) -> None:
@@ -108,7 +89,7 @@ def replace_folder(fresh: Path, place: Path) -> None:
     """
     with writing(place):
         if place.is_symlink() or place.is_file():
-            _keep(place)
+            keep_changed(place, ())
         put_back(place)
         if place.is_dir():
             place.rename(_aside(place))
@@ -139,7 +120,7 @@ def remove_own(folder: Path, names: Iterable[str]) -> None:
     """
     for name in names:
         path = folder / name
-        if _within(folder, name) and path.is_file():
+        if leads_within(folder, name) and path.is_file():
             path.unlink()
     for place in sorted((path for path in folder.rglob("*") if path.is_dir() and not path.is_symlink()), reverse=True):
         _remove_empty(place)
@@ -158,27 +139,8 @@ def _merge(old: Path, place: Path) -> None:
     shutil.rmtree(old)  # of empty folders
 
 
-def _keep(path: Path) -> None:
-    number = 1
-    while os.path.lexists(kept := path.with_name(f"{path.stem}.kept-{number}{path.suffix}")):
-        number += 1
-    with writing(kept):
-        path.rename(kept)
-    _log.warning("%s is not as perse wrote it, and is kept as %s", path, kept.name)
-
-
-def _listed(folder: Path) -> dict[str, list[str]]:
-    try:
-        found = json.loads((folder / LIST).read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    if not isinstance(found, dict):
-        return {}
-    return {str(name): [str(one) for one in digests] for name, digests in found.items() if isinstance(digests, list)}
-
-
 def _write_list(folder: Path, files: Mapping[str, list[str]]) -> None:
-    write_whole(folder / LIST, json.dumps(files, indent=1, sort_keys=True) + "\n")
+    write_whole(folder / LIST, list_text(files))
 
 
 @contextmanager
@@ -203,17 +165,6 @@ def one_writer(stage: Path, target: Path) -> Iterator[None]:
         yield
     finally:
         os.close(held)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _within(folder: Path, name: str) -> bool:
-    path = Path(name)
-    inside = bool(path.parts) and not path.is_absolute() and ".." not in path.parts
-    return inside and not any((folder / one).is_symlink() for one in (path, *path.parents[:-1]))
 
 
 def _remove_empty(folder: Path) -> None:

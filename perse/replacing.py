@@ -11,20 +11,31 @@ people's reviews in it, and is removed. Which files are replaced is decided in `
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
 
-from perse.belongings import CARD, MANIFEST, STAGING, Belongings, entries, manifest_of, own_files, refuse_inputs, resolved
+from perse.belongings import (
+    CARD,
+    MANIFEST,
+    STAGING,
+    Belongings,
+    digest_of,
+    entries,
+    keep_changed,
+    leads_within,
+    manifest_of,
+    own_files,
+    refuse_inputs,
+    resolved,
+)
 from perse.disk import save_failed, sweep_temporaries, write_failed
 from perse.errors import BadInput, PerseError
 from perse.locking import locked
@@ -36,8 +47,6 @@ NAMES = ".names.json"
 """Written first into `.perse-new`: what else is to be written there that has no name of the folder's own."""
 
 NOTHING = Belongings(what="", kinds=(), names=())
-
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -68,7 +77,7 @@ class Claim:
         try:
             _begin(stage, also)
             write(stage)
-            files = {name: _digest(stage / name) for name in _files(stage)}
+            files = {name: digest_of(stage / name) for name in _files(stage)}
             assert all(map(self.belongings.may_own, files)), files
             (stage / MANIFEST).write_text(without_keys(manifest_text({**manifest, "files": files})), "utf-8")
             if self.target.is_dir():
@@ -99,7 +108,7 @@ def claimed(out: Path, belongings: Belongings, *, overwrite: bool, inputs: Itera
         own_files(out, belongings, overwrite=overwrite)  # before a lock file or a folder above it is made
     refuse_inputs(out, inputs)
     with locked(target):
-        _finish(target)
+        finish(target)
         own_files(out, belongings, overwrite=overwrite)
         sweep(target, belongings)
         yield Claim(out, target, belongings, overwrite)
@@ -124,7 +133,7 @@ def settle(folder: Path) -> None:
     target = resolved(folder)
     if (target / COMMIT).is_dir():
         with locked(target):
-            _finish(target)
+            finish(target)
 
 
 @contextmanager
@@ -141,16 +150,26 @@ def reading(folder: Path) -> Iterator[None]:
         raise BadInput(f"{folder}: was replaced by another process while it was read; give the command again")
 
 
-def update_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+def update_files(
+    folder: Path,
+    contents: Mapping[str, bytes],
+    *,
+    ours: Mapping[str, Sequence[str]] | None = None,
+    remove: Collection[str] = (),
+) -> None:
     """Replaces some files of a folder, all of them or none, also if killed. The caller holds its lock (`locked`).
 
+    Args:
+        ours: sha256 of what perse wrote under these names; what is another file gets another name. By default whatever is there is
+            replaced, but for the card.
+        remove: files that go.
     Raises:
         BadInput: one is a link, or they cannot be written; what was there before is whole.
         SaveFailed: so where the disk is full.
     """
     target = resolved(folder)
-    _finish(target)
-    for name in contents:
+    finish(target)
+    for name in contents if ours is None else ():
         if (target / name).is_symlink():
             raise BadInput(f"{folder}/{name}: is a link, and is not written through; name the folder where the file itself is")
     stage = target / STAGING
@@ -158,7 +177,7 @@ def update_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     try:
         _begin(stage, contents)
         _put(stage, contents)
-        _commit(stage, target, frozenset(contents), keep=True)
+        _commit(stage, target, frozenset(contents), remove=remove, ours=ours)
     except OSError as error:
         raise _unwritten(folder, error) from None
     finally:
@@ -182,21 +201,36 @@ def _put(stage: Path, contents: Mapping[str, bytes]) -> None:
         (stage / name).write_bytes(content)
 
 
-def _commit(stage: Path, target: Path, own: frozenset[str], *, keep: bool = False) -> None:
-    """Puts the files of `stage` in the place of those in `own`; with `keep` those that have no successor stay."""
+def _commit(
+    stage: Path,
+    target: Path,
+    own: frozenset[str],
+    *,
+    remove: Collection[str] | None = None,
+    ours: Mapping[str, Sequence[str]] | None = None,
+) -> None:
+    """Puts the files of `stage` in the place of those in `own`. Those that have no successor go, or those in `remove`."""
     new = _files(stage)
+    if ours is None:
+        was = (manifest_of(target) or {}).get("files")
+        ours = {CARD: [str(was.get(CARD))] if isinstance(was, dict) else []}
     for name in new:
-        if (name not in own and os.path.lexists(target / name)) or not _leads_within(target, name):
+        if (name not in own and os.path.lexists(target / name)) or not _may_take(target, name, ours):
             raise BadInput(f"{target}/{name}: stands in the way and is none of the files to replace; move it")
-    was = (manifest_of(target) or {}).get("files")
-    plan = {"remove": [] if keep else sorted(own - set(new)), "card": was.get(CARD) if isinstance(was, dict) else None}
+    plan = {"remove": sorted(own - set(new) if remove is None else remove), "ours": {name: list(ours[name]) for name in ours}}
     (stage / PLAN).write_text(json.dumps(plan), "utf-8")
     _to_disk(stage)
     stage.rename(target / COMMIT)
-    _finish(target)
+    finish(target)
 
 
-def _finish(target: Path) -> None:
+def _may_take(target: Path, name: str, ours: Mapping[str, Any]) -> bool:
+    """Whether a file may take the place of that name: in the folder, and in that of no link but one that is kept."""
+    above = PurePosixPath(name).parent
+    return leads_within(target, name) or (name in ours and (above == PurePosixPath() or leads_within(target, str(above))))
+
+
+def finish(target: Path) -> None:
     """Does what was decided, from wherever it was left. The manifest comes last, and with it the folder is the new one."""
     commit = target / COMMIT
     if commit.is_symlink() or not commit.is_dir():
@@ -204,18 +238,20 @@ def _finish(target: Path) -> None:
     try:
         new = _files(commit)
         plan = json.loads((commit / PLAN).read_text("utf-8")) if new or (commit / PLAN).exists() else {"remove": []}
-        odd = [name for name in (*plan["remove"], *new) if not _leads_within(target, str(name))]
+        ours = plan.get("ours") or {CARD: [plan.get("card")]}  # a plan of an older perse
+        odd = [name for name in plan["remove"] if not leads_within(target, str(name))]
+        odd += [name for name in new if not _may_take(target, name, ours)]
         if odd:
             raise ValueError(f"{odd[0]} leads elsewhere")
         for name in plan["remove"]:
-            if name == CARD:
-                _keep_card(target, plan["card"])
+            if name in ours:
+                keep_changed(target / name, ours[name])
             if (target / name).is_file():
                 (target / name).unlink()
                 _remove_empty(target, (target / name).parent)
         for name in sorted(new, key=lambda one: (one == MANIFEST, one)):
-            if name == CARD:
-                _keep_card(target, plan["card"], successor=commit / name)
+            if name in ours:
+                keep_changed(target / name, [*ours[name], digest_of(commit / name)])
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             (commit / name).replace(target / name)
         _sync(target)
@@ -227,26 +263,6 @@ def _finish(target: Path) -> None:
             f"{target}: its replacement was interrupted and cannot be finished ({getattr(error, 'strerror', None) or error}); the new "
             f"files are in {target / COMMIT}: put right what is in the way, and give the command again"
         ) from None
-
-
-def _keep_card(target: Path, written: str | None, *, successor: Path | None = None) -> None:
-    """A card that is not as perse wrote it gets another name before its place is taken."""
-    card = target / CARD
-    if not card.is_file() or _digest(card) in (written, successor and _digest(successor)):
-        return
-    number = 1
-    while os.path.lexists(kept := target / f"README.kept-{number}.md"):
-        number += 1
-    card.rename(kept)
-    _log.warning("%s was changed since perse wrote it, and is kept as %s", card, kept.name)
-
-
-def _leads_within(target: Path, name: str) -> bool:
-    """Whether a name is that of a place in `target`, not behind a link."""
-    pure = PurePosixPath(name)
-    if not pure.parts or pure.is_absolute() or ".." in pure.parts:
-        return False
-    return not any((target / one).is_symlink() for one in (pure, *pure.parents[:-1]))
 
 
 def _beside(target: Path) -> Path:
@@ -296,11 +312,6 @@ def _remove_empty(top: Path, folder: Path) -> None:
 def _files(folder: Path) -> list[str]:
     """The plain files of a folder of ours by path, without the plan and the names."""
     return [name for name in entries(folder) if name not in (PLAN, NAMES) and not (folder / name).is_dir()]
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _state(folder: Path) -> tuple[int, int, int] | None:

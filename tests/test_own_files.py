@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from builders import pointwise_examples
 from kills import killed_at
 
 from perse.errors import BadInput, RunMismatch
-from perse.own_files import remove_own, replace_folder, write_own
+from perse.own_files import remove_own, replace_folder, write_own, write_together
 from perse.records import example_lines
+from perse.replacing import settle
 from perse.training.callbacks import StopFile
 from perse.training.checkpoints import ASIDE, LIST, recover, remove_others, seal, whole_checkpoint
 from perse.training.config import load_config
@@ -49,6 +51,33 @@ def test_a_persons_file_link_or_folder_under_a_name_of_perses_is_not_lost(tmp_pa
     (tmp_path / "table.md").mkdir()
     with pytest.raises(BadInput, match="table.md is a folder, where a file is to be written; move it away"):
         write_own(tmp_path / "table.md", "")
+
+
+def test_a_kill_at_any_moment_leaves_the_old_report_or_the_new_one_and_what_was_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    old = {"report.html": b"old", "figures/x.svg": b"old", "figures/y.svg": b"old", "table.csv": b"old"}
+    new = {"report.html": b"new", "figures/x.svg": b"new", "more.csv": b"new"}
+    before = {"report.html": "old", "figures/x.svg": "mine", "figures/y.svg": "old", "table.csv": "mine", "notes.md": "mine"}
+    after = {
+        **{"report.html": "new", "figures/x.svg": "new", "more.csv": "new"},
+        **{"figures/x.kept-1.svg": "mine", "table.csv": "mine", "notes.md": "mine"},
+    }
+    found = []
+    died = True
+    while died:
+        out = tmp_path / str(len(found)) / "report"
+        write_together(out, old)
+        for name in ("figures/x.svg", "table.csv", "notes.md"):
+            (out / name).write_text("mine")
+        died = killed_at(len(found), lambda out=out: write_together(out, new), out)  # type: ignore[misc]
+        settle(out)
+        found.append({name: text for name, text in files(out).items() if not name.startswith(".perse-new")})
+        assert found[-1] in (before, after)
+        write_together(out, new)
+        assert files(out) == after and [path.name for path in out.parent.iterdir()] == ["report"]
+    assert before in found and after in found[:-1]
 
 
 def test_a_folder_that_is_replaced_keeps_what_has_no_successor_also_after_a_kill(tmp_path: Path) -> None:
