@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from perse.errors import BadInput
+from perse.json_text import parsed
 from perse.locking import SUFFIX
 
 MANIFEST = "manifest.json"
@@ -140,7 +141,7 @@ def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:
 def manifest_of(folder: Path) -> dict[str, Any] | None:
     """The manifest of a folder; None where there is none that can be read."""
     try:
-        manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
+        manifest = parsed((folder / MANIFEST).read_bytes())
     except (OSError, ValueError):
         return None
     return manifest if isinstance(manifest, dict) else None
@@ -163,7 +164,7 @@ def listed_files(manifest: Mapping[str, Any]) -> frozenset[str] | None:
 def written_in(folder: Path) -> dict[str, list[str]]:
     """What the folder's `LIST` says."""
     try:
-        found = json.loads((folder / LIST).read_text("utf-8"))
+        found = parsed((folder / LIST).read_bytes())
     except (OSError, ValueError):
         return {}
     if not isinstance(found, dict):

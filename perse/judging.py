@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from perse.disk import GrowingFile
+from perse.errors import BadInput
+from perse.json_text import shortened
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement, Status, judgement_line, parse_judgement
 from perse.questions import Question
@@ -81,6 +83,20 @@ def read_judgements(path: Path) -> dict[Key, Judgement]:
         if key not in found or found[key].status is Status.ENGINE_ERROR:
             found[key] = judgement
     return found
+
+
+def read_timing(path: Path) -> tuple[int, float]:
+    """How many judgements were timed, and the seconds they took together.
+
+    Raises:
+        BadInput: a line says something else; the message names it.
+    """
+    judged, seconds = 0, 0.0
+    for line, row in enumerate(read_lines(path), start=1):
+        if type(row.get("judged")) is not int or type(row.get("seconds")) not in (int, float):
+            raise BadInput(f"{path}, line {line}: found {shortened(row)}, expected 'judged' and 'seconds'; remove the line")
+        judged, seconds = judged + row["judged"], seconds + row["seconds"]
+    return judged, seconds
 
 
 def _arriving(

@@ -7,7 +7,6 @@ sentence, within milliseconds, whatever the size of the weights. What needs the 
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import stat
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perse import json_text
 from perse.errors import BadInput
 
 CONFIG = "config.json"
@@ -69,17 +69,7 @@ def read_object(path: Path, *, remedy: str) -> dict[str, Any]:
         BadInput: it is not there, cannot be read, or holds something else.
     """
     _status(path)
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror}); {remedy}") from None
-    except RecursionError:
-        raise BadInput(f"{path} is no JSON that can be read (too many brackets within brackets); {remedy}") from None
-    except ValueError as error:
-        raise BadInput(f"{path} is no JSON ({error}); {remedy}") from None
-    if not isinstance(found, dict):
-        raise BadInput(f"{path} holds no JSON object but {type(found).__name__}; {remedy}")
-    return found
+    return json_text.read_object(path, remedy=remedy)
 
 
 def model_config(folder: Path) -> dict[str, Any]:
@@ -203,10 +193,10 @@ def tensors(path: Path) -> Shapes:
             length = int.from_bytes(file.read(8), "little")
             if size < 8 or length > min(size - 8, LONGEST_HEADER):
                 raise damaged(f"its header would have {length:,} bytes, and the file has {size:,}")
-            header = json.loads(file.read(length))
+            header = json_text.parsed(file.read(length))
     except OSError as error:
         raise BadInput(f"{path} cannot be read ({error.strerror}); give a model that you may read") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         raise damaged("its header is no JSON") from None
     if not isinstance(header, dict):
         raise damaged("its header is no JSON object")

@@ -38,6 +38,7 @@ from perse.belongings import (
 )
 from perse.disk import save_failed, sweep_temporaries, write_failed
 from perse.errors import BadInput, PerseError
+from perse.json_text import parsed
 from perse.locking import locked
 from perse.secrets import without_keys
 
@@ -237,7 +238,7 @@ def finish(target: Path) -> None:
         return
     try:
         new = _files(commit)
-        plan = json.loads((commit / PLAN).read_text("utf-8")) if new or (commit / PLAN).exists() else {"remove": []}
+        plan = parsed((commit / PLAN).read_bytes()) if new or (commit / PLAN).exists() else {"remove": []}
         ours = plan.get("ours") or {CARD: [plan.get("card")]}  # a plan of an older perse
         odd = [name for name in plan["remove"] if not leads_within(target, str(name))]
         odd += [name for name in new if not _may_take(target, name, ours)]
@@ -281,7 +282,7 @@ def _discard(stage: Path, belongings: Belongings) -> None:
     if stage.is_symlink() or not stage.is_dir():
         return
     try:
-        named = {str(name) for name in json.loads((stage / NAMES).read_text("utf-8"))}
+        named = {str(name) for name in parsed((stage / NAMES).read_bytes())}
     except (OSError, ValueError, TypeError):
         named = set()
     ours = [name for name in entries(stage) if name in (PLAN, NAMES) or name in named or belongings.may_own(name)]

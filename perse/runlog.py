@@ -26,6 +26,7 @@ from perse.disk import GrowingFile
 from perse.disk import write_bytes as write_bytes
 from perse.disk import write_whole as write_whole
 from perse.errors import BadInput, RunMismatch
+from perse.json_text import json_value, read_object, shortened
 from perse.locking import lock_file
 from perse.replacing import settle
 from perse.secrets import redact_command, redact_tree
@@ -94,8 +95,14 @@ class RunLog:
     def cut(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
         """Drop the first line that is not wanted and all after it: what was written after the state to go on from."""
         end = 0
-        for line in self.path.read_bytes().splitlines(keepends=True):
-            if not wanted(json.loads(line)):
+        for number, line in enumerate(self.path.read_bytes().splitlines(keepends=True), start=1):
+            try:
+                keep = wanted(_line(self.path, number, line))
+            except (KeyError, TypeError):
+                raise BadInput(
+                    f"{self.path}, line {number}: {shortened(line.decode().strip())} is no line of this run; remove it"
+                ) from None
+            if not keep:
                 self._file.cut(end)
                 return
             end += len(line)
@@ -206,28 +213,31 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run folder, without what an older perse may have kept of a key.
 
     Raises:
-        BadInput: there is none, or it is not JSON.
+        BadInput: there is none, or it is no JSON object with the parts that a manifest has.
     """
     settle(folder)
     path = folder / MANIFEST
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
-        raise BadInput(
-            f"{folder} is not a run folder: it has no {MANIFEST}; give the folder that a perse command wrote"
-        ) from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is not readable as JSON ({error}); the run must be made again") from None
-    if not isinstance(manifest, dict):
-        raise BadInput(f"{path} holds no JSON object; the run must be made again")
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a run folder: it has no {MANIFEST}; give the folder that a perse command wrote")
+    manifest = read_object(path, remedy="the run must be made again")
+    for name in _SECTIONS:
+        found: Any = manifest
+        for part in name.split("."):
+            found = found.get(part, {}) if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            raise BadInput(f"{path}: '{name}' is {shortened(found)}, expected a JSON object; the run must be made again")
     return redact_tree(manifest)
+
+
+_SECTIONS = ("run", "context", "environment", "run.config", "run.config.data", "run.config.model", "run.judge", "run.settings")
+"""Parts of a manifest that are objects where they are there."""
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The whole JSON lines of an append-only file; a torn last line is left out.
 
     Raises:
-        BadInput: a line before the last is not JSON; the message has its number.
+        BadInput: a line before the last is no JSON object; the message has its number.
     """
     if not path.exists():
         return []
@@ -236,13 +246,16 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         if not line.endswith(b"\n"):
             break
-        try:
-            rows.append(json.loads(line))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise BadInput(
-                f"{path}, line {number}: not JSON ({error}); remove the line to have its example judged again"
-            ) from None
+        rows.append(_line(path, number, line))
     return rows
+
+
+def _line(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    remedy = "remove the line to have its example judged again"
+    row = json_value(line, where=f"{path}, line {number}:", remedy=remedy)
+    if not isinstance(row, dict):
+        raise BadInput(f"{path}, line {number}: found {shortened(row)}, expected a JSON object; {remedy}")
+    return row
 
 
 def _version(package: str) -> str | None:

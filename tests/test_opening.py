@@ -118,9 +118,9 @@ DAMAGES: dict[str, tuple[Harm, str]] = {
     "a shard outside": (sharded({"a": "../../one.safetensors"}), r"points to '../../one.safetensors', expected"),
     "a shard missing": (sharded({"a": "one.safetensors", "b": "two.safetensors"}), "lacks 1 of its 2 files of weights"),
     "an index of nothing": (sharded({}), "has no weight_map"),
-    "a configuration that is no JSON": (written("config.json", "{"), "config.json is no JSON"),
+    "a configuration that is no JSON": (written("config.json", "{"), "config.json is not JSON"),
     "a configuration that is a list": (written("config.json", "[]"), "holds no JSON object but list"),
-    "brackets without end": (written("config.json", '{"a":' + "[" * 100_000), "config.json is no JSON"),
+    "brackets without end": (written("config.json", '{"a":' + "[" * 100_000), "config.json is not JSON"),
     "no architecture": (changed(model_type=None), "has model_type None"),
     "an unknown architecture": (changed(model_type="nope"), "model type `nope`"),
     "text for a number": (changed(hidden_size="32"), "expected int, got str"),
@@ -130,7 +130,7 @@ DAMAGES: dict[str, tuple[Harm, str]] = {
     "an activation that is none": (changed(hidden_act="evil"), "cannot be used .*evil"),
     "attention from the hub": (changed(attn_implementation="owner/kernel"), "'owner/kernel', code from the hub, which is not run"),
     "another model's tokenizer": (changed(vocab_size=100), "is that of another model|do not fit"),
-    "a tokenizer that is no JSON": (written("tokenizer.json", "{"), "tokenizer.json is no JSON"),
+    "a tokenizer that is no JSON": (written("tokenizer.json", "{"), "tokenizer.json is not JSON"),
     "a tokenizer of nothing": (written("tokenizer.json", "{}"), "the tokenizer of .* cannot be used"),
     "tokenizer settings of a wrong type": (written("tokenizer_config.json", "[1]"), "holds no JSON object but list"),
     "generation settings of a wrong type": (written("generation_config.json", '{"max_new_tokens": "x"}'), "cannot be used"),
@@ -210,7 +210,7 @@ def test_every_command_that_opens_a_model_refuses_it(
 ADAPTER_DAMAGES: dict[str, tuple[Harm, str]] = {
     "weights cut off": (lambda folder: (folder / "adapter_model.safetensors").write_bytes(b"torn"), "is damaged"),
     "pickles": (lambda folder: (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin"), "a pickle, which can"),
-    "settings that are no JSON": (written("adapter_config.json", "{"), "is no JSON"),
+    "settings that are no JSON": (written("adapter_config.json", "{"), "is not JSON"),
     "settings of nothing": (written("adapter_config.json", "{}"), "has peft_type None, expected 'LORA'"),
 }  # fmt: skip
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {

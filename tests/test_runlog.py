@@ -11,9 +11,9 @@ from perse.runlog import RunLog, read_lines, read_manifest
 
 
 def test_lines_are_read_back_and_a_run_is_continued(tmp_path: Path) -> None:
-    with RunLog(tmp_path / "run", {"judge": "a"}, lines="x.jsonl") as log:
+    with RunLog(tmp_path / "run", {"judge": {"model": "a"}}, lines="x.jsonl") as log:
         log.append(['{"id": 1}\n', '{"id": 2}\n'])
-    with RunLog(tmp_path / "run", {"judge": "a"}, lines="x.jsonl") as log:
+    with RunLog(tmp_path / "run", {"judge": {"model": "a"}}, lines="x.jsonl") as log:
         assert [row["id"] for row in log.read()] == [1, 2]
         log.append(['{"id": 3}\n'])
         assert [row["id"] for row in log.read()] == [1, 2, 3]
@@ -36,10 +36,10 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
 
 
 def test_another_identity_is_refused_naming_what_differs(tmp_path: Path) -> None:
-    with RunLog(tmp_path / "run", {"judge": "a", "seed": 0}, lines="x.jsonl"):
+    with RunLog(tmp_path / "run", {"judge": {"model": "a"}, "seed": 0}, lines="x.jsonl"):
         pass
     with pytest.raises(RunMismatch, match=r"other settings \(seed was 0, is 1\)"):
-        RunLog(tmp_path / "run", {"judge": "a", "seed": 1}, lines="x.jsonl")
+        RunLog(tmp_path / "run", {"judge": {"model": "a"}, "seed": 1}, lines="x.jsonl")
 
 
 def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:

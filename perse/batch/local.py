@@ -14,16 +14,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
 from perse.data.folder import is_data_folder
 from perse.data.load import LoadedExamples, load_examples
 from perse.disk import write_whole
 from perse.errors import BadInput
 from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement, Prices, Status, parse_judgement
-from perse.judging import JUDGEMENTS, TIMING, answer_all
+from perse.judging import JUDGEMENTS, TIMING, answer_all, read_timing
 from perse.loading import parse_judge
 from perse.questions import Question
-from perse.records import Example, example_lines, read_examples
+from perse.records import Example, example_lines, explain, read_examples
 from perse.runlog import MANIFEST, RunLog, read_lines, read_manifest
 
 EXAMPLES = "examples.jsonl"
@@ -81,7 +83,7 @@ def check_unseen(judge: str, loaded: LoadedExamples) -> None:
         run = read_manifest(folder).get("run", {})
         if run.get("kind") != "train" or run.get("data_digest") != loaded.digest:
             continue
-        fold = run["config"]["data"]["fold"]
+        fold = run.get("config", {}).get("data", {}).get("fold")
         if fold != loaded.fold:
             raise BadInput(
                 f"{folder} was trained for fold {fold} of this data set and has seen the readers of fold {loaded.fold}; score --fold {fold}"
@@ -145,20 +147,25 @@ def read_run(folder: Path) -> ScoredRun:
     return ScoredRun(
         examples=read_examples(folder / EXAMPLES),
         judgements=judgements,
-        data_folder=Path(place) if place else None,
+        data_folder=Path(place) if isinstance(place, str) and place else None,
         data_digest=str(context.get("data_digest")),
         fold=run.get("fold"),
-        prices=Prices.model_validate(context["prices"]) if context.get("prices") else None,
+        prices=_prices(folder, context.get("prices")),
         seconds=_seconds(folder, judged=len(judgements)),
     )
 
 
+def _prices(folder: Path, told: object) -> Prices | None:
+    try:
+        return Prices.model_validate(told) if told else None
+    except ValidationError as error:
+        raise BadInput(f"{folder / MANIFEST}: prices, {explain(error)}; score again with --prices") from None
+
+
 def _seconds(folder: Path, *, judged: int) -> float | None:
     """The chunk that a kill cut off may be judged without having been timed: one in a hundred may be missing."""
-    chunks = read_lines(folder / TIMING)
-    if sum(chunk["judged"] for chunk in chunks) < 0.99 * judged:
-        return None
-    return float(sum(chunk["seconds"] for chunk in chunks))
+    timed, seconds = read_timing(folder / TIMING)
+    return None if timed < 0.99 * judged else seconds
 
 
 def _one_each(path: Path) -> list[Judgement]:

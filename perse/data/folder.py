@@ -33,6 +33,7 @@ from perse.data.profiles import ExampleRow
 from perse.data.splits import sides, uncrossed
 from perse.data.views import View
 from perse.errors import BadInput
+from perse.json_text import read_object, shortened
 from perse.records import (
     ChoiceReference,
     Comparison,
@@ -251,7 +252,7 @@ def _load(path: Path) -> DataSet:
 def folder_digest(path: Path, *, kind: Kind) -> str:
     """sha256 over the names and bytes of the Parquet files and what the manifest says, the perse version and
     the list of files left out."""
-    manifest = json.loads((path / "manifest.json").read_text("utf-8"))
+    manifest = read_object(path / "manifest.json", remedy="build the data set again")
     said = {name: value for name, value in manifest.items() if name not in ("perse", "files")}
     digest = sha256()
     for name in (_records_file(kind), "examples.parquet"):
@@ -282,12 +283,17 @@ def _disjoint_items(manifest: Mapping[str, Any]) -> bool:
 def _read_manifest(path: Path) -> dict[str, Any]:
     if not is_data_folder(path):
         raise BadInput(f"{path}: found no data set (a folder with manifest.json); build one with `perse data`")
-    manifest: dict[str, Any] = json.loads((path / "manifest.json").read_text("utf-8"))
-    if manifest["schema"] != SCHEMA:
-        raise BadInput(f"{path}: the data set has schema {manifest['schema']}, this perse reads {SCHEMA}; build it again")
+    manifest = read_object(path / "manifest.json", remedy="build the data set again")
+    if (schema := manifest.get("schema")) != SCHEMA:
+        raise BadInput(f"{path}: the data set has schema {shortened(schema)}, this perse reads {SCHEMA}; build it again")
     options = manifest.get("options")
     if not isinstance(options, dict) or not (needed := {"split", "folds", "k", "max_k"}) <= options.keys():
         raise BadInput(f"{path}/manifest.json: 'options' lacks one of {', '.join(sorted(needed))}; build the data set again")
+    for name, needless in (("k", False), ("max_k", False), ("folds", True)):
+        if type(options[name]) is not int and not (needless and options[name] is None):
+            raise BadInput(
+                f"{path}/manifest.json: option '{name}' is {shortened(options[name])}, expected a whole number; build the data set again"
+            )
     return manifest
 
 

@@ -24,6 +24,7 @@ from perse.data.persum_folder import SAMPLES
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.disk import sweep_temporaries, write_bytes
 from perse.errors import BadInput
+from perse.json_text import parsed
 from perse.locking import locked
 from perse.records import parse_example
 from perse.replacing import claimed, manifest_text, settle, update_files
@@ -199,7 +200,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     rows = read_lines(file)
     last = file.read_bytes().rpartition(b"\n")[2]
     with suppress(ValueError):
-        rows += [json.loads(last)] if last.strip() else []
+        rows += [parsed(last)] if last.strip() else []
     if not all(isinstance(row, dict) for row in rows):
         raise BadInput(f"{file}: a line is no JSON object; this is no file of examples or judgements")
     return rows
@@ -208,7 +209,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 def _without(file: Path, ids: set[str]) -> str:
     """The file's lines without the person's; the others as they are."""
     lines = file.read_text("utf-8").splitlines(keepends=True)
-    return "".join(line for line in lines if not (line.strip() and _is_theirs(json.loads(line), ids)))
+    return "".join(line for line in lines if not (line.strip() and _is_theirs(parsed(line), ids)))
 
 
 def _names(path: Path) -> set[str]:
@@ -226,7 +227,7 @@ def _is_export(file: Path) -> bool:
     if file.is_symlink():
         return False
     try:
-        rows = [json.loads(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+        rows = [parsed(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
     except (OSError, ValueError):
         return False
     return bool(rows) and all(isinstance(row, dict) and "id" in row and ("query" in row or "prompt" in row) for row in rows)

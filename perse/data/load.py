@@ -8,8 +8,9 @@ from pathlib import Path
 from perse.data.folder import DEFAULT_VIEW, is_data_folder, load_folder
 from perse.data.views import View
 from perse.errors import BadInput
+from perse.json_text import read_object
 from perse.records import Example, Split, read_examples
-from perse.runlog import file_digest
+from perse.runlog import MANIFEST, file_digest
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ def load_examples(
         examples: list[Example] = list(data.examples(split, fold, view=view, epoch=epoch if data.redrawn else 0))
         loaded = LoadedExamples(examples, data.digest, place, fold, data.redrawn)
     elif place.is_dir():
+        if (place / MANIFEST).is_file():
+            read_object(place / MANIFEST, remedy="build the data set again")
         raise BadInput(
             f"{place} is no data set folder (it has no manifest.json of `perse data`); build one, or give a .jsonl file"
         )

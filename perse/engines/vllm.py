@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import json
 import multiprocessing
 import os
 import subprocess
@@ -43,6 +42,7 @@ from perse.engines.calls import Calls
 from perse.engines.completions import Completion, distribution_of, generation_of
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput, EngineLost
+from perse.json_text import read_object
 from perse.rendering import Ids, LabelSupport
 
 BATCH = 256
@@ -202,7 +202,7 @@ def rank_room(adapters: Sequence[Path]) -> int:
     """
     largest = 0
     for adapter in adapters:
-        config = json.loads((adapter / "adapter_config.json").read_text(encoding="utf-8"))
+        config = read_object(adapter / "adapter_config.json", remedy="give an adapter that peft wrote")
         if config.get("use_dora"):
             raise BadInput(
                 f"{adapter} is a DoRA adapter, which vLLM does not serve; serve the training run, whose merged model holds it"

@@ -23,7 +23,7 @@ from pathlib import Path
 from perse.errors import BadInput
 from perse.judge import Judge
 from perse.judgement import Judgement
-from perse.judging import TIMING
+from perse.judging import TIMING, read_timing
 from perse.kgds.agreement_pairs import Pair, Pairs, draw_pairs, lists
 from perse.kgds.agreement_rows import FACTS, LISTED, OPINIONS, Way
 from perse.kgds.agreement_tables import agreement_result
@@ -32,7 +32,7 @@ from perse.kgds.folder import JUDGEMENTS, identity_of, read_judgements
 from perse.kgds.verify import Questions, ask
 from perse.own_files import write_own
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
-from perse.runlog import RunLog, read_lines
+from perse.runlog import RunLog
 from perse.studies.arms import Watch, unwatched
 from perse.studies.results import StudyResult
 from perse.studies.running import RESULT, TABLE
@@ -111,11 +111,10 @@ def _way(folder: Path, name: str, drawn: Pairs) -> Way:
     judgements: Mapping[str, Judgement] = read_judgements(folder / JUDGEMENTS)
     pairs: tuple[Pair, ...] = drawn.of("opinion" if name == OPINIONS else "fact")
     named = lists(pairs)[1] if name == LISTED else {pair.id: pair.id for pair in pairs}
-    timed = read_lines(folder / TIMING)
-    judged = sum(row["judged"] for row in timed)
+    judged, seconds = read_timing(folder / TIMING)
     return Way(
         name,
         pairs,
         tuple(judgements[named[pair.id]] for pair in pairs),
-        seconds=sum(row["seconds"] for row in timed) / judged if judged else None,
+        seconds=seconds / judged if judged else None,
     )

@@ -12,12 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
+from perse.json_text import file_bytes, json_value
 from perse.records import explain
 from perse.strict import Strict
 
@@ -164,27 +165,13 @@ def read_benchmark(path: Path) -> Benchmark:
     Raises:
         BadInput: no such file, not JSON, no list, or a sample that does not fit; the message names sample and field.
     """
-    data, raw = read_json(path, remedy="give the benchmark's JSON file")
+    remedy = "give the benchmark's JSON file"
+    data = file_bytes(path, remedy=remedy)
+    raw = json_value(data, where=f"{path} is", remedy=remedy)
     if not isinstance(raw, list) or not raw:
         raise BadInput(f"{path} holds no samples; expected a JSON list of objects with SBK, KGD, BSP, CAO, BSPAF, BNPAF")
     samples = {number: _sample(one, number, path) for number, one in enumerate(raw, start=1)}
     return Benchmark(path, samples, hashlib.sha256(data).hexdigest())
-
-
-def read_json(path: Path, *, remedy: str) -> tuple[bytes, Any]:
-    """The bytes of a file, and what they hold as JSON.
-
-    Raises:
-        BadInput: no such file, or not JSON that can be read: lists in lists without end, a number of thousands of digits.
-    """
-    try:
-        data = path.read_bytes()
-        return data, json.loads(data)
-    except OSError as error:
-        raise BadInput(f"cannot read {path}: {error.strerror}; {remedy}") from None
-    except (ValueError, RecursionError) as error:
-        # Of a long number Python says behind a semicolon how programmers allow it.
-        raise BadInput(f"{path} is not JSON ({str(error).partition(';')[0]}); {remedy}") from None
 
 
 def write_benchmark(samples: Sequence[Sample]) -> str:

@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
+from perse.json_text import json_value
 from perse.kgds.benchmark import Utterance
 from perse.kgds.consistency import Consistency, consistency
 from perse.records import explain
@@ -114,14 +115,10 @@ def _values(path: Path) -> Iterable[object]:
     if not text.lstrip().startswith("["):
         return (value for _, value in read_json_lines(path))
     try:
-        found: list[object] = json.loads(text)
+        found: list[object] = json_value(text, where=f"{path} is", remedy="correct it, or give one JSON object a line")
         json.dumps(found, ensure_ascii=False).encode()
-    except (RecursionError, UnicodeEncodeError):
-        raise BadInput(f"{path} holds what no text has: half a character (\\ud...), or lists without end; correct it") from None
-    except ValueError as error:
-        # Of a long number Python says behind a semicolon how programmers allow it.
-        why = str(error).partition(";")[0]
-        raise BadInput(f"{path} is not JSON ({why}); correct it, or give one JSON object a line") from None
+    except UnicodeEncodeError:
+        raise BadInput(f"{path} holds what no text has: half a character (\\ud...); correct it") from None
     return found
 
 

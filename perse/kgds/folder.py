@@ -24,6 +24,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from perse import judging
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
+from perse.json_text import read_object
 from perse.judgement import Judgement, Status
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.outcomes import NUMBERED, Outcome, Outcomes
@@ -171,8 +172,7 @@ def read_asked(folder: Path) -> dict[str, str]:
     path = folder / ASKED
     if not path.exists():
         return {}
-    asked: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
-    return asked
+    return read_object(path, remedy="verify under another --name")
 
 
 def check_same(folder: Path, summaries: Sequence[Summary]) -> None:

@@ -18,11 +18,12 @@ from types import MappingProxyType
 from typing import Any
 
 from perse.errors import BadInput
+from perse.json_text import parsed, read_json
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
 from perse.kgds.outcomes import Outcome, Outcomes
 from perse.kgds.reading import EXTRACTIVE, paragraph_number
 from perse.kgds.released_errors import with_errors
-from perse.kgds.released_files import by_sample, check_sample, numbered, read_json
+from perse.kgds.released_files import AGAIN, by_sample, check_sample, numbered
 
 PROMPTS: Mapping[Paradigm, str] = MappingProxyType({"structured": "structured-prompt", "reflection": "self-reflection"})
 COVERED = "knowable"
@@ -145,8 +146,8 @@ def _cited(answer: bytes, pattern: Pattern) -> frozenset[int] | None:
         ValueError: it cannot be read; the message says what it is or does instead.
     """
     try:
-        summary: Any = json.loads(answer)
-    except (ValueError, RecursionError):
+        summary: Any = parsed(answer)
+    except ValueError:
         raise ValueError("is not JSON") from None
     if not isinstance(summary, dict):
         raise ValueError("is no JSON object")
@@ -182,7 +183,7 @@ def _facts(folder: Path, benchmark: Benchmark) -> dict[int, tuple[bool, ...]]:
             )
         covered: list[bool] = []
         for path, part in zip(paths, parts, strict=True):
-            entries = read_json(path)
+            entries = read_json(path, remedy=AGAIN)
             where = f"{path}: sample {number}, paragraph {part.index}"
             if not isinstance(entries, list):
                 raise BadInput(f"{where}: found {type(entries).__name__}, expected a list with one object for each fact")
@@ -212,7 +213,7 @@ def _opinions(folder: Path, benchmark: Benchmark) -> dict[int, tuple[bool, ...]]
             raise BadInput(
                 f"{paths[len(opinions)]}: sample {number} has {len(paths)} files for {len(opinions)} opinions; expected one each"
             )
-        found[number] = tuple(_covered(read_json(path), where=f"{path}: sample {number}") for path in paths)
+        found[number] = tuple(_covered(read_json(path, remedy=AGAIN), where=f"{path}: sample {number}") for path in paths)
     return found
 
 

@@ -13,9 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from perse.errors import BadInput
+from perse.json_text import read_json
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.outcomes import NUMBERED, ErrorType, Outcome
-from perse.kgds.released_files import check_sample, numbered, read_json, sample_of
+from perse.kgds.released_files import AGAIN, check_sample, numbered, sample_of
 
 _KIND = re.compile(r"Error\s*Type\s*([0-9]+)", re.IGNORECASE)
 
@@ -68,7 +69,7 @@ def _places(outcomes: Mapping[int, Outcome]) -> Iterator[int]:
 
 
 def _kind(path: Path) -> ErrorType | None:
-    entry = read_json(path)
+    entry = read_json(path, remedy=AGAIN)
     if not isinstance(entry, dict) or "Detection_Conclusion" not in entry:
         raise BadInput(f"{path}: expected an object with Detection_Conclusion, found {str(entry)[:80]}")
     named = set(_KIND.findall(str(entry["Detection_Conclusion"])))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from perse.errors import BadInput
-from perse.kgds import benchmark as files
 from perse.kgds.benchmark import Benchmark
+
+AGAIN = "download it again"
+"""What helps where a file is damaged."""
 
 
 def numbered(folder: Path, pattern: str = "*.json") -> list[tuple[int, Path]]:
@@ -59,12 +60,3 @@ def check_sample(number: int, benchmark: Benchmark, *, path: Path) -> None:
             f"{path}: there is no sample {number} in {benchmark.path}, which has {len(benchmark.samples)}; give the benchmark that the "
             "files were made from"
         )
-
-
-def read_json(path: Path) -> Any:
-    """What a file holds.
-
-    Raises:
-        BadInput: it is not JSON.
-    """
-    return files.read_json(path, remedy="download it again")[1]

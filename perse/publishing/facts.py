@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 
 from perse.config import Section
 from perse.errors import BadInput
+from perse.json_text import parsed
 from perse.runlog import read_lines, read_manifest
 from perse.training.config import Data, Lora, Model, Train, TrainConfig
 from perse.training.watch.config import Watch
@@ -112,7 +112,7 @@ def read_facts(folder: Path) -> RunFacts:
 def _trained(rows: Path, *, digest: Any) -> Trained:
     """Counts of the rows that were trained on; unknown where others lie there now."""
     try:
-        about = json.loads((rows / "about.json").read_text(encoding="utf-8"))
+        about = parsed((rows / "about.json").read_bytes())
         if about["digest"] != digest:
             return Trained()
         examples = int(np.load(rows / "ids.npy", mmap_mode="r", allow_pickle=False).shape[0])

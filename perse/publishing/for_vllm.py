@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from perse.errors import BadInput
+from perse.json_text import read_object
 from perse.runlog import write_whole
 
 SETTINGS = "adapter_config.json"
@@ -49,13 +49,7 @@ def adapter_settings(adapter: Path) -> dict[str, Any]:
         BadInput: it cannot be read.
     """
     place = adapter / SETTINGS
-    try:
-        found = json.loads(place.read_text(encoding="utf-8"))
-    except (OSError, json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"cannot read {place} ({error}); give an adapter that peft wrote") from None
-    if not isinstance(found, dict):
-        raise BadInput(f"{place} holds no JSON object; give an adapter that peft wrote")
-    return found
+    return read_object(place, remedy="give an adapter that peft wrote")
 
 
 def ship_adapter(adapter: Path, into: Path, settings: Mapping[str, Any], *, base: str) -> None:

@@ -193,9 +193,10 @@ def _adapter_and_base(path: Path) -> tuple[Path, str]:
         run = read_manifest(path).get("run", {})
         if run.get("kind") != "train":
             raise BadInput(f"{path} is a run of `perse {run.get('kind', '?')}`, not of `perse train`; give a training run")
-        if run["config"].get("lora") is None:
+        config = run.get("config", {})
+        if config.get("lora") is None:
             raise BadInput(f"{path} was trained without an adapter; {path / 'merged'} is the whole model already")
-        return path, str(run["config"]["model"]["path"])
+        return path, str(config.get("model", {}).get("path"))
     place = next((each for each in (path, path / ADAPTER) if (each / SETTINGS).exists()), None)
     if place is None:
         raise ModelNotFound(f"there is no adapter {path}: neither {SETTINGS} nor {ADAPTER}/{SETTINGS} is there")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.json_text import read_object
 from perse.licences import terms_in
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
@@ -175,10 +176,7 @@ def _cleaned(file: Path, base: str | None) -> Path | bytes:
     """The file itself; of settings that name folders of this machine, the same with names that say something elsewhere."""
     if file.name not in _SETTINGS:
         return file
-    try:
-        settings = json.loads(file.read_text(encoding="utf-8"))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file} is not JSON ({error}); merge or train again") from None
+    settings = read_object(file, remedy="merge or train again")
     cleaned = {
         key: public_name(value) if isinstance(value, str) and _FOLDER.match(value) else value for key, value in settings.items()
     }

@@ -212,7 +212,7 @@ def _facts(evaluation: Evaluation, gathered: Gathered, manifests: Mapping[str, A
             f"digest {str(judge.get('digest') or judge.get('sha256') or 'unknown')[:12]}",
             str(judge.get("engine", "")),
         ]
-        if "temperature" in settings:
+        if isinstance(settings.get("temperature"), int | float):
             parts.append(f"temperature {settings['temperature']:g}")
         facts.append((f"Judge of {Path(place).name}", ", ".join(filter(None, parts))))
     return tuple((name, value) for name, value in facts if value)

@@ -245,8 +245,8 @@ def training_figure(path: Path, *, name: str = "training") -> Figure:
     for line in lines:
         known = {key: float(line[key]) for key in (*_LOSSES, *_JUDGED) if isinstance(line.get(key), int | float)}
         finite = {key: value for key, value in known.items() if isfinite(value)}
-        if "step" in line and finite:
-            steps[int(line["step"])] = steps.get(int(line["step"]), {}) | finite
+        if isinstance(line.get("step"), int) and finite:
+            steps[line["step"]] = steps.get(line["step"], {}) | finite
     curves = {
         key: [(step, values[key]) for step, values in sorted(steps.items()) if key in values] for key in (*_LOSSES, *_JUDGED)
     }
@@ -255,7 +255,7 @@ def training_figure(path: Path, *, name: str = "training") -> Figure:
     header = ("step", *_LOSSES.values(), *(_JUDGED[key] for key in judged))
     if not any(curves.values()):
         return empty(name, title=title, reason="the log holds no losses", header=header)
-    kept = next((int(line["step"]) for line in reversed(lines) if "best" in line and "step" in line), None)
+    kept = next((line["step"] for line in reversed(lines) if "best" in line and isinstance(line.get("step"), int)), None)
 
     def paint(sheet: Sheet) -> None:
         upper, *lower = sheet.subplots(2 if judged else 1, 1, squeeze=False, sharex=True).ravel()

@@ -24,7 +24,7 @@ from perse.judgement import Judgement, Status
 from perse.judging import JUDGEMENTS
 from perse.questions import question_for
 from perse.records import PointwiseExample
-from perse.runlog import file_digest, read_manifest
+from perse.runlog import MANIFEST, file_digest, read_manifest
 from perse.studies.arms import Arm, LoadJudge, Source, Watch, unwatched
 from perse.studies.correction import Corrected, Past, correct, past_examples, past_scores
 from perse.studies.coverage import coverage
@@ -75,12 +75,15 @@ def calibration(
     read = read_runs([run])
     [[scored]] = read.gathered.runs.values()
     manifest = read_manifest(run)["run"]
-    settings = JudgeSettings(**manifest["settings"])
+    try:
+        settings, question, judged_by = JudgeSettings(**manifest["settings"]), str(manifest["question"]), manifest["judge"]
+    except (KeyError, TypeError):
+        raise BadInput(f"{run / MANIFEST} does not say how was judged (settings, question, judge); score again") from None
     asking = Asking(
         examples=run,
         judge=judging.name if judging else None,
         fold=scored.fold,
-        question=manifest["question"],
+        question=question,
         settings=settings,
         resamples=resamples,
     )
@@ -101,7 +104,7 @@ def calibration(
         with opened(out, "calibration", asking, source=source, options=options, watch=watch) as study:
             return study.finish(_result(checked, None))
     judge = (load or asking.load)(judging.name)
-    _same_judge(judge, manifest["judge"], run)  # before the folder is begun: a wrong judge must not take its name
+    _same_judge(judge, judged_by, run)  # before the folder is begun: a wrong judge must not take its name
     with opened(out, "calibration", asking, source=source, options=options, load=lambda _: judge, watch=watch) as study:
         asked = LoadedExamples(list(past.examples), scored.data_digest, None, scored.fold)
         arm = Arm(

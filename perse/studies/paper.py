@@ -19,7 +19,7 @@ from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.results import COLUMN_NAMES, Estimate, Evaluation, Row
 from perse.records import Example, PairwiseExample, PointwiseExample
-from perse.runlog import read_manifest
+from perse.runlog import MANIFEST, read_manifest
 from perse.studies.published import ASPECT_COLUMNS, TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, Published
 from perse.studies.results import StudyResult, StudyTable
 from perse.studies.running import read_study
@@ -117,8 +117,11 @@ def _table_1(mpst: Path | None, doc: Path | None) -> StudyTable:
         if manifest.get("kind") != kind or "counts" not in manifest:
             option, needed = ("--mpst", "scores") if kind == "pointwise" else ("--doc", "pairs")
             raise BadInput(f"{option} {folder}: is no data set of {needed}; give a folder that perse data {kind} wrote")
-        for part in manifest["counts"]["parts"]:
-            cells |= {(part["name"], cell["name"]): cell for cell in part["cells"]}
+        try:
+            for part in manifest["counts"]["parts"]:
+                cells |= {(part["name"], cell["name"]): cell for cell in part["cells"]}
+        except (KeyError, TypeError):
+            raise BadInput(f"{folder / MANIFEST}: 'counts' is not as perse data writes it; build the data set again") from None
     rows: list[Cells] = []
     for side in dict.fromkeys(part for part, _ in cells):
         for what, key, form in (

@@ -7,7 +7,6 @@ anything is loaded.
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from typing import Any, Literal
 import yaml
 
 from perse.errors import BadInput
+from perse.json_text import read_object
 from perse.training.config import Train
 
 Sharding = Literal["none", "fsdp2", "zero1", "zero2", "zero3"]
@@ -96,15 +96,18 @@ def told_in(file: Path) -> Sharding:
 
 def _zero(environment: Mapping[str, str]) -> Sharding:
     """The stage that DeepSpeed's file says, or the launcher where there is no file."""
+    remedy = "give one of configs/deepspeed"
     file = environment.get("ACCELERATE_DEEPSPEED_CONFIG_FILE", "none")
     if file in ("none", ""):
         stage = environment.get("ACCELERATE_DEEPSPEED_ZERO_STAGE", "2")
     else:
         try:
-            stage = str(json.loads(Path(file).read_text(encoding="utf-8")).get("zero_optimization", {}).get("stage", 0))
-        except (OSError, json.JSONDecodeError) as error:
-            raise BadInput(f"DeepSpeed's settings {file} cannot be read ({error}); give one of configs/deepspeed") from None
+            stage = str(read_object(Path(file), remedy=remedy).get("zero_optimization", {}).get("stage", 0))
+        except AttributeError:
+            raise BadInput(f"{file} has no object zero_optimization; {remedy}") from None
     stages: dict[str, Sharding] = {"0": "none", "1": "zero1", "2": "zero2", "3": "zero3"}
+    if stage not in stages:
+        raise BadInput(f"DeepSpeed's settings ask for stage {stage[:40]} of ZeRO, expected 0 to 3; {remedy}")
     return stages[stage]
 
 

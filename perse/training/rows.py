@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from perse.errors import BadInput
+from perse.json_text import parsed
 from perse.own_files import replace_folder
 from perse.questions import QUESTIONS
 from perse.rendering import Ids, Renderer
@@ -105,11 +106,10 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
 def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
     """What `write_rows` kept under `key`; None where that is something else, damaged, or nothing."""
     try:
-        about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
-        about["files"]
-    except (OSError, ValueError, KeyError):
-        return None
-    if about["key"] != key or any(file_digest(folder / name) != known for name, known in about["files"].items()):
+        about: dict[str, Any] = parsed((folder / ABOUT).read_bytes())
+        if about["key"] != key or any(file_digest(folder / name) != known for name, known in about["files"].items()):
+            return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     pieces, paths = _Lists.load(folder, "tokens"), _Lists.load(folder, "paths")
     branches = StoredBranches(pieces, paths, _array(folder, "facts"), _array(folder, "ids"))

@@ -202,7 +202,7 @@ def test_a_draft_that_does_not_fit_is_named_with_its_field(tmp_path: Path, field
         ("[]", "holds no drafts"),
         ("[1]", "draft 1: found int"),
         ("[{", "not JSON"),
-        ("[" * 100_000, "lists without end"),
+        ("[" * 100_000, "nested more than 100 deep"),
         ("[1" + "0" * 5000 + "]", "not JSON .*5001 digits"),
     ],
     ids=["nothing", "an empty list", "a number", "torn", "brackets alone", "a long number"],

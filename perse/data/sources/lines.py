@@ -20,6 +20,7 @@ from pathlib import Path
 
 from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
+from perse.json_text import DEEPEST, too_deep
 
 MAX_LITERAL = 200_000
 """A line of Python literals may have so many characters, since building one takes a hundred times its length in memory."""
@@ -47,6 +48,8 @@ def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool 
         found = True
         try:
             value = decoder.decode(text)
+            if text.count("[") + text.count("{") > DEEPEST and too_deep(value):
+                raise RecursionError
             if "\\ud" in text or "\\uD" in text:
                 json.dumps(value, ensure_ascii=False).encode()
         except json.JSONDecodeError as error:
@@ -57,7 +60,9 @@ def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool 
             what = f"{error.msg} at column {error.colno}{hint}"
         except UnicodeEncodeError:
             what = "half of a surrogate pair (\\ud...); write the character whole"
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            what = f"lists or objects are nested more than {DEEPEST} deep"
+        except ValueError as error:
             what = str(error)
         else:
             yield line, value

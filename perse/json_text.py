@@ -1,0 +1,98 @@
+"""JSON that others wrote, parsed in one place: what is wrong with it is one sentence that names the file, or the line.
+
+Python's parser goes as deep as its stack, and whatever walks through the value afterwards (redacting, writing it again) may need
+more. So values that are nested deeper than any file of ours are refused here; no caller meets a RecursionError.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput
+
+DEEPEST = 100
+"""Lists and objects within each other; the deepest files of ours have about 10."""
+
+
+def parsed(text: str | bytes) -> Any:
+    """The JSON value in `text`.
+
+    Raises:
+        ValueError: it is no JSON, or is nested deeper than `DEEPEST`; the message is short.
+    """
+    deep = f"lists or objects are nested more than {DEEPEST} deep"
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError(deep) from None
+    except ValueError as error:  # of a long number Python says behind a semicolon how programmers allow it
+        raise ValueError(str(error).partition(";")[0]) from None
+    if too_deep(value):
+        raise ValueError(deep)
+    return value
+
+
+def too_deep(value: object) -> bool:
+    """Whether a value is nested deeper than `DEEPEST`."""
+    level = [value] if isinstance(value, list | dict) else []
+    for _ in range(DEEPEST):
+        if not level:
+            return False
+        inner = (one for each in level for one in (each.values() if isinstance(each, dict) else each))
+        level = [one for one in inner if isinstance(one, list | dict)]
+    return bool(level)
+
+
+def read_json(path: Path, *, remedy: str) -> Any:
+    """What a JSON file holds.
+
+    Raises:
+        BadInput: no such file, not JSON, or nested too deeply.
+    """
+    return json_value(file_bytes(path, remedy=remedy), where=f"{path} is", remedy=remedy)
+
+
+def read_object(path: Path, *, remedy: str) -> dict[str, Any]:
+    """The JSON object in a file.
+
+    Raises:
+        BadInput: as `read_json`, or it holds something else.
+    """
+    value = read_json(path, remedy=remedy)
+    if not isinstance(value, dict):
+        raise BadInput(f"{path} holds no JSON object but {type(value).__name__}; {remedy}")
+    return value
+
+
+def file_bytes(path: Path, *, remedy: str) -> bytes:
+    """The bytes of a file.
+
+    Raises:
+        BadInput: there is no such file that can be read.
+    """
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot read {path}: {error.strerror or error}; {remedy}") from None
+
+
+def json_value(text: str | bytes, *, where: str, remedy: str) -> Any:
+    """The JSON value in `text`.
+
+    Args:
+        where: begins the message, as in "FILE is" or "FILE, line 3:".
+    Raises:
+        BadInput: it is none, or is nested too deeply.
+    """
+    try:
+        return parsed(text)
+    except ValueError as error:
+        raise BadInput(f"{where} not JSON ({error}); {remedy}") from None
+
+
+def shortened(value: object) -> str:
+    """A value as a message shows it: as JSON on one line, cut after 40 characters."""
+    text = "too much" if too_deep(value) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 40 else text[:37] + "..."
