@@ -1,6 +1,19 @@
-"""`python -m perse ...`: the same as `perse ...`, for the Python that is named."""
+"""The `perse` command, and `python -m perse ...` for the Python that is named.
 
-from perse.cli import main
+Kept apart from `perse.cli` because reading that takes a second, in which a Ctrl-C must not end in a traceback either.
+"""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line."""
+    try:
+        from perse.cli import main as run
+    except KeyboardInterrupt:  # nothing was begun
+        sys.exit(130)
+    run()
+
 
 if __name__ == "__main__":
     main()

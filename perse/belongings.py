@@ -61,7 +61,7 @@ def own_files(out: Path, belongings: Belongings, *, overwrite: bool) -> frozense
         BadInput: it is a file or holds files and may not be replaced: `overwrite` is not set, it is another kind of folder, or what has the
             name of an own file is none.
     """
-    target = resolved(out)
+    target = target_of(out)
     if target.exists() and not target.is_dir():
         raise BadInput(f"{out}: found a file, expected a folder to write to or nothing; give another --out")
     if not target.is_dir() or all(entry.name in (STAGING, SUFFIX) for entry in target.iterdir()):
@@ -104,7 +104,7 @@ def check_file(out: Path, *, overwrite: bool, inputs: Iterable[Path | None] = ()
     if out.exists() and not out.is_file():
         raise BadInput(f"{out}: is no plain file; give another --out")
     refuse_inputs(out, inputs)
-    target = resolved(out)
+    target = target_of(out)
     for folder in target.parents:
         manifest = manifest_of(folder)
         if manifest is None or not ({"schema", "kind"} <= manifest.keys() or "run" in manifest):
@@ -225,6 +225,25 @@ def resolved(path: Path) -> Path:
         return path.resolve()
     except (OSError, RuntimeError):
         raise BadInput(f"{path}: its links cannot be followed; give another path") from None
+
+
+_LONGEST = 200
+"""Bytes of a name that is to be made. File systems take 255, of which what perse adds, as in `.NAME.perse-lock`, must have its part."""
+
+
+def target_of(out: Path) -> Path:
+    """Where `out` leads, for writing there.
+
+    Raises:
+        BadInput: its links go in a circle, it goes up from a folder that is not there, or its name is too long.
+    """
+    for at, part in enumerate(out.parts):
+        if part == ".." and not Path(*out.parts[:at]).is_dir():
+            raise BadInput(f"{out}: there is no folder {Path(*out.parts[:at])} to go up from; give the path without it")
+    size = len(os.fsencode(out.name))
+    if size > 255 or (size > _LONGEST and not out.exists()):
+        raise BadInput(f"{out}: the name has {len(out.name)} characters; give one of at most {_LONGEST} bytes")
+    return resolved(out)
 
 
 def _matches(name: str, pattern: str) -> bool:

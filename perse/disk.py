@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-from perse.errors import SaveFailed
+from perse.errors import BadInput, SaveFailed
 from perse.secrets import without_keys
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -147,15 +147,38 @@ def _runs(process: int) -> bool:
     return True
 
 
+def refuse_link(path: Path) -> None:
+    """That what is to be written to is no link, which may lead out of its folder.
+
+    Raises:
+        BadInput: it is one.
+    """
+    if path.is_symlink():
+        raise BadInput(f"{path} is a link to {path.readlink()}, and is not written through; put the file itself there")
+
+
+def refuse_other_than_plain(path: Path) -> None:
+    """That it is a file, where it is there: a pipe would be waited for without end.
+
+    Raises:
+        BadInput: it is something else.
+    """
+    if path.exists() and not path.is_file():
+        raise BadInput(f"{path} is no plain file; move it away")
+
+
 class GrowingFile:
     """A file of lines, open for adding to it; made if absent. To be closed, or used in a `with`.
 
     Raises:
+        BadInput: it is a link, which may lead out of its folder, or no plain file.
         SaveFailed: it cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        refuse_link(path)
+        refuse_other_than_plain(path)
         with writing(path):
             self._file = path.open("ab", buffering=0)
         self._on_disk = os.fstat(self.fileno()).st_size

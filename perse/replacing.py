@@ -35,6 +35,7 @@ from perse.belongings import (
     own_files,
     refuse_inputs,
     resolved,
+    target_of,
 )
 from perse.disk import save_failed, sweep_temporaries, write_failed
 from perse.errors import BadInput, PerseError
@@ -104,7 +105,7 @@ def claimed(out: Path, belongings: Belongings, *, overwrite: bool, inputs: Itera
         BadInput: it is a file, holds files and may not be replaced, or an input lies in it. Nothing was done then.
         RunMismatch: another process writes it.
     """
-    target = resolved(out)
+    target = target_of(out)
     if not (target / COMMIT).is_dir():
         own_files(out, belongings, overwrite=overwrite)  # before a lock file or a folder above it is made
     refuse_inputs(out, inputs)

@@ -22,7 +22,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from perse.belongings import MANIFEST as MANIFEST
-from perse.disk import GrowingFile
+from perse.disk import GrowingFile, refuse_other_than_plain
 from perse.disk import write_bytes as write_bytes
 from perse.disk import write_whole as write_whole
 from perse.errors import BadInput, RunMismatch
@@ -217,6 +217,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     settle(folder)
     path = folder / MANIFEST
+    refuse_other_than_plain(path)
     if not path.is_file():
         raise BadInput(f"{folder} is not a run folder: it has no {MANIFEST}; give the folder that a perse command wrote")
     manifest = read_object(path, remedy="the run must be made again")
@@ -241,6 +242,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         return []
+    refuse_other_than_plain(path)
     rows = []
     text = path.read_bytes()
     for number, line in enumerate(text.splitlines(keepends=True), start=1):

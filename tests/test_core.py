@@ -53,6 +53,19 @@ def test_the_core_needs_no_torch() -> None:
     assert "Judge every example" in done.stdout
 
 
+def test_ctrl_c_while_the_command_line_is_being_read_is_no_traceback() -> None:
+    code = (
+        "import runpy, sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'perse.cli': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "runpy.run_module('perse', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
 def test_choices_have_labels_and_no_values() -> None:
     assert CHOICES.labels == ("A", "B") and CHOICES.expected((0.5, 0.5)) is None
     with pytest.raises(BadInput, match="repeats a label"):

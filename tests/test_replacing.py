@@ -128,6 +128,15 @@ def test_a_folder_is_replaced_only_on_request_and_only_by_its_like(tmp_path: Pat
     assert own(out) == OLD and names(other) == ["notes.md"]
 
 
+@pytest.mark.parametrize(
+    ("out", "why"), [("nosuch/../set", "there is no folder .*nosuch to go up from"), ("n" * 300, "at most 200 bytes")]
+)
+def test_a_path_that_cannot_be_is_refused_before_anything_is_written(tmp_path: Path, out: str, why: str) -> None:
+    with pytest.raises(BadInput, match=why):
+        fill(tmp_path / out, OLD)
+    assert not list(tmp_path.iterdir())
+
+
 def test_an_input_in_the_folder_to_be_written_is_refused_however_it_is_named(tmp_path: Path) -> None:
     out = tmp_path / "album"
     fill(out, OLD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,30 @@ def test_a_file_in_the_way_of_a_run_folder_is_named(tmp_path: Path) -> None:
         RunLog(tmp_path / "run", {}, lines="x.jsonl")
     with pytest.raises(BadInput, match="is not a run folder"):
         read_manifest(tmp_path / "run")
+
+
+def test_lines_are_written_through_no_link_and_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    run, outside = tmp_path / "run", tmp_path / "outside.jsonl"
+    with RunLog(run, {}, lines="x.jsonl"):
+        pass
+    outside.write_text("")
+    (run / "x.jsonl").unlink()
+    (run / "x.jsonl").symlink_to(outside)
+    with pytest.raises(BadInput, match="is a link to .*outside.jsonl, and is not written through"):
+        RunLog(run, {}, lines="x.jsonl")
+    for harm in (os.mkfifo, os.mkdir):
+        run = tmp_path / harm.__name__
+        with RunLog(run, {}, lines="x.jsonl"):
+            pass
+        for name in ("x.jsonl", "manifest.json"):
+            (run / name).unlink()
+            harm(run / name)
+        with pytest.raises(BadInput, match="is no plain file; move it away"):
+            RunLog(run, {}, lines="x.jsonl")
+        with pytest.raises(BadInput, match="is no plain file; move it away"):
+            read_lines(run / "x.jsonl")
+        with pytest.raises(BadInput, match="is no plain file; move it away"):
+            read_manifest(run)
 
 
 def test_two_writers_are_refused(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 import perse
-from perse.belongings import resolved
+from perse.belongings import target_of
 from perse.errors import BadInput
 from perse.judge import Judge
 from perse.judgement import Judgement, Status
@@ -113,7 +113,7 @@ def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, 
         EngineLost: writer or judge are gone; the same command continues.
     """
     refuse_inputs(options.out, [options.drafts])
-    with locked(resolved(options.out)):
+    with locked(target_of(options.out)):
         return _build(options, writer, judge, step)
 
 

@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import perse
-from perse.belongings import MANIFEST, check_file, manifest_of, resolved
+from perse.belongings import MANIFEST, check_file, manifest_of, target_of
 from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
@@ -68,7 +68,7 @@ def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewrit
         BadInput: a file that cannot be read, a writer that cannot be asked, or nothing came through.
         EngineLost: the writer failed at everything; the same command continues.
     """
-    with locked(resolved(options.out)):
+    with locked(target_of(options.out)):
         return _rewrite(options, step)
 
 
