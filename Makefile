@@ -87,4 +87,4 @@ types: $(READY)
 check: lint types test test-avx2 integration shown
 
 clean:
-	rm -rf .venv work dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv $(DEMO) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -242,3 +243,9 @@ def test_two_that_would_write_one_folder_do_not_take_each_others_files(tmp_path:
     with pytest.raises(BadInput, match="other.tmp is a link"), made_whole(tmp_path / "other"):
         pass
     assert (tmp_path / "thesis" / "thesis.tex").exists()
+
+
+def test_make_clean_leaves_what_people_have_built_in_work() -> None:
+    top = Path(__file__).resolve().parent.parent
+    said = subprocess.run(["make", "-n", "clean"], cwd=top, capture_output=True, text=True, check=True).stdout.split()
+    assert "work/demo" in said and not {"work", "work/", "work/*"} & set(said)

@@ -63,6 +63,12 @@ class AnswerCache:
         with self._using():
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            found = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if found and "answers" not in found:
+                self._file.close()
+                raise BadInput(
+                    f"{path}: is a database of something else (it holds {min(found)}); give a file that is a cache of answers or does not exist"
+                )
             self._file.execute(
                 "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, "
                 "refused INTEGER NOT NULL) WITHOUT ROWID"

@@ -24,6 +24,8 @@ from typer.testing import CliRunner
 from perse.cli import app
 from perse.data.folder import load_folder
 from perse.data.names import Renamer
+from perse.data.rewriting import tables
+from perse.data.rewriting.plots import rewrite
 from perse.errors import BadInput
 
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
@@ -280,6 +282,19 @@ def test_a_table_is_not_rewritten_over_itself_or_another_file(tmp_path: Path, ou
     with pytest.raises(BadInput, match=re.escape(said)):
         CliRunner().invoke(app, line, catch_exceptions=False)
     assert items.read_bytes() == (SAMPLES / "items.jsonl").read_bytes() and there.read_text() == "mine"
+
+
+def test_a_file_that_came_to_the_place_of_a_table_meanwhile_is_not_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slow(*given: Any, **named: Any) -> Any:
+        (tmp_path / "a.jsonl").write_text("mine")
+        return rewrite(*given, **named)
+
+    monkeypatch.setattr(tables, "rewrite", slow)
+    with pytest.raises(BadInput, match="a.jsonl: already there; give another --out, or --overwrite to replace it"):
+        run_raising("data", "anonymize", "--items", str(SAMPLES / "items.jsonl"), "--out", str(tmp_path / "a.jsonl"))
+    assert (tmp_path / "a.jsonl").read_text() == "mine"
 
 
 def test_a_summary_after_an_anonymization_is_held_to_its_names_and_titles(tmp_path: Path) -> None:

@@ -961,3 +961,14 @@ def test_rules_summarize_by_sentences_of_the_text() -> None:
     done = summarize_by_rules({"a": SOURCE, "b": "A fox."}, words=30)
     assert done["b"].text == "A fox." and done["b"].status is Kind.OK
     assert done["a"].text and len(done["a"].text.split()) < len(SOURCE.split()) and done["a"].text.split(". ")[0] in SOURCE
+
+
+def test_a_database_of_something_else_is_not_made_a_cache_of_answers(tmp_path: Path) -> None:
+    place = tmp_path / "photos.sqlite"
+    with sqlite3.connect(place) as photos:
+        photos.execute("CREATE TABLE photos (name TEXT)")
+    photos.close()
+    before = place.read_bytes()
+    with pytest.raises(BadInput, match=r"photos.sqlite: is a database of something else \(it holds photos\)"):
+        AnswerCache(place)
+    assert place.read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["photos.sqlite"]

@@ -117,5 +117,6 @@ def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
         write_own(work / name, text, ours=None if theirs else "")  # not those of a table that was moved away
     if not done.texts:
         raise BadInput(f"none of {len(plots)} texts could be rewritten; {work}/{AUDIT} says why for each")
+    check_file(options.out, overwrite=options.overwrite)  # somebody may have put a file there in the meantime
     write_whole(options.out, table)
     return done, faults
