@@ -11,6 +11,7 @@ import fcntl
 import os
 import re
 import secrets
+import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -82,11 +83,18 @@ def write_bytes(path: Path, content: bytes) -> None:
             with file:
                 file.write(content)
                 file.flush()
+                share_like(path, temporary)
                 os.fsync(file.fileno())
                 temporary.replace(path)  # while it is locked
         finally:
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
+
+
+def share_like(old: Path, new: Path) -> None:
+    """Who may read the old file, if it is there, may read the new one, and nobody else: what was private stays so."""
+    with suppress(OSError):
+        new.chmod(stat.S_IMODE(old.stat().st_mode))
 
 
 def sweep_temporaries(folder: Path, names: Collection[str] = ()) -> None:

@@ -37,7 +37,7 @@ from perse.belongings import (
     resolved,
     target_of,
 )
-from perse.disk import save_failed, sweep_temporaries, write_failed
+from perse.disk import save_failed, share_like, sweep_temporaries, write_failed
 from perse.errors import BadInput, PerseError
 from perse.json_text import parsed
 from perse.locking import locked
@@ -255,6 +255,7 @@ def finish(target: Path) -> None:
             if name in ours:
                 keep_changed(target / name, [*ours[name], digest_of(commit / name)])
             (target / name).parent.mkdir(parents=True, exist_ok=True)
+            share_like(target / name, commit / name)
             (commit / name).replace(target / name)
         _sync(target)
         for name in (PLAN, NAMES):

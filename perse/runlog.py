@@ -76,6 +76,8 @@ class RunLog:
         self._file = GrowingFile(self.path)
         try:
             lock_file(self._file.fileno(), folder)
+            if not (self.path.exists() and os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))):
+                raise RunMismatch(f"{folder} was changed by another process just now; give the command again")
             self._check_identity(identity, context or {})
             self._file.cut_torn_line()
         except BaseException:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from perse import runlog
 from perse.errors import BadInput, RunMismatch
-from perse.runlog import RunLog, read_lines, read_manifest
+from perse.locking import lock_file
+from perse.runlog import RunLog, read_lines, read_manifest, write_whole
 
 
 def test_lines_are_read_back_and_a_run_is_continued(tmp_path: Path) -> None:
@@ -113,3 +116,18 @@ def test_the_manifest_says_what_a_run_depends_on(tmp_path: Path) -> None:
     assert manifest["environment"]["packages"]["numpy"]
     with pytest.raises(BadInput, match="is not a run folder"):
         read_manifest(tmp_path)
+
+
+def test_a_run_whose_lines_were_replaced_while_it_was_opened_adds_nothing_to_the_old_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RunLog(tmp_path / "run", {}, lines="x.jsonl") as log:
+        log.append(["1\n", "2\n"])
+
+    def late(file: Any, target: Path) -> None:  # as `perse data forget` does it between the two
+        write_whole(tmp_path / "run" / "x.jsonl", "2\n")
+        lock_file(file, target)
+
+    monkeypatch.setattr(runlog, "lock_file", late)
+    with pytest.raises(RunMismatch, match="was changed by another process just now; give the command again"):
+        RunLog(tmp_path / "run", {}, lines="x.jsonl")

@@ -326,3 +326,14 @@ def test_what_killed_writers_left_of_the_person_goes_too_in_every_place(tmp_path
         path.write_text(HIDDEN)
     forget(HIDDEN, [tmp_path / "set", run, export])
     assert [path for path in lost if path.exists()] == [] and mine.read_text() == HIDDEN
+
+
+def test_what_only_its_owner_may_read_stays_so(tmp_path: Path) -> None:
+    run, export, *_ = scored(tmp_path)
+    private = [tmp_path / "set" / "reviews.parquet", run / "judgements.jsonl", export]
+    before = [path.read_bytes() for path in private]
+    for path in private:
+        path.chmod(0o600)
+    forget(HIDDEN, [tmp_path / "set", run, export])
+    assert all(path.read_bytes() != was for path, was in zip(private, before, strict=True))
+    assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 3
