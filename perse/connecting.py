@@ -5,21 +5,28 @@ What a vLLM server could do differently without an error is looked at first: ano
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from perse.engines.http import Entry, api_client, cause, key_refused, listed, run, safe, said, served_models, tries
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
+from perse.incoming import Unfit
 from perse.installing import install
 from perse.judge import Judge
 from perse.rendering import Renderer, TextRenderer
 
 FIRST_RETRIES = 2
 """Of the first contact: a wrong address should not take half a minute to be called so."""
+
+LONGEST_VERSION = 200
+"""Characters of what a server says of itself, which manifests keep."""
+
+DIGEST = re.compile("[0-9a-f]{1,128}")
 
 
 class Version(BaseModel):
@@ -49,8 +56,10 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
     entry = entries.get(name, Entry(id=name))
     base = entries.get(entry.parent or "", entry)  # an adapter has its base model's tokenizer and context
     base_name, adapter = (entry.parent, name) if entry.parent else (name, None)
-    if entry.owned_by != "vllm" or not base.max_model_len:
+    if entry.owned_by != "vllm" or base.max_model_len is None:
         return Judge(ChatCompletionsEngine(url, name), TextRenderer(), name=base_name, adapter=adapter)
+    if base.max_model_len < 1:
+        raise BadInput(f"{url} says that {name} takes {base.max_model_len} tokens (max_model_len); look after the server")
     longest = min(context or base.max_model_len, base.max_model_len)
     renderer = Renderer(
         _tokenizer(tokenizer or base.root or base.id, given=tokenizer is not None, url=url, trust=trust_remote_code), longest
@@ -64,9 +73,10 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
             "with --tokenizer FOLDER"
         )
     version = _version(url)
-    engine = CompletionsEngine(url, name, server=f"vllm {version.version}".strip())
+    engine = CompletionsEngine(url, name, server=f"vllm {safe(version.version)[:LONGEST_VERSION]}".strip())
     engine.check_raw(ids)
-    digest = version.models.get(name, {}).get("sha256", "") if version.perse else ""
+    told = version.models.get(name, {}).get("sha256") if version.perse else None
+    digest = told if isinstance(told, str) and DIGEST.fullmatch(told) else ""
     return Judge(engine, renderer, name=base_name, adapter=adapter, digest=digest)
 
 
@@ -83,7 +93,9 @@ async def _first_contact(url: str) -> dict[str, Entry] | None:
         if error.status_code in (404, 405):
             return None
         raise BadInput(f"{url}/models answered {error.status_code} ({said(error)}); look after the server") from None
-    except (APIError, ValidationError):
+    except Unfit as error:
+        raise BadInput(f"{url}/models cannot be read: {error}; look after the server") from None
+    except (APIError, ValueError):
         raise BadInput(f"what answers at {url} is no OpenAI API; such an address usually ends in /v1") from None
 
 
@@ -168,7 +180,7 @@ async def _tried(address: str, route: str) -> object:
     """What a route says, or None where it does not, for whatever reason."""
     try:
         return await _ask(address, route)
-    except (APIError, ValueError):
+    except (APIError, ValueError, BadInput):
         return None
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
@@ -11,6 +12,12 @@ from perse.rendering import Ids, LabelSupport
 
 NEVER = -1000.0
 """No model says so of a token: less is vLLM's word for one that was masked, or left out."""
+
+ROUNDING = 1e-3
+"""A log-probability may be so much above 0, and what all tokens have together so much above 1."""
+
+LARGEST_ID = 1 << 22
+"""No vocabulary has so many tokens; today's have a quarter of a million."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +42,14 @@ def distribution_of(
             return answer
         if len(answer.steps) != len(read.nodes) or any(not step.keys() >= set(read.tokens) for step in answer.steps):
             return Failure("the server did not tell the log-probability of every label")
-        if not all(NEVER < step[token] < 1e-3 for step in answer.steps for token in read.tokens):
-            return Failure(f"vLLM told log-probabilities that are none: {answer.steps}")
+        if read.force is not None and answer.ids[:1] != (read.force,):
+            return Failure(f"the server wrote token {answer.ids[0]} where {read.force} alone was allowed")
+        for step in answer.steps:
+            told = [step[token] for token in read.tokens]
+            if not possible(told):
+                return Failure(f"log-probabilities were told that are none: {told[:20]}")
+            if (together := math.fsum(map(math.exp, told))) > 1 + ROUNDING:
+                return Failure(f"the labels' tokens were told to have {together:.4g} of the probability, more than all of it")
         after |= zip(read.nodes, answer.steps, strict=True)
         cached = answer.cached if not read.node else cached
     return distribution(support, after, cached=cached)
@@ -46,7 +59,19 @@ def generation_of(answer: Completion | Failure, sampling: Sampling) -> Generatio
     """What was written, from the answer to a request for it."""
     if isinstance(answer, Failure):
         return answer
+    if len(answer.ids) > sampling.max_new_tokens:
+        return Failure(f"{len(answer.ids)} tokens were written where {sampling.max_new_tokens} were asked for")
+    if not all(0 <= token < LARGEST_ID for token in answer.ids):
+        odd = next(token for token in answer.ids if not 0 <= token < LARGEST_ID)
+        return Failure(f"token {odd} was written, which no vocabulary has")
+    if not sampling.schema and not possible(answer.logprobs):
+        return Failure(f"log-probabilities were told that are none: {list(answer.logprobs[:20])}")
     reason = "stop" if answer.ids and answer.ids[-1] in sampling.stop_ids else answer.finish_reason
     # A grammar renormalises what it leaves: there is nothing to read under one.
     mean = sum(answer.logprobs) / len(answer.ids) if answer.ids and not sampling.schema else None
     return Generation(answer.ids, reason, mean, answer.cached)
+
+
+def possible(logprobs: Iterable[float]) -> bool:
+    """Whether a model can say so: no number is above 0, none is that of a masked token, and none is missing (NaN)."""
+    return all(NEVER < each < ROUNDING for each in logprobs)

@@ -24,7 +24,8 @@ from pydantic import BaseModel
 
 from perse.addresses import plain_address
 from perse.errors import BadInput
-from perse.secrets import redact
+from perse.incoming import ACCEPTED, Body, Unfit, not_followed
+from perse.secrets import printable, redact
 from perse.strict import Strict
 
 TIMEOUT = Timeout(600, connect=10)
@@ -34,6 +35,9 @@ _HTTP: Any = importlib.import_module(DefaultAsyncHttpxClient.__mro__[1].__module
 
 LONGEST_WAIT, HEEDED = 120, 60
 """Seconds that a server may ask to wait before another try; those that every openai heeds."""
+
+_UNFIT = "perse.unfit"
+"""The extension of an answer that says why it was not read."""
 
 LISTED = 20
 """Most models that a message lists."""
@@ -76,7 +80,7 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     """
     url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
     try:
-        http = _Http(verify=True if tls is None else tls, timeout=TIMEOUT)
+        http = _Http(verify=True if tls is None else tls, timeout=TIMEOUT, follow_redirects=False, headers=ACCEPTED)
         return _Client(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
     except (
         ValueError,
@@ -100,7 +104,7 @@ class _Http(DefaultAsyncHttpxClient):
         Patience is that of openai 3 with openai 2 too, which heeds no Retry-After of more than a minute.
         """
         try:
-            response = await super().send(*given, **named)
+            response = await _bounded(await super().send(*given, **{**named, "stream": True, "follow_redirects": False}))
         except (_HTTP.HTTPError, _HTTP.InvalidURL, OSError, UnicodeError):
             raise
         except Exception as error:
@@ -115,11 +119,43 @@ class _Http(DefaultAsyncHttpxClient):
         return response
 
 
+async def _bounded(response: Any) -> Any:
+    """The answer, read and unpacked; one that is not to be read is another, which says so and is not asked for again."""
+    status, kept, more = response.status_code, response.headers.copy(), {}
+    try:
+        body = Body(response.headers)
+        async for part in response.aiter_bytes():
+            body.add(part)
+        content = body.content
+    except Unfit as error:
+        status, content, more = 502, b"", {_UNFIT: str(error)}
+        kept["x-should-retry"] = "false"
+    finally:
+        await response.aclose()
+    for name in ("content-encoding", "content-length", "transfer-encoding"):
+        kept.pop(name, None)
+    extensions = response.extensions | more
+    return _HTTP.Response(status, headers=kept, content=content, request=response.request, extensions=extensions)
+
+
 class _Client(AsyncOpenAI):
     async def request(self, *given: Any, **named: Any) -> Any:
-        """openai 2 calls whatever happened while it sent a connection error."""
+        """openai 2 calls whatever happened while it sent a connection error.
+
+        Raises:
+            BadInput: the server points to another address.
+            Unfit: its answer is no such thing as is read.
+        """
         try:
             return await super().request(*given, **named)
+        except RecursionError:
+            raise Unfit("the answer is nested too deeply") from None
+        except APIStatusError as error:
+            if unfit := error.response.extensions.get(_UNFIT):
+                raise Unfit(unfit) from None
+            if error.response.has_redirect_location:
+                raise BadInput(not_followed(str(self.base_url).rstrip("/"), error.response.headers["location"])) from None
+            raise
         except APIConnectionError as error:
             if isinstance(error.__cause__, ClientFault):
                 raise error.__cause__ from None
@@ -129,11 +165,11 @@ class _Client(AsyncOpenAI):
 def _asked_to_wait(headers: Mapping[str, str]) -> float:
     """Seconds that Retry-After says, as a number or as a date; 0 where it says none."""
     said = headers.get("retry-after", "")
-    if said.isdigit():
+    if said.isascii() and said.isdigit():
         return float(said)
     try:
         return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError):  # a date without a zone is none
+    except (TypeError, ValueError, OverflowError):  # a date without a zone is none
         return 0.0
 
 
@@ -231,4 +267,4 @@ def said(error: APIStatusError) -> str:
 
 def safe(text: str) -> str:
     """A server's words on one line, not many of them, and without a key, which some repeat."""
-    return redact(" ".join(text.split()))[:300]
+    return printable(redact(" ".join(text[:100_000].split())))[:300]

@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, BadRequestError, UnprocessableEntityError
-from pydantic import ValidationError
 
 from perse.engines.base import (
     Capabilities,
@@ -27,7 +26,7 @@ from perse.engines.base import (
     Turns,
     none_answered,
 )
-from perse.engines.completions import Completion, distribution_of, generation_of
+from perse.engines.completions import Completion, distribution_of, generation_of, possible
 from perse.engines.http import Answer, SharedClient, cause, key_refused, listed, safe, said, served_models, tls_context, tries
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput
@@ -85,12 +84,12 @@ class Server:
             if error.status_code == 404:
                 try:
                     names = listed(await served_models(client), self.model)
-                except (APIError, ValidationError):
+                except (APIError, ValueError):
                     names = "it does not say which it has; does the address end in /v1?"
                 raise BadInput(f"{self.url} knows no model '{self.model}' (404: {said(error)}); {names}") from None
             reason = f"{self.url} answered {error.status_code} after {tries(error)}: {said(error)}"
             return RequestFailure(reason, error.status_code)
-        except (APIError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (APIError, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
             return Failure(f"{self.url} did not answer what was asked for ({type(error).__name__}: {safe(str(error))})")
 
 
@@ -127,11 +126,14 @@ class CompletionsEngine:
         asked = [_reading(ids, Read((), (allowed, forbidden), force)) for force in (allowed, None)]
         forced, greedy = self._ask(asked, prompts=1)
         reason = next((told.reason for told in (forced, greedy) if isinstance(told, Failure)), None)
+        if not isinstance(forced, Failure) and forced.ids[:1] != (allowed,):
+            reason = f"{self._server.url} writes other tokens than the only one that is allowed (allowed_token_ids)"
+            raise BadInput(f"{reason}; exact distributions need vLLM 0.32 or later")
         if isinstance(forced, Failure) or isinstance(greedy, Failure) or forbidden not in forced.steps[0]:
             reason = reason or f"{self._server.url} tells other log-probabilities than asked"
             raise BadInput(f"{reason}; exact distributions need vLLM 0.32 or later")
         values = (*forced.steps[0].values(), *greedy.logprobs)
-        if min(values) < -1000 or max(values) > 0.001:
+        if not possible(values):
             raise BadInput(
                 f"{self._server.url} does not tell the model's own log-probabilities; start vLLM with --logprobs-mode "
                 "raw_logprobs, its default"
@@ -215,10 +217,22 @@ def _vllm(ids: Ids, ours: Request) -> Request:
 def _completion(answer: Any) -> Completion:
     choice = answer.choices[0]
     ids, told = tuple(map(int, choice.token_ids)), choice.logprobs
-    steps = tuple({int(name.removeprefix("token_id:")): p for name, p in step.items()} for step in told.top_logprobs)
-    if not len(ids) == len(steps) == len(told.token_logprobs):
+    steps = tuple({int(name.removeprefix("token_id:")): _number(p) for name, p in step.items()} for step in told.top_logprobs)
+    own = tuple(map(_number, told.token_logprobs))
+    if not len(ids) == len(steps) == len(own):
         raise ValueError(f"{len(ids)} tokens, log-probabilities of {len(steps)}")
-    return Completion(ids, tuple(told.token_logprobs), steps, str(choice.finish_reason), _tokens(answer).cached)
+    return Completion(ids, own, steps, _reason(choice), _tokens(answer).cached)
+
+
+def _number(told: Any) -> float:
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        raise TypeError(f"a log-probability is no number but {type(told).__name__}")
+    return float(told)
+
+
+def _reason(choice: Any) -> str:
+    """Why the answer ended: a word, which judgements keep."""
+    return safe(str(choice.finish_reason))[:40]
 
 
 def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
@@ -233,7 +247,7 @@ def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
 
 
 def _reply(answer: Any) -> Reply:
-    message, reason = answer.choices[0].message, str(answer.choices[0].finish_reason)
+    message, reason = answer.choices[0].message, _reason(answer.choices[0])
     refusal = getattr(message, "refusal", None)
     text = message.content or refusal or ""
     if not isinstance(text, str):

@@ -1,0 +1,68 @@
+"""What servers send, kept within bounds: no redirect is followed, and no answer is larger than one can be.
+
+The packages below us would follow a redirect with the request's body, which holds people's reviews, and would unpack an
+answer of any size into memory. So one coding at most is asked for and taken, of a kind that packs a thousand bytes into one at
+best, and what comes out of it is counted.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+LARGEST = 64 << 20
+"""Bytes of one answer, unpacked."""
+
+CODINGS = ("gzip", "deflate")
+ACCEPTED = {"Accept-Encoding": ", ".join(CODINGS)}
+"""The header that every client of ours sends."""
+
+_HOST = re.compile(r"[\w.-]{1,253}|[0-9a-f:.]{2,45}", re.IGNORECASE)
+
+
+class Unfit(ValueError):
+    """An answer that is not read to its end; the message says why, after the server's name."""
+
+
+class Body:
+    """The parts of an answer, unpacked, with the headers that came before them.
+
+    Raises:
+        Unfit: packed in a way that was not asked for, or too large.
+    """
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        coding = headers.get("content-encoding", "identity").strip().lower()
+        if coding not in (*CODINGS, "identity", ""):
+            raise Unfit(f"the answer is packed as '{coding[:40]}', expected gzip, deflate or plain")
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> None:
+        self._size += len(part)
+        if self._size > LARGEST:
+            raise Unfit(f"the answer is larger than {LARGEST >> 20} MiB")
+        self._parts.append(part)
+
+    @property
+    def content(self) -> bytes:
+        return b"".join(self._parts)
+
+
+def not_followed(url: str, location: str) -> str:
+    """Why a request got no answer from `url`, which points to `location`: of that, the host alone is said."""
+    try:
+        here, there = urlsplit(url), urlsplit(urljoin(url, location))
+        host = there.hostname or ""
+        shown = _origin(there) if there.scheme in ("http", "https") and _HOST.fullmatch(host) else "an address that is none"
+        shown = "another path there" if shown == _origin(here) else shown
+    except ValueError:
+        shown = "an address that is none"
+    return f"{url} points to {shown}, and no redirect is followed; give that address itself if you trust it"
+
+
+def _origin(parts: SplitResult) -> str:
+    host = parts.hostname or ""
+    port = "" if parts.port is None else f":{parts.port}"
+    return f"{parts.scheme}://{f'[{host}]' if ':' in host else host}{port}"
