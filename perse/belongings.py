@@ -26,7 +26,7 @@ from perse.locking import SUFFIX
 MANIFEST = "manifest.json"
 
 CARD = "README.md"
-"""The one own file that people are asked to write into: one that was changed is kept under another name (`perse.replacing`)."""
+"""The one own file that people are asked to write into: one that was changed is always kept under another name (`perse.replacing`)."""
 
 LIST = ".perse-files.json"
 """In folders without a manifest that lists their files: what perse wrote there, name -> sha256 of the last and perhaps the one before."""

@@ -63,7 +63,12 @@ class Claim:
     overwrite: bool
 
     def fill(
-        self, write: Callable[[Path], None], manifest: Mapping[str, Any], *, also: Mapping[str, bytes] = MappingProxyType({})
+        self,
+        write: Callable[[Path], None],
+        manifest: Mapping[str, Any],
+        *,
+        also: Mapping[str, bytes] = MappingProxyType({}),
+        keep_edited: bool = True,
     ) -> None:
         """Has `write` fill a fresh folder, adds the manifest, and puts all in the place of what was there.
 
@@ -71,6 +76,8 @@ class Claim:
             write: puts every file but the manifest into the folder that it is given.
             manifest: to which `files` is added, name -> sha256, by which the files are known as the folder's own.
             also: files of a folder that is there which are not its own, to be replaced with it.
+            keep_edited: own files that are not as perse wrote them get another name; else only the card does, as when a person
+                is forgotten, who would stay in the others.
         Raises:
             BadInput: it cannot be written, or somebody put another file under one of its names; what was there before is whole.
             SaveFailed: so where the disk is full.
@@ -84,7 +91,8 @@ class Claim:
             (stage / MANIFEST).write_text(without_keys(manifest_text({**manifest, "files": files})), "utf-8")
             if self.target.is_dir():
                 _put(stage, also)
-                _commit(stage, self.target, own_files(self.out, self.belongings, overwrite=self.overwrite) | also.keys())
+                own = own_files(self.out, self.belongings, overwrite=self.overwrite) | also.keys()
+                _commit(stage, self.target, own, ours=_as_listed(self.target, None if keep_edited else {CARD}))
             else:
                 _to_disk(stage)
                 stage.rename(self.target)
@@ -179,7 +187,7 @@ def update_files(
     try:
         _begin(stage, contents)
         _put(stage, contents)
-        _commit(stage, target, frozenset(contents), remove=remove, ours=ours)
+        _commit(stage, target, frozenset(contents), remove=remove, ours=_as_listed(target, {CARD}) if ours is None else ours)
     except OSError as error:
         raise _unwritten(folder, error) from None
     finally:
@@ -209,13 +217,11 @@ def _commit(
     own: frozenset[str],
     *,
     remove: Collection[str] | None = None,
-    ours: Mapping[str, Sequence[str]] | None = None,
+    ours: Mapping[str, Sequence[str]],
 ) -> None:
-    """Puts the files of `stage` in the place of those in `own`. Those that have no successor go, or those in `remove`."""
+    """Puts the files of `stage` in the place of those in `own`. Those that have no successor go, or those in `remove`; what is in
+    `ours` and has none of the digests there is kept."""
     new = _files(stage)
-    if ours is None:
-        was = (manifest_of(target) or {}).get("files")
-        ours = {CARD: [str(was.get(CARD))] if isinstance(was, dict) else []}
     for name in new:
         if (name not in own and os.path.lexists(target / name)) or not _may_take(target, name, ours):
             raise BadInput(f"{target}/{name}: stands in the way and is none of the files to replace; move it")
@@ -224,6 +230,13 @@ def _commit(
     _to_disk(stage)
     stage.rename(target / COMMIT)
     finish(target)
+
+
+def _as_listed(target: Path, names: Collection[str] | None) -> dict[str, list[str]]:
+    """What a folder's manifest says of its files, or of those in `names`; of a card always something, also in older ones."""
+    was = (manifest_of(target) or {}).get("files")
+    listed = {str(name): [str(digest)] for name, digest in was.items()} if isinstance(was, dict) else {}
+    return {CARD: [], **{name: digests for name, digests in listed.items() if names is None or name in names}}
 
 
 def _may_take(target: Path, name: str, ours: Mapping[str, Any]) -> bool:

@@ -201,6 +201,16 @@ def test_a_card_that_somebody_wrote_into_is_kept_beside_the_new_one(tmp_path: Pa
     assert not (out / "README.kept-3.md").exists(), "a card that is as perse wrote it is replaced"
 
 
+def test_a_file_of_the_folder_that_somebody_edited_is_kept_beside_the_new_one(tmp_path: Path) -> None:
+    out = tmp_path / "album"
+    fill(out, OLD)
+    for name in ("a.txt", "b.txt"):  # of which the new folder has only the first
+        (out / name).write_text("mine")
+    fill(out, NEW)
+    assert own(out) == NEW
+    assert [(out / f"{name}.kept-1.txt").read_text() for name in "ab"] == ["mine", "mine"]
+
+
 def test_folders_of_older_builds_which_list_no_files_are_known_by_the_usual_names(tmp_path: Path) -> None:
     out = strangers(tmp_path / "album")
     (out / "manifest.json").write_text(json.dumps(MANIFEST))

@@ -192,6 +192,7 @@ def write_folder(
     manifest: Mapping[str, Any],
     files: Mapping[str, str] = MappingProxyType({}),
     also: Mapping[str, bytes] = MappingProxyType({}),
+    keep_edited: bool = True,
 ) -> None:
     """Writes a data set folder, after checking it for leaks.
 
@@ -200,7 +201,7 @@ def write_folder(
         manifest: what the manifest says beside schema and kind: `perse`, `options` (with `split` and `folds`), `sources`,
             `counts`, `dropped`.
         files: name -> text of what else lies in the folder: `skipped.jsonl`, `rewriting.jsonl`.
-        also: as `Claim.fill`.
+        also, keep_edited: as `Claim.fill`.
     Raises:
         BadInput: a leak (see `check_leaks`), or the folder cannot be written.
     """
@@ -216,7 +217,7 @@ def write_folder(
         for name, text in files.items():
             (fresh / name).write_text(text, "utf-8")
 
-    place.fill(write, whole, also=also)
+    place.fill(write, whole, also=also, keep_edited=keep_edited)
 
 
 def is_data_folder(path: Path) -> bool:

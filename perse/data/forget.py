@@ -117,7 +117,9 @@ def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
     }
     said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind")}
     said |= {"counts": counts, "forgotten": data.manifest.get("forgotten", 0) + 1}
-    return gone, lambda: write_folder(place, kept, kind=data.kind, rows=rows, manifest=said, files=own, also=also)
+    return gone, lambda: write_folder(
+        place, kept, kind=data.kind, rows=rows, manifest=said, files=own, also=also, keep_edited=False
+    )
 
 
 def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
