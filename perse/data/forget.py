@@ -105,8 +105,9 @@ def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
     comparisons = {one: record for one, record in data.comparisons.items() if record.reviewer_id not in ids}
     kept: list[Any] = [*reviews.values(), *comparisons.values()]
     gone = Forgotten(path, len(data.reviews) + len(data.comparisons) - len(kept), len(data.rows) - len(rows))
-    if not gone.records:
-        return gone, lambda: update_files(path, also) if also else None
+    if not gone.records:  # they may have left before, and their export was put here since
+        lost = sum((path / name).read_bytes().count(b"\n") - left.count(b"\n") for name, left in also.items())
+        return Forgotten(path, 0, lost), lambda: update_files(path, also) if also else None
     if not rows:
         raise _nothing_left(path)
     parts = parts_of(rows, reviews, comparisons, data.manifest["options"], empty_side=True)
@@ -127,7 +128,7 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
     held.enter_context(locked(resolved(path)))
     settle(path)
     sweep_temporaries(path if path.is_dir() else path.parent, _names(path))
-    found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if _is_own(file)]
+    found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if is_own(file)]
     for file in found if path.is_dir() else ():
         held.enter_context(run_closed(file))  # what a run that goes on adds would be lost
     files = {file.name: _rows(file) for file in found}
@@ -219,7 +220,7 @@ def _names(path: Path) -> set[str]:
     return {path.name} if path.is_file() else {*LINES, *(file.name for file in path.iterdir())}
 
 
-def _is_own(file: Path) -> bool:
+def is_own(file: Path) -> bool:
     """Whether a file of lines in a folder that perse wrote is perse's: not a raw file, a note or anything else of a user's."""
     return file.name in LINES or _is_export(file)
 
@@ -265,7 +266,7 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
 
 def _stands_in(person: str, path: Path) -> bool:
     """Whether the name itself is the reviewer's in a file, or in one of a folder, that does not say how it was built."""
-    found = [path] if path.is_file() else [file for file in path.glob("*.jsonl") if _is_own(file)]
+    found = [path] if path.is_file() else [file for file in path.glob("*.jsonl") if is_own(file)]
     return any(row.get("reviewer_id") == person for file in found for row in _rows(file))
 
 

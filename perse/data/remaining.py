@@ -21,6 +21,7 @@ from typing import IO
 
 from perse.belongings import MANIFEST
 from perse.data.folder import is_data_folder
+from perse.data.forget import is_own
 from perse.data.pseudonyms import is_pseudonym
 
 FILES = 20_000
@@ -80,11 +81,12 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _place(path: Path, root: Path) -> Path:
-    """The topmost folder of perse's that a file lies in, or the file: what the person would be forgotten in."""
-    for folder in path.parents:
-        if (folder / MANIFEST).is_file() and folder.is_relative_to(root) and folder != root:
-            return path if is_data_folder(folder) and path.suffix != ".parquet" else folder
-    return path
+    """The folder of perse's that a file belongs to, if the person can be forgotten there, or the file."""
+    folder = path.parent
+    if folder == root or not folder.is_relative_to(root) or not (folder / MANIFEST).is_file():
+        return path
+    reached = path.suffix == ".parquet" if is_data_folder(folder) else is_own(path) or path.name == MANIFEST
+    return folder if reached else path
 
 
 def _names_them(path: Path, words: Collection[bytes]) -> bool:

@@ -337,3 +337,21 @@ def test_what_only_its_owner_may_read_stays_so(tmp_path: Path) -> None:
     forget(HIDDEN, [tmp_path / "set", run, export])
     assert all(path.read_bytes() != was for path, was in zip(private, before, strict=True))
     assert [path.stat().st_mode & 0o777 for path in private] == [0o600] * 3
+
+
+def test_what_forgetting_does_not_reach_in_a_run_is_named_by_file_and_an_export_that_came_later_is_reached(
+    tmp_path: Path,
+) -> None:
+    run, export, _, theirs = scored(tmp_path)
+    (run / "report").mkdir()
+    for name in ("raw.jsonl", "report/report.html"):
+        (run / name).write_text(HIDDEN + "\n")
+    forget(HIDDEN, [tmp_path / "set"])
+    export.rename(tmp_path / "set" / "export.jsonl")
+    done = CliRunner().invoke(app, ["data", "forget", HIDDEN, str(tmp_path / "set")])
+    assert done.exit_code == 0 and f"set: 0 records and {len(theirs)} examples removed" in done.stderr
+    assert f"still holds the person: {run}\n" in done.stderr
+    done = CliRunner().invoke(app, ["data", "forget", HIDDEN, str(run)])
+    assert done.exit_code == 0, done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("still holds")]
+    assert told == [f"still holds the person: {run / name}" for name in ("raw.jsonl", "report/report.html")]
