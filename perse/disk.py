@@ -65,6 +65,19 @@ def writing(place: Path | str) -> Iterator[None]:
         raise save_failed(place, error) from None
 
 
+@contextmanager
+def staged(stage: Path, place: Path) -> Iterator[None]:
+    """What is written in `stage` becomes `place`: where it cannot be written, name that, for nobody but perse knows the other.
+
+    Raises:
+        SaveFailed: with the words of what failed.
+    """
+    try:
+        yield
+    except SaveFailed as error:
+        raise SaveFailed(str(error).replace(str(stage), str(place))) from None
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that it is either the old one or the whole new one, never half; without the keys that are known here.
 

@@ -11,6 +11,7 @@ people's reviews in it, and is removed. Which files are replaced is decided in `
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -275,6 +276,8 @@ def finish(target: Path) -> None:
             (commit / name).unlink(missing_ok=True)
         _remove_tree(commit)
     except (OSError, ValueError, KeyError, TypeError) as error:
+        if _disk_failed(error):
+            raise save_failed(target, error) from None
         raise BadInput(
             f"{target}: its replacement was interrupted and cannot be finished ({getattr(error, 'strerror', None) or error}); the new "
             f"files are in {target / COMMIT}: put right what is in the way, and give the command again"
@@ -340,11 +343,16 @@ def _state(folder: Path) -> tuple[int, int, int] | None:
 
 
 def _unwritten(out: Path, error: OSError) -> PerseError:
-    if write_failed(error):
+    if _disk_failed(error):
         return save_failed(out, error)
     return BadInput(
         f"{out}: cannot be written ({error.strerror or error}), and what was there before is as it was; give another --out"
     )
+
+
+def _disk_failed(error: Exception) -> bool:
+    """Of an error that came while files were being put in their places."""
+    return write_failed(error) or (isinstance(error, OSError) and error.errno == errno.EIO)
 
 
 def _to_disk(stage: Path) -> None:
@@ -357,8 +365,8 @@ def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
-    except OSError:
-        if not path.is_dir():  # some file systems cannot do it for folders
+    except OSError as error:
+        if not path.is_dir() or _disk_failed(error):  # some file systems cannot do it for folders
             raise
     finally:
         os.close(descriptor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import resource
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -21,6 +22,9 @@ from perse.errors import SaveFailed
 
 _LEFT_OUT = ("timing.jsonl", "answers.sqlite-journal", ".perse-files.json")
 """Times; what SQLite undoes a torn write from; the list of own files, which grows as they are written."""
+
+_STAGED = re.compile(r"\.new-|\.perse-(new|commit|tmp)|\.tmp\b")
+"""Where perse writes what then gets its name."""
 
 Files = dict[str, bytes | list[object]]
 
@@ -152,6 +156,7 @@ def hit_every_write(
             work(folder)
         words = str(said.value)
         assert "\n" not in words and "could not be written" in words and "the same command goes on" in words, words
+        assert not _STAGED.search(words), f"a path that only perse knows: {words}"
         check_nothing_half(folder / out, whole)
         work(folder)
         assert contents(folder / out) == whole, name

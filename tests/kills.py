@@ -1,9 +1,17 @@
-"""Kill a process before any change that it makes to files."""
+"""Kill a process before any change that it makes to files, or at the same question each time, again and again, until it is done."""
 
+from __future__ import annotations
+
+import json
 import os
+import signal
 import sys
+import traceback
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from full_disks import contents
 
 
 def killed_at(event: int, act: Callable[[], object], under: Path) -> bool:
@@ -25,3 +33,80 @@ def killed_at(event: int, act: Callable[[], object], under: Path) -> bool:
         act()
     finally:
         os._exit(0)
+
+
+Script = Callable[[str, int], Any]
+"""What a scripted engine says to a message, with a seed."""
+
+
+def came_to_its_end(work: Callable[[], object]) -> bool:
+    """Do `work` in a process of its own; whether it came to its end, or was killed."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            signal.alarm(60)
+            work()
+            code = 0
+        except BaseException:  # noqa: BLE001  # this process ends here, whatever happened
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert code in (0, -signal.SIGKILL), f"exit code {code}"
+    return code == 0
+
+
+def times_killed(work: Callable[[], object], *, at_most: int = 50) -> int:
+    """How often `work` was killed until it came to its end."""
+    kills = 0
+    while not came_to_its_end(work):
+        kills += 1
+        assert kills <= at_most, "no progress"
+    return kills
+
+
+def dying(say: Script, asked: Path, *, after: int | None) -> Script:
+    """`say`, with every message on a line of the file `asked`; the process dies of the question after so many answers."""
+    answered = 0
+
+    def reply(message: str, seed: int) -> Any:
+        nonlocal answered
+        with asked.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(message) + "\n")
+        if answered == after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        answered += 1
+        return say(message, seed)
+
+    return reply
+
+
+def check_nothing_lost(
+    ask: Callable[[Path, Script], object],
+    say: Script,
+    place: Path,
+    *,
+    out: str = "run",
+    prepare: Callable[[Path], object] = lambda folder: None,
+    after: int = 2,
+    messages: int = 1,
+) -> None:
+    """`ask(folder, script)` writes to FOLDER/out. Killed after every few answers it writes the same as if it never was, and asks
+    again only what was in flight.
+
+    Args:
+        prepare: puts into a folder what the work begins with.
+        messages: that a question has, which are in flight together.
+    """
+    whole, killed = place / "whole", place / "killed"
+    for folder in (whole, killed):
+        folder.mkdir(parents=True)
+        prepare(folder)
+    ask(whole, dying(say, whole / "asked", after=None))
+    kills = times_killed(lambda: ask(killed, dying(say, killed / "asked", after=after)))
+    assert contents(killed / out) == contents(whole / out)
+    once, asked = ((folder / "asked").read_text("utf-8").splitlines() for folder in (whole, killed))
+    assert set(asked) == set(once)
+    assert kills >= len(once) // (after + messages), "it was hardly killed"
+    assert kills <= len(asked) - len(once) <= messages * kills, f"{len(asked)} questions, not {len(once)}, at {kills} kills"

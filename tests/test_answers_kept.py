@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from builders import pointwise_examples
-from killed import Script, check_nothing_lost, times_killed
+from kills import Script, check_nothing_lost, times_killed
 
 from perse.batch.local import score
 from perse.data.load import LoadedExamples

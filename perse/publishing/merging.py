@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from perse import models
-from perse.disk import write_failed
+from perse.disk import staged, write_failed
 from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.licences import carry_terms
 from perse.opening import causal_lm, check_adapter, check_model, with_adapter
@@ -149,7 +149,7 @@ def made_whole(out: Path) -> Iterator[Path]:
     """
     _refuse_existing(out)
     making = out.with_name(f".{out.name}.tmp")
-    with one_writer(making, out):
+    with one_writer(making, out), staged(making, out):
         try:
             yield making
             _refuse_existing(out)  # also what came there meanwhile

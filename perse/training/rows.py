@@ -21,6 +21,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from perse.disk import staged
 from perse.errors import BadInput
 from perse.json_text import parsed
 from perse.own_files import replace_folder
@@ -98,7 +99,8 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     }
     for path in aside.iterdir():
         to_disk(path)
-    write_whole(aside / ABOUT, json.dumps(about) + "\n")
+    with staged(aside, folder):
+        write_whole(aside / ABOUT, json.dumps(about) + "\n")
     replace_folder(aside, folder)
     to_disk(folder.parent)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from kgds_builders import benchmark
-from killed import Script, check_nothing_lost
+from kills import Script, check_nothing_lost
 from test_feedback import a_judge, preferring, write_run
 from test_feedback import summary as selecting
 from test_generate import right

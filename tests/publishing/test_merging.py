@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import torch
 from builders import adapter_on, pointwise_examples, tiny_llama
+from full_disks import failing_sync, files_of_at_most, syncs
 from publishing_builders import Published
 from safetensors.torch import load_file, save_file
 from tolerances import LARGEST, logprob, rounding, share
@@ -265,6 +266,31 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(
     assert list((tmp_path / "out").iterdir()) == []
     with pytest.raises(SaveFailed, match="could not be written .*Not a directory"):
         merge_adapter(str(adapter), adapter / "adapter_config.json" / "merged", base=str(tiny_model_folder))
+
+
+@pytest.mark.integration
+def test_a_disk_that_is_full_at_any_file_is_one_sentence_and_leaves_nothing(judge: Published, tmp_path: Path) -> None:
+    """A training run's merge, whose card, terms and adapter come with it, met by the end of the disk at several sizes and at every sync."""
+    from perse.publishing.card import write_card
+
+    out, base = tmp_path / "out" / "merged", str(judge.base)
+    write_card(judge.run)
+    number = syncs(lambda: merge_adapter(str(judge.run), tmp_path / "whole", base=base))
+    sizes = sorted({path.stat().st_size for path in (tmp_path / "whole").rglob("*") if path.is_file()})
+    for failure in (
+        *(files_of_at_most(limit) for limit in (0, sizes[len(sizes) // 2] - 1, sizes[-1] - 1)),
+        *(failing_sync(nth, errno.ENOSPC) for nth in range(number)),
+    ):
+        with pytest.raises(SaveFailed) as said, failure:
+            merge_adapter(str(judge.run), out, base=base)
+        words = str(said.value)
+        assert f"{tmp_path}/out/merged" in words and "\n" not in words and ".tmp" not in words, words
+        assert list(out.parent.iterdir()) == []
+    merge_adapter(str(judge.run), out, base=base)
+    written = {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    assert written == {
+        path.relative_to(tmp_path / "whole"): path.read_bytes() for path in (tmp_path / "whole").rglob("*") if path.is_file()
+    }
 
 
 def test_what_a_kill_left_is_no_obstacle(tmp_path: Path) -> None:

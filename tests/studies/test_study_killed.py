@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from judging_builders import asking, last, scripted
-from killed import Script, check_nothing_lost
+from kills import Script, check_nothing_lost
 
 from perse.studies.order import order
 
