@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -350,7 +350,10 @@ def run_app(typer_app: typer.Typer) -> None:
 
 
 def _say(error: PerseError) -> None:
-    err.print(f"perse: {error}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+    try:
+        err.print(f"perse: {error}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+    except OSError:  # the disk that stderr goes to is full: the exit code has to say it
+        _to_nowhere(sys.stderr)
 
 
 def _flush_output() -> None:
@@ -362,10 +365,15 @@ def _flush_output() -> None:
     try:
         sys.stdout.flush()
     except OSError as error:
-        with suppress(OSError, ValueError):  # what could not be written is not tried again
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _to_nowhere(sys.stdout)
         if error.errno != errno.EPIPE:  # a reader that has seen enough, as in `perse ... | head`
             raise
+
+
+def _to_nowhere(stream: IO[str]) -> None:
+    """What could not be written is not tried again at the interpreter's end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _refuse_half_characters(arguments: Sequence[str]) -> None:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
+import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
+import httpx2
 import pytest
 from builders import pointwise_examples
 from full_disks import failing_sync, files_of_at_most, hit_every_write, syncs
@@ -186,6 +190,59 @@ def test_output_to_a_full_disk_is_one_sentence_too() -> None:
         "perse: the output could not be written (No space left on device); what was finished before is kept whole: make room (or raise "
         "the quota or `ulimit -f`), and the same command goes on from there"
     )
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
+def test_where_messages_go_to_a_full_disk_too_the_exit_code_says_it() -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "perse.cli", "score", "--judge", "x"], stdout=full, stderr=full, check=False
+        )
+    assert done.returncode == 2
+
+
+@pytest.mark.integration
+def test_a_server_whose_log_meets_a_full_disk_goes_on_answering(tiny_model_folder: Path, tmp_path: Path) -> None:
+    """The log has room for the first line, with the address, and a little more."""
+    line = [
+        sys.executable,
+        "-m",
+        "perse.cli",
+        "serve",
+        f"model={tiny_model_folder}",
+        "engine=transformers",
+        "port=0",
+        "context=2048",
+    ]
+    log = tmp_path / "log"
+    with log.open("wb") as file:
+        server = subprocess.Popen(
+            line,
+            stdout=file,
+            stderr=file,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (200, 200)),
+        )
+    try:
+        end = time.monotonic() + 120
+        while not (found := re.search(r"at (http://\S+)", log.read_text())) or not _ready(found[1]):
+            assert server.poll() is None and time.monotonic() < end, log.read_text()
+            time.sleep(0.1)
+        asked = {"input": {"query": "x", "profile": []}, "question": "pointwise_score"}
+        for _ in range(3):
+            answer = httpx2.post(f"{found[1]}/v1/judge/pointwise", json=asked, timeout=60)
+            assert answer.status_code == 200 and answer.json()["expected"]
+        assert log.stat().st_size == 200
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
+def _ready(url: str) -> bool:
+    try:
+        return httpx2.get(f"{url}/ready").status_code == 200
+    except httpx2.TransportError:
+        return False
 
 
 def test_files_that_belong_together_are_all_old_where_the_disk_was_full_meanwhile(tmp_path: Path) -> None:
