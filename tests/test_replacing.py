@@ -286,7 +286,8 @@ def test_a_lock_file_that_a_kill_left_is_no_lock_and_one_with_something_in_it_st
     ("number", "kind", "said"),
     [
         (28, SaveFailed, "could not be written .* what was finished before is kept whole: make room"),
-        (5, BadInput, "cannot be written .*, and what was there before is as it was"),
+        (5, SaveFailed, "could not be written .* what was finished before is kept whole: look after the disk"),
+        (13, BadInput, "cannot be written .*, and what was there before is as it was"),
     ],
 )
 def test_a_build_that_fails_leaves_the_folder_as_it_was_and_says_so(
