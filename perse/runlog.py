@@ -99,7 +99,7 @@ class RunLog:
         end = 0
         for number, line in enumerate(self.path.read_bytes().splitlines(keepends=True), start=1):
             try:
-                keep = wanted(_line(self.path, number, line))
+                keep = wanted(_line(self.path, number, line, remedy=REJUDGE))
             except (KeyError, TypeError):
                 raise BadInput(
                     f"{self.path}, line {number}: {shortened(line.decode().strip())} is no line of this run; remove it"
@@ -236,9 +236,14 @@ _SECTIONS = ("run", "context", "environment", "run.config", "run.config.data", "
 """Parts of a manifest that are objects where they are there."""
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
+REJUDGE = "remove the line to have its example judged again"
+
+
+def read_lines(path: Path, *, remedy: str = REJUDGE) -> list[dict[str, Any]]:
     """The whole JSON lines of an append-only file; a torn last line is left out.
 
+    Args:
+        remedy: for a line that is none.
     Raises:
         BadInput: a line before the last is no JSON object; the message has its number.
     """
@@ -250,12 +255,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(text.splitlines(keepends=True), start=1):
         if not line.endswith(b"\n"):
             break
-        rows.append(_line(path, number, line))
+        rows.append(_line(path, number, line, remedy=remedy))
     return rows
 
 
-def _line(path: Path, number: int, line: bytes) -> dict[str, Any]:
-    remedy = "remove the line to have its example judged again"
+def _line(path: Path, number: int, line: bytes, *, remedy: str) -> dict[str, Any]:
     row = json_value(line, where=f"{path}, line {number}:", remedy=remedy)
     if not isinstance(row, dict):
         raise BadInput(f"{path}, line {number}: found {shortened(row)}, expected a JSON object; {remedy}")

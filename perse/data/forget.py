@@ -198,14 +198,17 @@ def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
     return reviewer in ids or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
 
 
+_GIVE = "give a file of examples or judgements, as perse writes them"
+
+
 def _rows(file: Path) -> list[dict[str, Any]]:
     """The lines of a file, also the last one if no newline ends it: editors leave it out, and it may be somebody else's."""
-    rows = read_lines(file)
+    rows = read_lines(file, remedy=_GIVE)
     last = file.read_bytes().rpartition(b"\n")[2]
     with suppress(ValueError):
         rows += [parsed(last)] if last.strip() else []
-    if not all(isinstance(row, dict) for row in rows):
-        raise BadInput(f"{file}: a line is no JSON object; this is no file of examples or judgements")
+    if not all(isinstance(row, dict) for row in rows) or (last.strip() and not rows):
+        raise BadInput(f"{file}: holds something else than JSON objects, one a line; {_GIVE}")
     return rows
 
 

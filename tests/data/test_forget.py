@@ -217,6 +217,13 @@ def test_a_name_that_is_nowhere_is_no_success(tmp_path: Path, name: str) -> None
     assert contents(tmp_path / "set") == before
 
 
+def test_a_file_of_something_else_is_named_with_what_to_give(tmp_path: Path) -> None:
+    for name, content in (("x.jsonl.gz", gzip.compress(b"{}")), ("x.json", b'{\n "a": 1\n}\n')):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(BadInput, match=rf"{name}.*give a file of examples or judgements"):
+            forget(HIDDEN, [tmp_path / name])
+
+
 def test_a_name_that_was_kept_is_forgotten_in_an_export_alone(tmp_path: Path) -> None:
     export = tmp_path / "valid.jsonl"
     export.write_text("".join(example_lines(pointwise_examples(2, 2, k=1))), encoding="utf-8")
