@@ -17,6 +17,7 @@ from pydantic import ConfigDict, ValidationError
 
 from perse.errors import BadInput
 from perse.strict import Strict
+from perse.yaml_text import parsed, read_yaml
 
 
 class Section(Strict):
@@ -37,10 +38,7 @@ def load_settings(kind: type[Settings], path: str | Path, overrides: Sequence[st
         BadInput: every problem at once: unknown keys with the nearest right name, wrong values, missing keys.
     """
     file = _recipe(path, recipes)
-    try:
-        settings = yaml.safe_load(file.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInput(f"{file} is not YAML: {' '.join(str(error).split())}") from None
+    settings = read_yaml(file)
     if not isinstance(settings, dict):
         raise BadInput(f"{file} holds no settings; expected {', '.join(kind.model_fields)}")
     for override in overrides:
@@ -150,17 +148,17 @@ def _override(settings: dict[str, Any], override: str, kind: type[Section]) -> N
     if not _is_known(key, kind):
         raise BadInput(_unknown(key, kind))
     try:
-        parsed = yaml.safe_load(value)
-    except yaml.YAMLError:
-        parsed = value
-    if isinstance(parsed, dict) and not value.lstrip().startswith("{"):
-        parsed = value  # text with a colon, such as an address, and no mapping
+        found = parsed(value)
+    except ValueError:  # text, which its setting may take or not
+        found = value
+    if isinstance(found, dict) and not value.lstrip().startswith("{"):
+        found = value  # text with a colon, such as an address, and no mapping
     section, _, name = key.partition(".")
     if not name:
-        settings[section] = parsed
+        settings[section] = found
         return
     inner = settings.get(section)
-    settings[section] = {**(inner if isinstance(inner, dict) else {}), name: parsed}
+    settings[section] = {**(inner if isinstance(inner, dict) else {}), name: found}
 
 
 def _dotted(settings: dict[str, Any]) -> Iterator[str]:
@@ -184,4 +182,9 @@ def _problem(error: Any) -> str:
     if error["type"] == "missing":
         return f"setting '{where}' is missing; give {where}=..."
     message = error["msg"].removeprefix("Value error, ")
-    return f"{where}: {message[0].lower()}{message[1:]}, found {error['input']!r}" if where else message
+    return f"{where}: {message[0].lower()}{message[1:]}, found {_shortened(error['input'])}" if where else message
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

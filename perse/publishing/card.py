@@ -17,6 +17,7 @@ from perse.publishing.base_model import hub_name, licence, public_name
 from perse.publishing.facts import RunFacts, read_facts
 from perse.publishing.markdown import plain, table, word
 from perse.publishing.measured import when_scored, while_training
+from perse.yaml_text import parsed
 
 CARD = "README.md"
 _ANSWERS = {
@@ -124,8 +125,8 @@ def _split(card: str) -> tuple[dict[str, Any], str]:
         return {}, card
     header, ended, body = card[4:].partition("\n---\n")
     try:
-        known = yaml.safe_load(header) if ended else None
-    except yaml.YAMLError:
+        known = parsed(header) if ended else None
+    except ValueError:
         known = None
     return (known, body.lstrip("\n")) if isinstance(known, dict) else ({}, card)
 

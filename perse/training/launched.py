@@ -15,11 +15,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-
 from perse.errors import BadInput
 from perse.json_text import read_object
 from perse.training.config import Train
+from perse.yaml_text import read_yaml
 
 Sharding = Literal["none", "fsdp2", "zero1", "zero2", "zero3"]
 """How the model is held: whole on every device, or divided among them by FSDP2 or a stage of DeepSpeed's ZeRO."""
@@ -76,19 +75,19 @@ def told_in(file: Path) -> Sharding:
         BadInput: it cannot be read, or says FSDP in its first version.
     """
     try:
-        said = yaml.safe_load(file.read_text(encoding="utf-8"))
+        said = read_yaml(file)
         kind = said["distributed_type"]
-    except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
+        fsdp, deepspeed = ({**(said.get(name) or {})} for name in ("fsdp_config", "deepspeed_config"))
+    except (BadInput, KeyError, TypeError) as error:
         raise BadInput(f"{file} is no configuration of accelerate ({error}); give one of configs/accelerate") from None
     if kind == "FSDP":
-        version = said.get("fsdp_config", {}).get("fsdp_version", 1)
+        version = fsdp.get("fsdp_version", 1)
         return launched({"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": str(version)}).sharding
     if kind == "DEEPSPEED":
-        given = said.get("deepspeed_config", {})
         return _zero(
             {
-                "ACCELERATE_DEEPSPEED_CONFIG_FILE": str(given.get("deepspeed_config_file", "none")),
-                "ACCELERATE_DEEPSPEED_ZERO_STAGE": str(given.get("zero_stage", 2)),
+                "ACCELERATE_DEEPSPEED_CONFIG_FILE": str(deepspeed.get("deepspeed_config_file", "none")),
+                "ACCELERATE_DEEPSPEED_ZERO_STAGE": str(deepspeed.get("zero_stage", 2)),
             }
         )
     return "none"

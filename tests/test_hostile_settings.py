@@ -1,0 +1,85 @@
+"""Settings files and `key=value` that no person would write on purpose: one short sentence, at once."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from perse.errors import BadInput
+from perse.training.config import load_config, recipes
+from perse.training.launched import told_in
+from perse.yaml_text import DEEPEST, parsed
+
+OK = ["data.path=somewhere"]
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefghij", "bcdefghijk", strict=True)
+)
+"""31 billion values in eleven lines."""
+
+
+def short(error: pytest.ExceptionInfo[BadInput]) -> str:
+    assert len(str(error.value)) < 400 and "\n" not in str(error.value)
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        (BOMB, "line 2: aliases (*name) are not read; write the value out"),
+        ("train:\n  seed: 0x_\n", "line 2: '0x_' is no int"),
+        ("train:\n  seed: " + "9" * 5000 + "\n", "line 2: '" + "9" * 37 + "...' is no int"),
+        ("train:\n  seed: 0x" + "f" * 5000 + "\n", "is no int"),
+        ("a: 1\nb: " + "[" * 3000, f"line 2: lists or mappings are nested more than {DEEPEST} deep"),
+        ("a: 1\nb: " + "[" * 3000 + "]" * 3000, f"line 2: lists or mappings are nested more than {DEEPEST} deep"),
+        ("a: 1\nb: !!bool perhaps\n", "line 2: 'perhaps' is no bool"),
+        ("a: 1\nb: !!timestamp x\n", "line 2: 'x' is no timestamp"),
+        ("a: 1\nb: !!python/object/apply:os.system [true]\n", "line 2: could not determine a constructor"),
+        ("a: [1\nb: 2\n", "line 2: "),
+        ("a: \x00", "special characters are not allowed"),
+    ],
+    ids=["aliases", "hex", "digits", "hex digits", "open", "closed", "bool", "date", "object", "torn", "null"],
+)
+def test_a_hostile_settings_file_is_one_sentence_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(text)
+    began = time.process_time()
+    with pytest.raises(BadInput) as error:
+        load_config(file, OK)
+    assert f"{file} is not YAML (" in short(error) and sentence in short(error)
+    with pytest.raises(BadInput, match="is no configuration of accelerate"):
+        told_in(file)
+    assert time.process_time() - began < 2
+
+
+@pytest.mark.parametrize(
+    ("override", "sentence"),
+    [
+        ("train.seed=0x_", "train.seed: input should be a valid integer"),
+        ("train.seed=" + "9" * 5000, "train.seed: "),
+        ("train.seed=0x" + "f" * 5000, "train.seed: "),
+        ("train.seed=2020-13-45", "train.seed: input should be a valid integer"),
+        ("train=" + "[" * 3000, "train: "),
+        ("train.seed=" + "[" * 3000 + "]" * 3000, "train.seed: "),
+        ("train={a: &a [x, x], b: [*a, *a]}", "train: "),
+        ("train.seed=[" + "x, " * 5000 + "x]", "train.seed: "),
+    ],
+    ids=["hex", "digits", "hex digits", "date", "open", "closed", "aliases", "long"],
+)
+def test_a_hostile_override_is_one_short_sentence_that_names_it(override: str, sentence: str) -> None:
+    with pytest.raises(BadInput) as error:
+        load_config("embedded_lora", [*OK, override])
+    assert sentence in short(error)
+
+
+@pytest.mark.parametrize("name", ["2020-13-45", "2026-11-23", "0x_", "[drafts", "*.jsonl"])
+def test_a_folder_may_be_called_what_yaml_has_another_meaning_for(name: str) -> None:
+    assert load_config("embedded_lora", [*OK, f"model.path={name}"]).model.path == name
+
+
+@pytest.mark.parametrize("name", recipes())
+def test_a_recipe_says_the_same_as_to_any_reader_of_yaml(name: str) -> None:
+    text = recipes()[name].read_text()
+    assert parsed(text) == yaml.safe_load(text)
