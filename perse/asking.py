@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 from rich.console import Console
+from rich.markup import escape
 from rich.panel import Panel
 from rich.prompt import IntPrompt, Prompt
 from rich.table import Table
@@ -86,7 +87,9 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
         console.print(f"no score ({judgement.status}): {judgement.error}", markup=False)
         return
     expected = f"   expected {judgement.expected:.1f}" if judgement.expected is not None else ""
-    console.print(f"score [bold]{judgement.label}[/bold] of 10{expected}   (profile of {judgement.k_effective} reviews)")
+    console.print(
+        f"score [bold]{escape(str(judgement.label))}[/bold] of 10{expected}   (profile of {judgement.k_effective} reviews)"
+    )
     table = Table.grid(padding=(0, 1))
     for label, p in (judgement.distribution or {}).items():
         table.add_row(Text(label, justify="right"), f"{p:5.2f}", "#" * round(40 * p))

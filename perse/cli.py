@@ -19,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 from rich.logging import RichHandler
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -220,7 +221,7 @@ def _score(
     settings = _settings(temperature, max_new_tokens, seed)
     if split == "valid":
         check_unseen(judge, loaded)
-    with err.status(f"loading {redact(judge)}"):
+    with err.status(f"loading {escape(redact(judge))}"):
         loaded_judge = Judge.load(
             judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer, trust_remote_code=trust_remote_code
         )
@@ -233,9 +234,9 @@ def _score(
     judgements = read_run(out).judgements
     statuses = Counter(str(judgement.status) for judgement in judgements)
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-    err.print(f"judged: [bold]{out}[/bold]  ({counts})  next: perse evaluate {out}")
+    err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  next: perse evaluate {escape(str(out))}")
     if costs:
-        err.print(costs.bill(judgements), highlight=False)
+        err.print(costs.bill(judgements), highlight=False, markup=False)
     if judgements and statuses[Status.ENGINE_ERROR] == len(judgements):
         err.print(
             f"perse: the engine failed at every example: {judgements[0].error}", style="bold red", markup=False, soft_wrap=True
@@ -269,7 +270,7 @@ def _ask(
     profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)
     asked = read_text(text) if text is not None else prompt_for_text(err)
     settings = _settings(temperature, max_new_tokens, seed)
-    with err.status(f"loading {redact(judge)}"):
+    with err.status(f"loading {escape(redact(judge))}"):
         loaded = Judge.load(judge, dtype=_dtype(dtype), tokenizer=tokenizer, trust_remote_code=trust_remote_code)
     with err.status("reading as this reader would"):
         judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=settings)

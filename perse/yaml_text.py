@@ -29,10 +29,11 @@ class _Loader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            raise _refused("aliases (*name) are not read; write the value out", self.peek_event().start_mark)
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise _refused("aliases (*name) are not read; write the value out", event.start_mark)
         if self.depth > DEEPEST:
-            raise _refused(f"lists or mappings are nested more than {DEEPEST} deep", self.peek_event().start_mark)
+            raise _refused(f"lists or mappings are nested more than {DEEPEST} deep", event.start_mark)
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -42,7 +43,7 @@ class _Loader(yaml.SafeLoader):
         try:
             if node.tag == "tag:yaml.org,2002:int" and len(str(node.value)) > LONGEST_NUMBER:
                 raise ValueError
-            return super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+            return super().construct_object(node, deep)
         except (ValueError, ArithmeticError, LookupError, AttributeError, TypeError):
             value = str(node.value)
             shown = value if len(value) <= 40 else value[:37] + "..."

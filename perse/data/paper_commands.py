@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from perse.data.build import PairwiseOptions, PointwiseOptions
@@ -418,7 +419,7 @@ def step_in(progress: Progress) -> Callable[[str, int], Callable[[int], None]]:
     """Begins a bar for each step it is told of."""
 
     def step(what: str, of: int) -> Callable[[int], None]:
-        task = progress.add_task(what, total=of)
+        task = progress.add_task(escape(what), total=of)
         return lambda done: progress.advance(task, done)
 
     return step

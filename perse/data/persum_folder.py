@@ -19,6 +19,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import ConfigDict, Field, ValidationError
 from rich.table import Table
+from rich.text import Text
 
 from perse.belongings import Belongings, kind_of
 from perse.data.overlap import Tokenizer, is_copy
@@ -264,9 +265,9 @@ def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[
     table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     table.add_column("", no_wrap=True)
     for column in columns:
-        table.add_column(column, justify="right")
+        table.add_column(Text(column), justify="right")
     for name, counts in rows.items():
-        table.add_row(name, *(f"{counts.get(column, 0):,}" for column in columns))
+        table.add_row(Text(name), *(f"{counts.get(column, 0):,}" for column in columns))
     return table
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 from rich.table import Table
+from rich.text import Text
 
 from perse.data.folder import Kind
 from perse.data.identity import text_key
@@ -105,7 +106,9 @@ def summary_table(summary: Summary) -> Table:
     pointwise = summary.kind == "pointwise"
     title = f"{summary.out.name}: {summary.kind}, k = {summary.k}"
     caption = "Texts: how many distinct ones. Words: of a prompt, on average."
-    table = Table(title=title, caption=caption, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0))
+    table = Table(
+        title=Text(title), caption=caption, title_justify="left", caption_justify="left", box=None, padding=(0, 2, 0, 0)
+    )
     table.add_column("", no_wrap=True)
     for name in ("Reviewers", "Examples", "Texts", "Words"):
         table.add_column(name, justify="right", no_wrap=True)
@@ -117,7 +120,7 @@ def summary_table(summary: Summary) -> Table:
         counts = [f"{part.reviewers:,}", f"{part.examples:,}", f"{part.texts:,}", f"{part.words:.0f}"]
         if folds:
             counts.append(f"{part.train_examples:,}")
-        table.add_row(part.name, *counts, _bars(part.answers["score"]) if pointwise else _shares(part.answers))
+        table.add_row(part.name, *counts, _bars(part.answers["score"]) if pointwise else Text(_shares(part.answers)))
     return table
 
 

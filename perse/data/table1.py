@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
+from rich.text import Text
 
 from perse.data.lengths import Cell
 
@@ -27,7 +28,7 @@ def table1(summary: Summary) -> Table:
     table.add_column("", no_wrap=True)
     sides = [_Side(part.name, part.cells) for part in summary.parts]
     for name in _columns(sides):
-        table.add_column(name, justify="right", no_wrap=True)
+        table.add_column(Text(name), justify="right", no_wrap=True)
     for part in sides:
         for place, (what, values) in enumerate(_lines(part, _columns(sides))):
             table.add_row("" if place else part.name, what, *values)

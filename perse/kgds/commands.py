@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast, get_args
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from perse.kgds.agreement_command import agreement
@@ -185,7 +186,7 @@ def bars() -> Iterator[Callable[[str, int, int], None]]:
 
         def tell(name: str, done: int, total: int) -> None:
             if name not in tasks:
-                tasks[name] = progress.add_task(name, total=total)
+                tasks[name] = progress.add_task(escape(name), total=total)
             progress.update(tasks[name], completed=done, total=total)
 
         yield tell

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 if TYPE_CHECKING:
     from perse.judge import Judge
@@ -56,5 +57,5 @@ def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | N
 
     if dtype not in ("bfloat16", "float16", "float32"):
         raise BadInput(f"--dtype is '{dtype}'; choose bfloat16, float16 or float32")
-    with Console(stderr=True).status(f"loading {redact(name)}"):
+    with Console(stderr=True).status(f"loading {escape(redact(name))}"):
         return Judge.load(name, dtype=dtype, context=context, tokenizer=tokenizer)

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 err = Console(stderr=True)
 
@@ -45,7 +47,7 @@ def merge(
     with err.status("merging in float32"):
         made = merge_adapter(str(run), out, base=base, dtype=dtype, trust_remote_code=trust_remote_code)
     found = made.difference
-    err.print(f"merged: [bold]{made.folder}[/bold]", soft_wrap=True)
+    err.print(f"merged: [bold]{escape(str(made.folder))}[/bold]", soft_wrap=True)
     err.print(
         f"logits against base + adapter in float32, at {found.positions} positions of {found.prompts} sample prompts: largest difference "
         f"{found.stored:.2g} as stored in {made.dtype}, {found.in_float32:.2g} in float32; the largest logit is {found.largest_logit:.3g}",
@@ -73,7 +75,7 @@ def card(run: Run, scored: Scored = None, base: OnHub = None) -> None:
         )
     with err.status("evaluating"):
         written = write_card(run, scored=scored or (), base=base)
-    err.print(f"written: [bold]{written}[/bold]", soft_wrap=True)
+    err.print(f"written: [bold]{escape(str(written))}[/bold]", soft_wrap=True)
 
 
 def push(
@@ -101,15 +103,15 @@ def push(
     if dry_run:
         err.print("nothing was sent: --dry-run")
         return
-    with err.status(f"pushing to {to}"):
+    with err.status(f"pushing to {escape(to)}"):
         address = pushed(parcel, to, private=private)
-    err.print(f"pushed: {address}", soft_wrap=True, highlight=False)
+    err.print(f"pushed: {address}", soft_wrap=True, highlight=False, markup=False)
 
 
 def _shown(sizes: dict[str, int], to: str) -> Table:
-    table = Table(title=f"to {to}", title_justify="left", show_footer=True)
+    table = Table(title=Text(f"to {to}"), title_justify="left", show_footer=True)
     table.add_column("file", footer="in all")
     table.add_column("bytes", justify="right", footer=f"{sum(sizes.values()):,}")
     for name, size in sizes.items():
-        table.add_row(name, f"{size:,}")
+        table.add_row(Text(name), f"{size:,}")
     return table

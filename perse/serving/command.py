@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from perse.cli import list_recipes, run_app
 from perse.errors import BadInput
@@ -58,8 +59,8 @@ def serve(
     engine = "vLLM" if on_vllm else "the embedded engine"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     console.print(
-        f"serving [bold]{', '.join([settings.served_name, *adapters])}[/bold] on {engine} at http://{host}:{port} "
-        f"(once loaded; what can be asked: http://{host}:{port}/docs)",
+        f"serving [bold]{escape(', '.join([settings.served_name, *adapters]))}[/bold] on {engine} at http://{escape(host)}:{port} "
+        f"(once loaded; what can be asked: http://{escape(host)}:{port}/docs)",
         highlight=False,
         soft_wrap=True,
     )

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
@@ -262,7 +263,7 @@ def show(result: StudyResult, out: Path, *, as_json: bool, markdown: bool) -> No
     except BadInput as error:
         err.print(f"not drawn: {error}", markup=False, soft_wrap=True)
     print_study(result, as_json=as_json, markdown=markdown)
-    err.print(f"study: [bold]{out}[/bold]  (study.json, table.md, figures)", soft_wrap=True)
+    err.print(f"study: [bold]{escape(str(out))}[/bold]  (study.json, table.md, figures)", soft_wrap=True)
 
 
 def _draw(result: StudyResult, folder: Path) -> None:
@@ -283,7 +284,7 @@ def watched() -> Iterator[Watch]:
     def watch(arm: str, done: int, total: int) -> None:
         progress.start()
         if arm not in tasks:
-            tasks[arm] = progress.add_task(arm, total=total)
+            tasks[arm] = progress.add_task(escape(arm), total=total)
         progress.update(tasks[arm], completed=done)
 
     try:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from perse.cli import list_recipes, run_app
@@ -68,7 +69,7 @@ def train(
     folder = run(settings, show=show)
     if int(os.environ.get("RANK", "0")) == 0 and (folder / "merged" / "config.json").exists():
         parts = [part for part in ("adapter", "merged", "log.jsonl", "manifest.json", "README.md") if (folder / part).exists()]
-        console.print(f"trained: [bold]{folder}[/bold]  ({', '.join(parts)})")
+        console.print(f"trained: [bold]{escape(str(folder))}[/bold]  ({', '.join(parts)})")
 
 
 def rows_table(prepared: Prepared) -> Table:

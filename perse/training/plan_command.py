@@ -71,6 +71,7 @@ def plan_json(found: Plan) -> dict[str, Any]:
 
 def plan_tables(found: Plan) -> tuple[Table, Table]:
     """What is trained, and what it takes of a device in each way of training."""
+    from rich.markup import escape
     from rich.table import Table
 
     from perse.training.hardware import RESERVED
@@ -89,7 +90,7 @@ def plan_tables(found: Plan) -> tuple[Table, Table]:
     run.add_row("time", _time(found))
 
     where = found.device.name if found.devices == 1 else f"each of {found.devices} x {found.device.name}"
-    memory = Table("", title=f"GB on {where}", title_justify="left")
+    memory = Table("", title=escape(f"GB on {where}"), title_justify="left")
     for way in found.ways:
         memory.add_column("sharded" if way.sharded else "whole", justify="right")
     memory.add_row("gradient checkpointing", *("on" if way.checkpointing else "off" for way in found.ways))

@@ -61,5 +61,5 @@ def _line(check: Checked) -> str:
     from rich.markup import escape
 
     if check.problem:
-        return f"[bold red]wrong[/bold red]  {check.what}: {escape(check.problem)}"
-    return f"[green]ok[/green]     {check.what}: {escape(check.found)}"
+        return f"[bold red]wrong[/bold red]  {escape(check.what)}: {escape(check.problem)}"
+    return f"[green]ok[/green]     {escape(check.what)}: {escape(check.found)}"
