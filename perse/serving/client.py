@@ -23,10 +23,13 @@ import httpx2
 from pydantic import BaseModel
 
 from perse.addresses import plain_address
-from perse.errors import BadInput, PerseError
+from perse.errors import BadInput
+from perse.incoming import ACCEPTED, Body, Unfit, not_followed
 from perse.judgement import Judgement
 from perse.records import Example
-from perse.secrets import redact
+from perse.serving.answers import Answers, Problem, ServerError
+
+__all__ = ["AsyncJudgeClient", "JudgeClient", "Problem", "ServerError"]
 
 Item = Mapping[str, Any] | Example
 
@@ -39,28 +42,6 @@ LONGEST_WAIT = 120.0
 _JSON = {"Content-Type": "application/json"}
 
 _AGAIN = frozenset({429, 503})
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Why an item of a list has no judgement."""
-
-    message: str
-    code: int
-    details: Mapping[str, int]
-
-
-class ServerError(PerseError):
-    """The server refused a request, or cannot be reached; `code` is the HTTP status, 0 where there was no answer."""
-
-    def __init__(self, message: str, code: int, details: Mapping[str, int] | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.details = dict(details or {})
-
-    def problems(self, count: int) -> list[Problem]:
-        """The same for `count` items that were not asked because of it."""
-        return [Problem(str(self), self.code, self.details)] * count
 
 
 class JudgeClient:
@@ -77,8 +58,9 @@ class JudgeClient:
     def __init__(
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
-        self._calls = _Calls(model, tries)
-        self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=timeout)
+        key = key or os.environ.get("PERSE_API_KEY")
+        self._calls = _Calls(model, tries, Answers(_plain(url), key))
+        self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
 
     def pointwise(self, item: Item, **settings: Any) -> Judgement:
         """Would this reader like this text, and what would they say? `settings`: question, temperature, max_new_tokens, seed.
@@ -87,11 +69,11 @@ class JudgeClient:
             ServerError: the server refused (the item is wrong or too long, the model is unknown) or cannot be reached.
             BadInput: a list, which `pointwise_many` takes.
         """
-        return _judgement(self._post("pointwise", _one(item), settings))
+        return self._calls.judgement(self._post("pointwise", _one(item), settings), item, "pointwise", settings)
 
     def pairwise(self, item: Item, **settings: Any) -> Judgement:
         """Which of two texts would this reader prefer, on one aspect? As `pointwise` otherwise."""
-        return _judgement(self._post("pairwise", _one(item), settings))
+        return self._calls.judgement(self._post("pairwise", _one(item), settings), item, "pairwise", settings)
 
     def pointwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
         """A judgement for every item, in order; a bad item is a `Problem` in its place.
@@ -107,7 +89,7 @@ class JudgeClient:
 
     def questions(self) -> list[dict[str, Any]]:
         """What can be asked, with JSON Schemas."""
-        return list(self._send(self._calls.get("/v1/judge/questions"))["questions"])
+        return self._calls.questions(self._send(self._calls.get("/v1/judge/questions")))
 
     def version(self) -> dict[str, Any]:
         """What is served, by which programs."""
@@ -126,7 +108,8 @@ class JudgeClient:
         found: list[Judgement | Problem] = []
         while len(found) < len(items):
             try:
-                found += _results(self._post(route, items[len(found) : len(found) + AT_ONCE], settings))
+                some = items[len(found) : len(found) + AT_ONCE]
+                found += self._calls.results(self._post(route, some, settings), some, route, settings)
             except ServerError as error:
                 if not found:
                     raise
@@ -139,9 +122,13 @@ class JudgeClient:
     def _send(self, call: _Call) -> dict[str, Any]:
         while True:
             try:
-                wait = call.take(self._http.request(call.method, call.path, **call.sent))
-            except httpx2.TransportError as error:
-                wait = call.broken(error, str(self._http.base_url))
+                with self._http.stream(call.method, call.path, **call.sent) as response:
+                    body = call.body(response)
+                    for part in response.iter_bytes():
+                        body.add(part)
+                wait = call.take(response, body.content)
+            except (httpx2.RequestError, Unfit) as error:
+                wait = call.broken(error)
             if wait is None:
                 return call.answer
             time.sleep(wait)
@@ -153,14 +140,15 @@ class AsyncJudgeClient:
     def __init__(
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
-        self._calls = _Calls(model, tries)
-        self._http = httpx2.AsyncClient(base_url=_plain(url), headers=_headers(key), timeout=timeout)
+        key = key or os.environ.get("PERSE_API_KEY")
+        self._calls = _Calls(model, tries, Answers(_plain(url), key))
+        self._http = httpx2.AsyncClient(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
 
     async def pointwise(self, item: Item, **settings: Any) -> Judgement:
-        return _judgement(await self._post("pointwise", _one(item), settings))
+        return self._calls.judgement(await self._post("pointwise", _one(item), settings), item, "pointwise", settings)
 
     async def pairwise(self, item: Item, **settings: Any) -> Judgement:
-        return _judgement(await self._post("pairwise", _one(item), settings))
+        return self._calls.judgement(await self._post("pairwise", _one(item), settings), item, "pairwise", settings)
 
     async def pointwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
         return await self._many("pointwise", items, settings)
@@ -169,7 +157,7 @@ class AsyncJudgeClient:
         return await self._many("pairwise", items, settings)
 
     async def questions(self) -> list[dict[str, Any]]:
-        return list((await self._send(self._calls.get("/v1/judge/questions")))["questions"])
+        return self._calls.questions(await self._send(self._calls.get("/v1/judge/questions")))
 
     async def version(self) -> dict[str, Any]:
         return await self._send(self._calls.get("/version"))
@@ -189,7 +177,8 @@ class AsyncJudgeClient:
         found: list[Judgement | Problem] = []
         while len(found) < len(items):
             try:
-                found += _results(await self._post(route, items[len(found) : len(found) + AT_ONCE], settings))
+                some = items[len(found) : len(found) + AT_ONCE]
+                found += self._calls.results(await self._post(route, some, settings), some, route, settings)
             except ServerError as error:
                 if not found:
                     raise
@@ -202,9 +191,13 @@ class AsyncJudgeClient:
     async def _send(self, call: _Call) -> dict[str, Any]:
         while True:
             try:
-                wait = call.take(await self._http.request(call.method, call.path, **call.sent))
-            except httpx2.TransportError as error:
-                wait = call.broken(error, str(self._http.base_url))
+                async with self._http.stream(call.method, call.path, **call.sent) as response:
+                    body = call.body(response)
+                    async for part in response.aiter_bytes():
+                        body.add(part)
+                wait = call.take(response, body.content)
+            except (httpx2.RequestError, Unfit) as error:
+                wait = call.broken(error)
             if wait is None:
                 return call.answer
             await asyncio.sleep(wait)
@@ -212,47 +205,75 @@ class AsyncJudgeClient:
 
 @dataclass(frozen=True)
 class _Calls:
-    """What both clients send."""
+    """What both clients send, and read."""
 
     model: str | None
     tries: int
+    answers: Answers
 
     def get(self, path: str) -> _Call:
-        return _Call("GET", path, None, self.tries)
+        return _Call("GET", path, None, self.tries, self.answers)
 
     def post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any]) -> _Call:
         asked = _fields(given) if isinstance(given, Mapping | BaseModel) else [_fields(item) for item in given]
         body = {"input": asked, "model": self.model, **settings}
-        return _Call(
-            "POST", f"/v1/judge/{route}", {name: value for name, value in body.items() if value is not None}, self.tries
-        )
+        said = {name: value for name, value in body.items() if value is not None}
+        return _Call("POST", f"/v1/judge/{route}", said, self.tries, self.answers)
+
+    def judgement(self, answer: object, item: Item, route: str, settings: Mapping[str, Any]) -> Judgement:
+        return self.answers.judgement(answer, _fields(item), settings.get("question") or route)
+
+    def results(
+        self, answer: Mapping[str, Any], items: Sequence[Item], route: str, settings: Mapping[str, Any]
+    ) -> list[Judgement | Problem]:
+        return self.answers.results(answer, [_fields(item) for item in items], settings.get("question") or route)
+
+    def questions(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
+        found = answer.get("questions")
+        if not isinstance(found, list):
+            raise self.answers.strange("no list of questions")
+        return found
 
 
 class _Call:
     """One request on its way: what became of it, and how long to wait before the next try."""
 
-    def __init__(self, method: str, path: str, body: dict[str, Any] | None, tries: int) -> None:
+    def __init__(self, method: str, path: str, body: dict[str, Any] | None, tries: int, answers: Answers) -> None:
         self.method, self.path = method, path
         # ASCII: half a character arrives as it was given, so that the server says which item holds it.
         self.sent: dict[str, Any] = {} if body is None else {"content": _as_json(body), "headers": _JSON}
         self.answer: dict[str, Any] = {}
         self._left = tries
+        self._answers = answers
         self._pause_next = 0.5
 
-    def take(self, response: httpx2.Response) -> float | None:
+    def body(self, response: httpx2.Response) -> Body:
+        """What will hold the answer. One that points elsewhere is read no further.
+
+        Raises:
+            ServerError: it does.
+        """
+        if response.has_redirect_location:
+            raise ServerError(not_followed(self._answers.url, response.headers["location"]), response.status_code)
+        return Body(response.headers)
+
+    def take(self, response: httpx2.Response, content: bytes) -> float | None:
         """None: `answer` is there. Else seconds to wait before the next try."""
         if response.is_success:
-            self.answer = response.json()
+            self.answer = self._answers.fields(content)
             return None
         self._left -= 1
         wait = self._pause(response.headers.get("retry-after"))
         if response.status_code in _AGAIN and self._left and wait <= LONGEST_WAIT:
             return wait
-        problem = _problem(response)
+        problem = self._answers.problem(content, response.status_code)
         raise ServerError(problem.message, response.status_code, problem.details)
 
-    def broken(self, error: httpx2.TransportError, url: str) -> float:
+    def broken(self, error: httpx2.RequestError | Unfit) -> float:
         """Seconds to wait after a connection failed. Only a refused one is tried again: others may have been worked on."""
+        if isinstance(error, Unfit):
+            raise self._answers.strange(str(error)) from None
+        url = self._answers.url
         self._left -= 1
         if isinstance(error, httpx2.ConnectError) and self._left:
             return self._pause(None)
@@ -264,7 +285,7 @@ class _Call:
         raise ServerError(f"no answer from {url} ({reason}); is the server running? python serve.py starts one", 0) from error
 
     def _pause(self, retry_after: str | None) -> float:
-        if retry_after and retry_after.replace(".", "", 1).isdigit():
+        if retry_after and retry_after.isascii() and retry_after.replace(".", "", 1).isdigit():
             return float(retry_after)
         pause, self._pause_next = self._pause_next, min(8.0, 2 * self._pause_next)
         return pause
@@ -282,8 +303,7 @@ def _plain(url: str) -> str:
 
 
 def _headers(key: str | None) -> dict[str, str]:
-    key = key or os.environ.get("PERSE_API_KEY")
-    return {"Authorization": f"Bearer {key}"} if key else {}
+    return {**ACCEPTED, **({"Authorization": f"Bearer {key}"} if key else {})}
 
 
 def _one(item: Item) -> Item:
@@ -294,24 +314,3 @@ def _one(item: Item) -> Item:
 
 def _fields(item: Item) -> dict[str, Any]:
     return dict(item) if isinstance(item, Mapping) else item.model_dump(mode="json", exclude_none=True)
-
-
-def _judgement(answer: Mapping[str, Any]) -> Judgement:
-    return Judgement.model_validate(answer)
-
-
-def _results(answer: Mapping[str, Any]) -> list[Judgement | Problem]:
-    return [
-        Problem(found["error"]["message"], found["error"]["code"], found["error"].get("details", {}))
-        if "question" not in found
-        else _judgement(found)
-        for found in answer["results"]
-    ]
-
-
-def _problem(response: httpx2.Response) -> Problem:
-    try:
-        error = response.json()["error"]
-        return Problem(redact(str(error["message"])), response.status_code, error.get("details") or {})
-    except (ValueError, KeyError, TypeError):
-        return Problem(f"the server answered {response.status_code}: {redact(response.text)[:200]}", response.status_code, {})

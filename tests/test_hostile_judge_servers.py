@@ -1,0 +1,178 @@
+"""The judge's client against servers that are none: a `ServerError` in a sentence, no endless asking, no judgement that cannot be."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hostile_server import hostile
+
+import perse.incoming
+from perse.judgement import Judgement
+from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
+
+KEY = "planted/Key+of-24-letters"
+ITEM = {"id": "a", "profile": [], "query": "a plot"}
+OTHER = {**ITEM, "id": "b"}
+
+JUDGEMENT: dict[str, Any] = {
+    "id": "a",
+    "question": "pointwise",
+    "status": "ok",
+    "label": "7",
+    "expected": 5.5,
+    "distribution": {str(n): 0.1 for n in range(1, 11)},
+    "mass": 0.9,
+    "k_effective": 0,
+    "tokens": {"prompt": 1, "cached": 0, "generated": 1},
+    "model": "m",
+}
+
+
+@pytest.fixture(autouse=True)
+def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERSE_API_KEY", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setattr("time.sleep", lambda _: None)
+
+
+def ask(url: str, **settings: Any) -> Judgement:
+    with JudgeClient(url, key=KEY, tries=2) as client:
+        return client.pointwise(ITEM, **settings)
+
+
+def ask_many(url: str) -> list[Judgement | Problem]:
+    with JudgeClient(url, key=KEY, tries=2) as client:
+        return client.pointwise_many([ITEM, OTHER])
+
+
+def ask_later(url: str) -> list[Judgement | Problem]:
+    async def asked() -> list[Judgement | Problem]:
+        async with AsyncJudgeClient(url, key=KEY, tries=2) as client:
+            return await client.pointwise_many([ITEM, OTHER])
+
+    return asyncio.run(asked())
+
+
+def refused(said: Any, call: Callable[[str], Any] = ask, *, asked: int = 1) -> ServerError:
+    """The error of a client that is answered so, and asks no more than `asked` times."""
+    with hostile(lambda *_: said) as server:
+        with pytest.raises(ServerError) as raised:
+            call(server.url)
+        assert len(server.asked) == asked
+    assert KEY not in str(raised.value)
+    return raised.value
+
+
+def test_the_honest_judgement_of_these_tests_is_taken() -> None:
+    with hostile(lambda *_: JUDGEMENT) as server:
+        assert ask(server.url).label == "7"
+    with hostile(lambda *_: {"results": [JUDGEMENT, {**JUDGEMENT, "id": "b"}]}) as server:
+        for call in (ask_many, ask_later):
+            assert [one.id for one in call(server.url) if isinstance(one, Judgement)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("call", [ask_many, ask_later])
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_fewer_or_more_results_than_items_are_refused_and_nothing_is_asked_again(call: Any, count: int) -> None:
+    error = refused({"results": [JUDGEMENT] * count}, call)
+    assert f"{count} results for 2 items" in str(error) and error.code == 200
+
+
+@pytest.mark.parametrize("call", [ask, ask_many, ask_later])
+@pytest.mark.parametrize(
+    "said",
+    [b"<html>", b"", b"\xff\xfe\xff", b"[1]", b"7", b'{"x": 1}', b"[" * 100_000, b'{"results": {}}', b'{"results": [1, 2]}'],
+)
+def test_what_is_no_answer_of_a_judge_is_one_sentence(call: Any, said: bytes) -> None:
+    assert "answered what no judge does: " in str(refused(said, call))
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"id": "z"}, "a judgement of 'z', asked was 'a'"),
+        ({"question": "pointwise_score"}, "of question 'pointwise_score', asked was 'pointwise'"),
+        ({"label": "99"}, "label '99', expected one of 1..10"),
+        ({"label": None}, "label 'None', expected one of 1..10"),
+        ({"distribution": {"1": 5.0, "x": -3.0}}, "a distribution over 2 labels, expected 1..10"),
+        ({"distribution": {str(n): 0.5 for n in range(1, 11)}}, "a distribution that is none: [0.5"),
+        ({"distribution": {**{str(n): 0.2 for n in range(1, 10)}, "10": -0.8}}, "a distribution that is none"),
+        ({"mass": 1.2}, "mass 1.2, expected 0 to 1"),
+        ({"order_gap": -1}, "order_gap -1"),
+        ({"mean_logprob": 3}, "mean_logprob 3.0, expected at most 0"),
+        ({"expected": 11, "distribution": None}, "expected 11.0, which is outside the scale"),
+        ({"expected": 9}, "expected 9.0, which is not that of its distribution"),
+        ({"expected": math.nan}, "field 'expected': found nan, expected a finite number"),
+        ({"x" * 3_000_000: 1}, "a judgement with field 'xxx"),
+    ],
+)
+def test_a_judgement_that_cannot_be_is_refused_alone_and_in_a_list(change: dict[str, Any], says: str) -> None:
+    said = {**JUDGEMENT, **change}
+    for answer, call in ((said, ask), ({"results": [said, {**JUDGEMENT, "id": "b"}]}, ask_many)):
+        error = str(refused(answer, call))
+        assert says in error and len(error) < 500
+
+
+@pytest.mark.parametrize("details", [[1, 2], 5, "x", {"tokens": "many"}, {"deep": {}}, None])
+def test_odd_details_of_an_error_are_left_out(details: Any) -> None:
+    error = refused((400, {}, json.dumps({"error": {"message": "too long", "details": details}}).encode()))
+    assert (str(error), error.code, error.details) == ("too long", 400, {})
+
+
+def test_the_numbers_of_an_error_are_kept() -> None:
+    assert refused((422, {}, b'{"error": {"message": "x", "details": {"tokens": 9}}}')).details == {"tokens": 9}
+
+
+def test_no_error_of_a_server_repeats_the_key_or_moves_the_cursor() -> None:
+    """Not in an answer, not in a list's item, not in a judgement; though the key is in no variable that could be looked at."""
+    words = f"you sent {KEY} \x1b[2J"
+    assert str(refused((400, {}, json.dumps({"error": {"message": words}}).encode()))) == "you sent *** \\x1b[2J"
+    assert "answered 500: you sent *** \\x1b[2J" in str(refused((500, {}, words.encode())))
+    bad = {"error": {"message": words, "code": 400}}
+    with hostile(lambda *_: {"results": [bad, {**JUDGEMENT, "id": "b", "text": f"likes {KEY}", "error": KEY}]}) as server:
+        problem, judgement = ask_many(server.url)
+    assert problem == Problem("you sent *** \\x1b[2J", 400, {})
+    assert isinstance(judgement, Judgement) and (judgement.text, judgement.error) == ("likes ***", "***")
+
+
+@pytest.mark.parametrize("error", ["x", {}, {"message": "x"}, {"message": "x", "code": "400"}, {"message": "x", "code": True}])
+def test_an_item_of_a_list_that_is_neither_judgement_nor_error_is_refused(error: Any) -> None:
+    assert "neither a judgement nor an error" in str(refused({"results": [{"error": error}] * 2}, ask_many))
+
+
+@pytest.mark.parametrize("wait", ["\xb2", "-1", "nan", "1.1.1", "x"])
+def test_a_wait_that_is_none_is_the_clients_own(wait: str) -> None:
+    said = (503, {"Retry-After": wait}, b'{"error": {"message": "later"}}')
+    assert str(refused(said, asked=2)) == "later"
+
+
+@pytest.mark.parametrize("call", [ask, ask_many, ask_later])
+def test_the_client_follows_no_redirect_and_says_where_it_points(call: Any) -> None:
+    with hostile(lambda *_: JUDGEMENT) as other:
+        error = refused((307, {"Location": f"{other.url}/v1/judge/pointwise?token=SECRET99"}, b""), call)
+        assert f"points to {other.url}, and no redirect is followed; give that address itself" in str(error)
+        assert error.code == 307 and "SECRET99" not in str(error) and other.asked == []
+
+
+@pytest.mark.parametrize("call", [ask, ask_later])
+def test_the_client_reads_no_answer_larger_than_one_can_be(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perse.incoming, "LARGEST", 1 << 20)
+    assert "larger than 1 MiB" in str(refused(b" " * (1 << 21), call))
+    assert "packed as 'gzip, gzip'" in str(refused((200, {"Content-Encoding": "gzip, gzip"}, b""), call))
+
+
+def test_questions_that_are_no_list_are_one_sentence() -> None:
+    for said in (b"{}", b'{"questions": {}}'):
+        assert "no list of questions" in str(refused(said, lambda url: JudgeClient(url).questions()))
+    assert "no JSON" in str(refused(b"<html>", lambda url: JudgeClient(url).version()))
+
+
+def test_a_question_that_the_client_asks_by_name_is_the_one_that_is_expected() -> None:
+    score = {**JUDGEMENT, "question": "pointwise_score"}
+    with hostile(lambda *_: score) as server:
+        assert ask(server.url, question="pointwise_score").question == "pointwise_score"
