@@ -31,6 +31,7 @@ from rich.progress import (
 )
 
 from perse import __version__
+from perse.bounded import first_line
 from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.data.commands import app as data_app
 from perse.data.stand_ins import ProfileShown, stand_in
@@ -337,6 +338,13 @@ def run_app(typer_app: typer.Typer) -> None:
             raise
         _say(BadInput(f"this needs {error.name}, which is not installed; run: {install(extra)}"))
         sys.exit(2)
+    except RecursionError as error:
+        _say(
+            BadInput(
+                f"a file or a text is nested too deeply to be read ({_last_place(error)}); give one without so many brackets"
+            )
+        )
+        sys.exit(2)
     except SystemExit as left:
         if left.code == 130:  # Ctrl-C, as typer reports it
             err.print("\nstopped; what was finished is kept, and the same command goes on from here")
@@ -348,6 +356,18 @@ def run_app(typer_app: typer.Typer) -> None:
         # A bug keeps its traceback, but no key that may stand in it.
         err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of the tokenizers' Rust code; no Exception, and no class to import
+            raise
+        _say(BadInput(f"the tokenizer failed on this text: {first_line(error)}; give the tokenizer that came with the model"))
+        sys.exit(2)
+
+
+def _last_place(error: RecursionError) -> str:
+    """The module in which perse called what went too deep: it says what was read."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [Path(frame.filename).stem for frame in frames if Path(frame.filename).parent.is_relative_to(Path(__file__).parent)]
+    return f"in perse.{ours[-1]}" if ours else "outside of perse"
 
 
 def _say(error: PerseError) -> None:

@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from perse import json_text
 from perse import model_files as files
 from perse.bounded import Exceeded, Failed, bounded, first_line
 from perse.errors import BadInput, PerseError
@@ -178,9 +179,35 @@ def sentence_embeddings(name: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
     if Path(name).is_dir():
-        files.stamp(Path(name))
+        check_embedding_model(Path(name))
     with one_sentence(f"the embedding model '{name}'", remedy="give --embedding-model FOLDER"):
         return SentenceTransformer(name, device="cpu", trust_remote_code=False, model_kwargs={"use_safetensors": True})
+
+
+def check_embedding_model(folder: Path) -> None:
+    """Look whether a sentence-transformers model in a folder is made of the library's own modules, none of them outside of it.
+
+    Its `modules.json` names classes to import, and some versions of the library (5) import those of a local folder unasked.
+
+    Raises:
+        BadInput: a file cannot be read, or a module is something else.
+    """
+    files.stamp(folder)
+    listing = folder / "modules.json"
+    if not listing.exists():
+        return
+    modules = json_text.read_json(listing, remedy=_COPY)
+    if not isinstance(modules, list) or not all(isinstance(one, dict) for one in modules):
+        raise BadInput(f"{listing} is no list of modules; {_COPY}")
+    for one in modules:
+        kind, place = one.get("type"), one.get("path", "")
+        if not isinstance(kind, str) or not kind.startswith("sentence_transformers."):
+            raise BadInput(
+                f"{listing} names the module {json_text.shortened(kind)}, code of its own, which is not run; take a model of "
+                "sentence_transformers' own modules"
+            )
+        if not isinstance(place, str) or Path(place).is_absolute() or ".." in Path(place).parts:
+            raise BadInput(f"{listing} names the path {json_text.shortened(place)}, which leads out of the folder; {_COPY}")
 
 
 def _safe(trust_remote_code: bool) -> dict[str, Any]:

@@ -32,11 +32,20 @@ def good(*arguments: object) -> str:
 def test_a_run_is_judged_evaluated_and_reported_under_any_name(tmp_path: Path) -> None:
     (tmp_path / "[").mkdir()
     examples, run = tmp_path / "[" / "b].jsonl", tmp_path / ODD
-    examples.write_text("".join(example_lines(pointwise_examples(6, 4))))
+    examples.write_text("".join(example_lines(pointwise_examples(3, 3))))
     assert "/[/b]" in good("score", "--examples", examples, "--judge", "openai:http://x/v1#[/b]", "--out", run)
     assert "b]" in good("evaluate", run)
-    assert "/[/b]/report" in good("report", run).replace(" ", "")
-    assert "/[/b]/study" in good("study", "risk-coverage", run, "--out", run / "study").replace(" ", "")
+    assert "/[/b]/report" in good("report", run, "--resamples", 100).replace(" ", "")
+
+
+@pytest.mark.integration
+def test_a_study_has_arms_and_a_folder_of_any_name(tmp_path: Path) -> None:
+    examples = tmp_path / "examples.jsonl"
+    examples.write_text("".join(example_lines(pointwise_examples(3, 3))))
+    studied = good(
+        "study", "counterfactual", "--examples", examples, "--judge", ODD, "--out", tmp_path / "s" / ODD, "--resamples", 100
+    )
+    assert "/s/[/b]" in studied.replace(" ", "")
 
 
 def test_a_data_set_is_built_described_and_exported_under_any_name(tmp_path: Path) -> None:

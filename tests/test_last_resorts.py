@@ -1,0 +1,89 @@
+"""What escapes every reader is a sentence all the same: a panic of the tokenizers' Rust code, a value nested too deeply; and an
+embedding model that names code of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+
+from perse import cli
+from perse.errors import BadInput
+from perse.opening import check_embedding_model
+
+
+def said(raised: BaseException | None, capsys: pytest.CaptureFixture[str]) -> str:
+    """What a command prints in which `raised` is raised, or which calls itself without end."""
+    app = typer.Typer()
+
+    def deeper(level: int) -> int:
+        return deeper(level + 1) + 1
+
+    @app.command()
+    def command() -> None:
+        if raised is not None:
+            raise raised
+        deeper(0)
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as left:
+        patch.setattr("sys.argv", ["perse"])
+        cli.run_app(app)
+    assert left.value.code == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return line
+
+
+def test_a_panic_of_the_tokenizer_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    panic = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+    line = said(panic("regex exploded\nat src/lib.rs"), capsys)
+    assert line.startswith("perse: the tokenizer failed on this text: PanicException: regex exploded;")
+
+
+def test_a_recursion_without_end_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is nested too deeply to be read" in said(None, capsys)
+
+
+def test_another_exception_that_is_none_is_not_swallowed() -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def command() -> None:
+        raise GeneratorExit
+
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(GeneratorExit):
+        patch.setattr("sys.argv", ["perse"])
+        cli.run_app(app)
+
+
+OWN = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}
+
+
+@pytest.mark.parametrize(
+    ("modules", "sentence"),
+    [
+        (
+            [OWN, {**OWN, "type": "modeling_evil.Evil"}],
+            r'names the module "modeling_evil.Evil", code of its own, which is not run',
+        ),
+        ([{**OWN, "type": "sentence_transformersevil.X"}], "code of its own"),
+        ([{"idx": 0, "path": ""}], "names the module null"),
+        ([{**OWN, "path": "../elsewhere"}], 'names the path "../elsewhere", which leads out of the folder'),
+        ([5], "is no list of modules"),
+        ({"a": 1}, "is no list of modules"),
+    ],
+    ids=["foreign", "alike", "none", "path", "numbers", "object"],
+)
+def test_an_embedding_model_that_names_code_of_its_own_is_refused(tmp_path: Path, modules: object, sentence: str) -> None:
+    (tmp_path / "modeling_evil.py").write_text("raise SystemExit('it was run')")
+    (tmp_path / "modules.json").write_text(json.dumps(modules))
+    with pytest.raises(BadInput, match=sentence):
+        check_embedding_model(tmp_path)
+
+
+def test_an_embedding_model_of_the_librarys_modules_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "modules.json").write_text(
+        json.dumps([OWN, {**OWN, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])
+    )
+    check_embedding_model(tmp_path)
