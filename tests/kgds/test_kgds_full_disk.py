@@ -47,7 +47,7 @@ def test_a_full_disk_costs_no_answer_and_changes_none(
 ) -> None:
     # Results tell seconds, and those of the answers that were kept just before the disk was full are lost.
     monkeypatch.setattr("perse.judging.time", SimpleNamespace(monotonic=lambda: 0.0))
-    monkeypatch.setattr("perse.kgds.agreement.read_lines", lambda path: [{"seconds": 0.0, "judged": 1}])
+    monkeypatch.setattr("perse.kgds.agreement.read_timing", lambda path: (1, 0.0))
     summaries = {verified_and_classified: lambda folder: run_folder(folder, summary(1)), preferred: six}
     assert hit_every_write(work, tmp_path, sizes=5, prepare=summaries.get(work, lambda folder: folder)) > 5
 
