@@ -353,6 +353,13 @@ def run_app(typer_app: typer.Typer) -> None:
         if isinstance(error, OSError) and write_failed(error):
             _say(save_failed(error.filename or "the output", error))
             sys.exit(2)
+        if isinstance(error, OSError) and error.filename is not None:  # the system's word about a path is about that path
+            _say(
+                BadInput(
+                    f"{os.fsdecode(error.filename)} cannot be used ({error.strerror}); give another path, or see to this one"
+                )
+            )
+            sys.exit(2)
         # A bug keeps its traceback, but no key that may stand in it.
         err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)

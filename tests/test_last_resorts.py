@@ -3,7 +3,9 @@ embedding model that names code of its own."""
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,11 @@ def test_a_panic_of_the_tokenizer_is_one_sentence(capsys: pytest.CaptureFixture[
 
 def test_a_recursion_without_end_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is nested too deeply to be read" in said(None, capsys)
+
+
+def test_a_path_that_the_system_refuses_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    line = said(IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), "runs/first"), capsys)
+    assert line == "perse: runs/first cannot be used (Is a directory); give another path, or see to this one"
 
 
 def test_another_exception_that_is_none_is_not_swallowed() -> None:
