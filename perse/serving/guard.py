@@ -10,17 +10,19 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 from http import HTTPStatus
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from perse.secrets import WithoutQuery
 from perse.serving.config import api_key
-from perse.serving.problems import answer, body
+from perse.serving.problems import answer, body, brief
 from perse.serving.schemas import ErrorBody
 
 OPEN = frozenset({"/health", "/ready"})
-HERE = frozenset({"localhost", "127.0.0.1", "::1"})
+HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
+"""This machine's names in a Host header, of which a request has one."""
 
 
 class Guard:
@@ -44,11 +46,11 @@ class Guard:
     def _refusal(self, scope: Scope) -> ErrorBody | None:
         headers = dict(scope["headers"])
         if self._key is None:
-            name = headers.get(b"host", b"").decode("latin-1")
-            host = name.removeprefix("[").partition("]")[0] if name.startswith("[") else name.partition(":")[0]
-            if host in HERE:
+            names = [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
+            if len(names) == 1 and HERE.fullmatch(names[0]):
                 return None
-            return body(f"this server answers to this machine only, not to the name '{host}'", HTTPStatus.FORBIDDEN)
+            asked = brief("' and '".join(names))
+            return body(f"this server answers to this machine only, not to the name '{asked}'", HTTPStatus.FORBIDDEN)
         if scope["type"] == "http" and scope["path"] in OPEN:
             return None
         scheme, _, given = headers.get(b"authorization", b"").partition(b" ")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -17,14 +18,20 @@ from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException as NoRoute
+from starlette.requests import ClientDisconnect
 
 from perse.errors import BadInput, EngineLost, PerseError, TooLong
 from perse.records import explain
 from perse.secrets import printable
 from perse.serving.schemas import ErrorBody, Problem, Results
 
+log = logging.getLogger(__name__)
+
 MOST_FIELDS = 1000
 """Of one JSON object in a body."""
+
+LONGEST_MESSAGE, REPEATED = 1000, 200
+"""Characters of an error's message; those that it repeats of a name that was sent."""
 
 
 class UnknownModel(PerseError):
@@ -48,8 +55,15 @@ def body(message: str, status: HTTPStatus, *, param: str | None = None, details:
     """An error; its type is named after the status, as vLLM does."""
     name = status.phrase.title().replace(" ", "").replace("-", "")
     kind = name if name.endswith("Error") else f"{name}Error"
-    message, param = printable(message), param and printable(param)  # both may repeat what was sent
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[:REPEATED]} ... {message[-REPEATED:]}"
+    message, param = printable(message), param and printable(brief(param))  # both may repeat what was sent
     return ErrorBody(error=Problem(message=message, type=kind, param=param, code=status, details=details or {}))
+
+
+def brief(sent: str) -> str:
+    """A name that was sent, as an error repeats it."""
+    return sent if len(sent) <= REPEATED else f"{sent[:REPEATED]}..."
 
 
 def problem(error: PerseError | ValidationError, *, param: str | None = None) -> ErrorBody:
@@ -92,6 +106,14 @@ class ProblemRoute(APIRoute):
                 return answer(problem(error))
             except HTTPException as error:  # FastAPI's own
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
+            except ClientDisconnect:  # in the middle of its body; nobody reads this
+                return Response(status_code=HTTPStatus.BAD_REQUEST)
+            except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
+                raise
+            except BaseException as error:  # a panic in Rust, as of a tokenizer's pattern, is no Exception
+                log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+                said = body(f"{type(error).__name__}; the server's log has more", HTTPStatus.INTERNAL_SERVER_ERROR)
+                return answer(said)
 
         return handled
 

@@ -25,7 +25,7 @@ from perse.judgement import Judgement, Status
 from perse.questions import QUESTIONS
 from perse.records import Example, shown_query
 from perse.rendering import Renderer
-from perse.serving.problems import EngineFailed, UnknownModel, problem
+from perse.serving.problems import EngineFailed, UnknownModel, brief, problem
 from perse.serving.schemas import (
     ErrorBody,
     PairwiseItem,
@@ -117,7 +117,7 @@ class JudgeService:
         name = name or self.base
         model = self.models.get(name)
         if model is None:
-            raise UnknownModel(f"there is no model '{name}' here; served are {', '.join(self.models)}")
+            raise UnknownModel(f"there is no model '{brief(name)}' here; served are {', '.join(self.models)}")
         adapter = name if model.adapter else None
         return Judge(model.engine(calls), model.renderer, name=self.base, adapter=adapter, digest=model.digest)
 
