@@ -27,11 +27,16 @@ from perse.training.whole import check_written, whole_weights, write_weights
 FACTS = {"model_digest": "m", "data_digest": "d"}
 
 
+def state_of(step: int) -> dict[str, Any]:
+    return {"global_step": step, "log_history": [], "stateful_callbacks": {"TrainerControl": {}}}
+
+
 def sealed(folder: Path, step: int, *, facts: dict[str, str] = FACTS) -> Path:
     aside = folder / ASIDE / f"checkpoint-{step}"
     (aside / "deep").mkdir(parents=True)
     (aside / "weights").write_bytes(bytes(range(256)) * step)
     (aside / "deep" / "optimizer").write_bytes(b"o" * 1000)
+    (aside / "trainer_state.json").write_text(json.dumps(state_of(step)))
     return seal(aside, folder, facts=facts, made_by={"world_size": 2, "sharding": "none"})
 
 
@@ -41,7 +46,7 @@ def test_the_newest_whole_checkpoint_is_found_and_says_who_wrote_it(tmp_path: Pa
     found = whole_checkpoint(tmp_path, facts=FACTS)
     assert found == tmp_path / "checkpoint-10" and made_by(found) == {"world_size": 2, "sharding": "none"}
     listed = json.loads((found / LIST).read_text())["files"]
-    assert sorted(listed) == ["deep/optimizer", "weights"] and listed["weights"][0] == 2560
+    assert sorted(listed) == ["deep/optimizer", "trainer_state.json", "weights"] and listed["weights"][0] == 2560
     assert whole_checkpoint(tmp_path / "nothing", facts=FACTS) is None
 
 

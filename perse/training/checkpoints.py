@@ -16,13 +16,16 @@ import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
 from perse.disk import write_failed, write_whole
 from perse.errors import BadInput, PerseError, SaveFailed
+from perse.json_text import parsed
 from perse.own_files import put_back, remove_own, replace_folder
 from perse.runlog import file_digest
+from perse.training.saved_state import state_problem
 
 log = logging.getLogger(__name__)
 
@@ -36,6 +39,12 @@ ASIDE = ".saving"
 READERS = 8
 """Files whose digests are computed at once."""
 
+_READ = (
+    "*.bin", "*.pt", "*.pth", "*.safetensors", "*.index.json", "config.json", "adapter_config.json", "*optimizer*", "*pytorch_model*",
+    "global_step*", "latest",
+)  # fmt: skip
+"""Names that the Trainer, or an engine below it, looks for in a checkpoint."""
+_PICKLED_WEIGHTS = ("adapter_model.bin", "pytorch_model.bin")
 _NAME = re.compile(r"checkpoint-\d+")
 _LEAST = 1 << 20
 """Where fewer bytes are free, a failed write is taken to have failed for that: torch's writer does not say why."""
@@ -109,24 +118,79 @@ def problem_of(checkpoint: Path, *, facts: Mapping[str, Any]) -> str | None:
         BadInput: it is of another run: its `facts` are others.
     """
     try:
-        found = json.loads((checkpoint / LIST).read_text(encoding="utf-8"))
-        listed: dict[str, tuple[int, str]] = found["files"]
-        made_of: dict[str, Any] = found["facts"]
-    except (OSError, ValueError, KeyError) as error:
-        return f"{LIST} cannot be read ({type(error).__name__})"
+        found = _sealed(checkpoint)
+    except ValueError as error:
+        return f"{LIST} cannot be read ({error})"
+    made_of, listed = found["facts"], found["files"]
     other = sorted(name for name in facts if made_of.get(name) != facts[name])
     if other:
         raise BadInput(
             f"{checkpoint} is of another run: its {other[0]} is {made_of.get(other[0])!r}, expected {facts[other[0]]!r}; give the "
             "model and the data it was trained on, or choose another output folder"
         )
-    return _first_difference(checkpoint, listed)
+    return (
+        _first_difference(checkpoint, listed) or _planted(checkpoint, listed) or state_problem(checkpoint, step_of(checkpoint))
+    )
 
 
 def made_by(checkpoint: Path) -> dict[str, Any]:
-    """How many processes wrote it, and how they held the model."""
-    found: dict[str, Any] = json.loads((checkpoint / LIST).read_text(encoding="utf-8"))["made_by"]
-    return found
+    """How many processes wrote it, and how they held the model.
+
+    Raises:
+        BadInput: its list cannot be read.
+    """
+    return dict(_listing(checkpoint)["made_by"])
+
+
+def sealed_files(checkpoint: Path) -> dict[str, tuple[int, str]]:
+    """Size and sha256 of every file that it was sealed with, by path in it.
+
+    Raises:
+        BadInput: its list cannot be read.
+    """
+    return dict(_listing(checkpoint)["files"])
+
+
+def _listing(checkpoint: Path) -> dict[str, Any]:
+    try:
+        return _sealed(checkpoint)
+    except ValueError as error:
+        raise BadInput(f"{checkpoint / LIST} cannot be read ({error}); move that checkpoint away") from None
+
+
+def _sealed(checkpoint: Path) -> dict[str, Any]:
+    """What stands in its list, of which no file lies elsewhere.
+
+    Raises:
+        ValueError: it cannot be read, or is not as `seal` writes it; the message is a few words.
+    """
+    try:
+        found = parsed((checkpoint / LIST).read_bytes())
+    except OSError as error:
+        raise ValueError(error.strerror or "no file") from None
+    parts = [found.get(part) if isinstance(found, dict) else None for part in ("facts", "made_by", "files")]
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError("expected objects 'facts', 'made_by' and 'files'")
+    _, made, files = parts
+    if type(made.get("world_size")) is not int or not isinstance(made.get("sharding"), str):
+        raise ValueError("'made_by' does not say how many processes wrote it, and how")
+    for name, told in files.items():
+        if not (isinstance(told, list) and len(told) == 2 and type(told[0]) is int and isinstance(told[1], str)):
+            raise ValueError(f"'{name[:40]}' has no size and sha256")
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(f"'{name[:40]}' lies elsewhere")
+    return dict(found)
+
+
+def _planted(checkpoint: Path, listed: Mapping[str, object]) -> str | None:
+    """A file that the Trainer would take for a part of the checkpoint, and perse never wrote."""
+    own = {Path(name).parts[0] for name in listed}
+    for path in sorted(checkpoint.iterdir()):
+        adapter = path.is_dir() and any((path / f"adapter_model.{kind}").exists() for kind in ("bin", "safetensors"))
+        if path.name not in own and (adapter or any(fnmatch(path.name, pattern) for pattern in _READ)):
+            return f"{path.name} is in it, and was not saved with it"
+    pickled = next((name for name in listed if name in _PICKLED_WEIGHTS), None)
+    return f"{pickled} is a pickle, which is never written here" if pickled else None
 
 
 def _first_difference(checkpoint: Path, listed: Mapping[str, tuple[int, str]]) -> str | None:
@@ -150,7 +214,7 @@ def check_copied(checkpoint: Path, into: Path) -> None:
     Raises:
         SaveFailed: one differs.
     """
-    listed = json.loads((checkpoint / LIST).read_text(encoding="utf-8"))["files"]
+    listed = sealed_files(checkpoint)
     for path in sorted(path for path in into.rglob("*") if path.is_file()):
         name = str(path.relative_to(into))
         if name not in listed or file_digest(path) != listed[name][1]:
@@ -178,7 +242,7 @@ def _own_names(checkpoint: Path) -> list[str]:
     found: list[str] = []
     for listing in (checkpoint / LIST, *checkpoint.glob(f"*/{LIST}")):
         try:
-            names = [str(name) for name in json.loads(listing.read_text(encoding="utf-8"))["files"]]
+            names = [str(name) for name in parsed(listing.read_bytes())["files"]]
         except (OSError, ValueError, KeyError, TypeError):
             log.warning("%s stays: its list of files, %s, cannot be read", listing.parent, LIST)
             continue

@@ -8,12 +8,12 @@ checkpoint is never deleted for newer ones, because `metric_for_best_model` is s
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -24,8 +24,9 @@ from torch import Tensor
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from perse.errors import SaveFailed
+from perse.opening import one_sentence
 from perse.training.accounting import Throughput
-from perse.training.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal
+from perse.training.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal, sealed_files
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
 from perse.training.watch.plan import SHARE
@@ -121,6 +122,24 @@ class WatchedTrainer(Trainer):
             with saving("the weights", folder.parent):
                 write_weights(self.accelerator.unwrap_model(self.model, keep_torch_compile=False), weights, folder)
 
+    # What a checkpoint holds is read with `weights_only=True` (but for sharded ones), so a pickle's code is refused, and that is a sentence.
+
+    def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
+        with _gone_on_from(resume_from_checkpoint):
+            super()._load_from_checkpoint(resume_from_checkpoint, model)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        with _gone_on_from(checkpoint):
+            super()._load_optimizer_and_scheduler(checkpoint)
+
+    def _load_scaler(self, checkpoint: str | None) -> None:
+        with _gone_on_from(checkpoint):
+            super()._load_scaler(checkpoint)
+
+    def _load_rng_state(self, checkpoint: str | None) -> None:
+        with _gone_on_from(checkpoint):
+            super()._load_rng_state(checkpoint)
+
     def _get_output_dir(self, trial: Any) -> str:
         """Checkpoints are written aside."""
         return str(self.kept.folder / ASIDE)
@@ -196,6 +215,10 @@ class WatchedTrainer(Trainer):
         return {"eval_seconds": round(seconds, 3), "eval_share": round(self._watching / passed, 4)}
 
 
+def _gone_on_from(checkpoint: str | None) -> AbstractContextManager[None]:
+    return one_sentence(f"the checkpoint {checkpoint}", remedy="move it away, and the same command goes on from the one before")
+
+
 def deciding(line: Mapping[str, float], args: TrainingArguments) -> float | None:
     """The number of a judging that decides; None where it is undefined, or nothing was answered."""
     return None if line.get("eval_parse_rate") == 0 else line.get(f"eval_{args.metric_for_best_model}")
@@ -263,7 +286,7 @@ def take_weights(checkpoint: Path, into: Path) -> None:
         SaveFailed: the copy has not the digests that the checkpoint was sealed with.
     """
     shutil.rmtree(into, ignore_errors=True)
-    for name in json.loads((checkpoint / LIST).read_text(encoding="utf-8"))["files"]:
+    for name in sealed_files(checkpoint):
         if not any(fnmatch(part, pattern) for part in Path(name).parts for pattern in _NOT_WEIGHTS):
             (into / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(checkpoint / name, into / name)

@@ -1,0 +1,190 @@
+"""Checkpoints that somebody changed, and sealed again: passed over for the one before, or one sentence; nothing in them is run."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from command_line import perse
+from test_checkpoints import FACTS, sealed, settings, state_of
+
+from perse.errors import BadInput
+from perse.training.checkpoints import LIST, seal, sealed_files, whole_checkpoint
+from perse.training.config import load_config
+from perse.training.trainer import train
+from perse.training.watch.trainer import take_weights
+
+DEEP = "[" * 900 + "]" * 900
+
+
+def resealed(checkpoint: Path) -> None:
+    """Its list as it would be of the files as they are now."""
+    told = json.loads((checkpoint / LIST).read_text())
+    aside = checkpoint.parent / "aside" / checkpoint.name
+    shutil.copytree(checkpoint, aside)
+    (aside / LIST).unlink()
+    shutil.rmtree(checkpoint)
+    seal(aside, checkpoint.parent, facts=told["facts"], made_by=told["made_by"])
+
+
+LISTS: dict[str, object] = {
+    "a list": [],
+    "files of numbers": {"files": {"a": 5}},
+    "no maker": {"facts": FACTS, "files": {}},
+    "a maker that says nothing": {"facts": FACTS, "files": {}, "made_by": {}},
+    "facts of another type": {"facts": 5, "files": {}, "made_by": {"world_size": 1, "sharding": "none"}},
+    "a file elsewhere": {"facts": FACTS, "files": {"../../x": [0, ""]}, "made_by": {"world_size": 1, "sharding": "none"}},
+    "a number": 5,
+}
+
+
+@pytest.mark.parametrize("told", [*map(json.dumps, LISTS.values()), DEEP, "[" * 100_000], ids=[*LISTS, "deep", "bottomless"])
+def test_a_checkpoint_whose_list_has_another_shape_is_damaged(
+    tmp_path: Path, told: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before, newest = sealed(tmp_path, 1), sealed(tmp_path, 2)
+    (newest / LIST).write_text(told)
+    assert whole_checkpoint(tmp_path, facts=FACTS) == before
+    assert "checkpoint-2 is left out: checkpoint.json cannot be read (" in caplog.text
+    for reader in (sealed_files, lambda one: take_weights(one, tmp_path / "trained")):
+        with pytest.raises(BadInput, match="checkpoint.json cannot be read .*; move that checkpoint away"):
+            reader(newest)
+
+
+STATES: dict[str, tuple[object, str]] = {
+    "a step beyond": ({"global_step": 10**9}, "is of step 1000000000, expected 2"),
+    "a step before": ({"global_step": 1}, "is of step 1, expected 2"),
+    "a step that is true": ({"global_step": True}, "is of step true, expected 2"),
+    "unknown": ({"evil": 1}, "has 'evil', which the Trainer does not know"),
+    "callbacks that are a number": ({"stateful_callbacks": 5}, "has stateful_callbacks 5"),
+    "callbacks without the control": ({"stateful_callbacks": {}}, "has stateful_callbacks {}"),
+    "a best step that is a path": ({"best_global_step": "../../x"}, "has best_global_step"),
+    "a best step to come": ({"best_global_step": 3}, "has best_global_step 3"),
+    "a history of text": ({"log_history": [{"step": "x"}]}, "has log_history"),
+    "a judging in words": ({"log_history": [{"step": 1, "eval_loss": "x"}]}, "has log_history"),
+    "batches of text": ({"train_batch_size": "x"}, 'has train_batch_size "x"'),
+}
+
+
+@pytest.mark.parametrize(("change", "sentence"), STATES.values(), ids=STATES)
+def test_a_checkpoint_whose_state_the_trainer_did_not_write_is_damaged(
+    tmp_path: Path, change: dict[str, Any], sentence: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before, newest = sealed(tmp_path, 1), sealed(tmp_path, 2)
+    (newest / "trainer_state.json").write_text(json.dumps(state_of(2) | change))
+    resealed(newest)
+    assert whole_checkpoint(tmp_path, facts=FACTS) == before
+    assert f"checkpoint-2 is left out: trainer_state.json {sentence}" in caplog.text
+
+
+@pytest.mark.parametrize("text", [DEEP, "[" * 100_000, "5", "[]"], ids=["deep", "bottomless", "number", "list"])
+def test_a_checkpoint_whose_state_is_no_state_is_damaged(tmp_path: Path, text: str, caplog: pytest.LogCaptureFixture) -> None:
+    before, newest = sealed(tmp_path, 1), sealed(tmp_path, 2)
+    (newest / "trainer_state.json").write_text(text)
+    resealed(newest)
+    assert whole_checkpoint(tmp_path, facts=FACTS) == before
+    assert "checkpoint-2 is left out: trainer_state.json " in caplog.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "pytorch_model_fsdp_0/x",
+        "optimizer.pt",
+        "adapter_model.bin",
+        "global_step2/x",
+        "other/adapter_model.bin",
+        "rng_state.pth",
+    ],
+)
+def test_a_file_that_was_not_saved_with_a_checkpoint_and_would_be_read_makes_it_damaged(
+    tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before, newest = sealed(tmp_path, 1), sealed(tmp_path, 2)
+    (newest / name).parent.mkdir(exist_ok=True)
+    (newest / name).write_bytes(b"x")
+    assert whole_checkpoint(tmp_path, facts=FACTS) == before
+    assert f"{Path(name).parts[0]} is in it, and was not saved with it" in caplog.text
+
+
+def test_a_note_beside_the_files_of_a_checkpoint_is_no_damage(tmp_path: Path) -> None:
+    newest = sealed(tmp_path, 2)
+    (newest / "notes").mkdir()
+    (newest / "notes" / "why.txt").write_text("the good one")
+    (newest / "README.md").write_text("mine")
+    assert whole_checkpoint(tmp_path, facts=FACTS) == newest
+
+
+class Code:
+    """What a pickle runs when it is opened without care."""
+
+    def __init__(self, sign: Path) -> None:
+        self.sign = sign
+
+    def __reduce__(self) -> tuple[Callable[..., object], tuple[object, ...]]:
+        return Path.touch, (self.sign,)
+
+
+@pytest.fixture(scope="module")
+def trained(tiny_model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A run with checkpoints of steps 4 and 6, whose last step is still to be done again."""
+    folder = tmp_path_factory.mktemp("trained")
+    given = settings(tiny_model_folder, folder)
+    run = train(load_config("embedded_lora", given))
+    shutil.rmtree(run / "merged")
+    shutil.rmtree(run / "checkpoints" / "checkpoint-6")
+    return run, given
+
+
+def changed(trained: tuple[Path, list[str]], folder: Path, change: Callable[[Path], None]) -> tuple[int, str]:
+    """Exit code and words of `perse train` that goes on with a run that was changed."""
+    run, given = trained
+    shutil.copytree(run, folder / "run")
+    change(folder / "run")
+    done = perse("train", "--config", "embedded_lora", *given, f"output={folder / 'run'}")
+    return done.returncode, " ".join(done.stderr.split())
+
+
+@pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
+def test_a_pickle_planted_in_a_checkpoint_is_not_run_and_is_one_sentence(
+    trained: tuple[Path, list[str]], tmp_path: Path, name: str
+) -> None:
+    sign = tmp_path / "it was run"
+
+    def plant(run: Path) -> None:
+        checkpoint = run / "checkpoints" / "checkpoint-4"
+        torch.save(Code(sign), checkpoint / name)
+        resealed(checkpoint)
+
+    code, said = changed(trained, tmp_path, plant)
+    assert code == 2 and "Traceback" not in said and not sign.exists()
+    assert "checkpoint-4 cannot be used (UnpicklingError: Weights only load failed" in said
+    assert "move it away, and the same command goes on from the one before" in said
+
+
+def test_weights_of_a_checkpoint_that_are_a_pickle_are_refused_unread(trained: tuple[Path, list[str]], tmp_path: Path) -> None:
+    sign = tmp_path / "it was run"
+
+    def plant(run: Path) -> None:
+        checkpoint = run / "checkpoints" / "checkpoint-4"
+        (checkpoint / "adapter_model.safetensors").unlink()
+        (checkpoint / "adapter_model.bin").write_bytes(pickle.dumps(Code(sign)))
+        resealed(checkpoint)
+
+    code, said = changed(trained, tmp_path, plant)
+    assert code == 2 and "adapter_model.bin is a pickle, which is never written here" in said and not sign.exists()
+
+
+@pytest.mark.parametrize("line", ['{"step": "x"}', "5", '{"loss": 1}', DEEP], ids=["text", "number", "no step", "deep"])
+def test_a_line_of_the_log_of_another_shape_is_named(trained: tuple[Path, list[str]], tmp_path: Path, line: str) -> None:
+    def plant(run: Path) -> None:
+        (run / "log.jsonl").write_text(f"{line}\n" + (run / "log.jsonl").read_text())
+
+    code, said = changed(trained, tmp_path, plant)
+    assert code == 2 and "log.jsonl, line 1: " in said and "Traceback" not in said
