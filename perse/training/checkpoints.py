@@ -171,7 +171,7 @@ def _sealed(checkpoint: Path) -> dict[str, Any]:
     parts = [found.get(part) if isinstance(found, dict) else None for part in ("facts", "made_by", "files")]
     if not all(isinstance(part, dict) for part in parts):
         raise ValueError("expected objects 'facts', 'made_by' and 'files'")
-    _, made, files = parts
+    made, files = found["made_by"], found["files"]
     if type(made.get("world_size")) is not int or not isinstance(made.get("sharding"), str):
         raise ValueError("'made_by' does not say how many processes wrote it, and how")
     for name, told in files.items():
