@@ -1,7 +1,7 @@
 """Where a person still stands after they were forgotten: exports, scored runs, reports, other data sets and what killed builds left.
 
-What perse writes of a person has their pseudonym in it, 13 letters and digits that nothing else has, so files are looked through for it;
-a name is looked for as JSON has it, in quotation marks. Parquet files and what gzip, bzip2, xz and zip have packed are looked into, too;
+What perse writes of a person has their pseudonym in it, 13 letters and digits that nothing else has, so files are looked through for it,
+and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and what gzip, bzip2, xz and zip have packed are looked into, too;
 what cannot be read is counted. What lies elsewhere cannot be known.
 """
 
@@ -12,9 +12,11 @@ import gzip
 import json
 import lzma
 import os
+import re
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -22,7 +24,6 @@ from typing import IO
 from perse.belongings import MANIFEST
 from perse.data.folder import is_data_folder
 from perse.data.forget import is_own
-from perse.data.pseudonyms import is_pseudonym
 
 FILES = 20_000
 """Looked into at most: a home folder may hold millions."""
@@ -49,7 +50,7 @@ class Remaining:
 
 def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
     """The places in these folders, and below, that still name the person."""
-    words = [(one if is_pseudonym(one) else json.dumps(one, ensure_ascii=False)).encode() for one in ids]
+    words = _words(ids)
     tops = sorted({folder.resolve() for folder in folders if folder.is_dir()})
     roots = [top for top in tops if not any(other in top.parents for other in tops)]
     places: dict[Path, None] = {}
@@ -66,6 +67,18 @@ def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
             except (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
                 unread.append(path)
     return Remaining(tuple(places), count, all=True, unread=tuple(unread))
+
+
+def _words(ids: Collection[str]) -> re.Pattern[bytes]:
+    """What finds any of them; a name of one or two letters, which many words are, only in quotation marks."""
+    spelled: set[bytes] = set()
+    for one in ids:
+        shown = json.dumps(one, ensure_ascii=False)
+        forms = {shown, json.dumps(one)} if len(one) < 3 else {one, shown[1:-1], json.dumps(one)[1:-1]}
+        spelled |= {form.encode() for form in forms}
+        with suppress(UnicodeEncodeError):
+            spelled |= {form.encode("latin-1") for form in forms}
+    return re.compile(rb"(?<!\w)(?:" + b"|".join(map(re.escape, sorted(spelled))) + rb")(?!\w)")
 
 
 def other_names(places: Iterable[Path]) -> list[Path]:
@@ -89,7 +102,7 @@ def _place(path: Path, root: Path) -> Path:
     return folder if reached else path
 
 
-def _names_them(path: Path, words: Collection[bytes]) -> bool:
+def _names_them(path: Path, words: re.Pattern[bytes]) -> bool:
     """Whether one of `words` is in the file. Raises what reading a damaged one does."""
     if path.is_symlink() or not path.is_file():
         return False
@@ -127,5 +140,5 @@ def _pieces(file: IO[bytes]) -> Iterator[bytes]:
         end = piece[-200:]
 
 
-def _holds(pieces: Iterator[bytes], words: Collection[bytes]) -> bool:
-    return any(word in piece for piece in pieces for word in words)
+def _holds(pieces: Iterator[bytes], words: re.Pattern[bytes]) -> bool:
+    return any(words.search(piece) for piece in pieces)

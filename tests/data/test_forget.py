@@ -18,6 +18,7 @@ from perse.data.folder import load_folder
 from perse.data.forget import forget
 from perse.data.persum_options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
+from perse.data.remaining import remaining
 from perse.errors import BadInput, RunMismatch
 from perse.records import example_lines
 from perse.replacing import reading
@@ -206,6 +207,21 @@ def test_copies_that_are_packed_or_tables_or_other_names_of_a_file_are_named_too
         assert f"still holds the person: {copies / name}" in said
     assert f"could not be looked into: {copies / 'torn.jsonl.gz'}" in said
     assert f"may still hold the person: the other name of {export} (a hard link)" in said
+
+
+def test_raw_files_that_have_the_name_in_any_spelling_are_named_and_longer_names_are_not(tmp_path: Path) -> None:
+    name = "Jörg Venn"
+    spelled = {
+        "plain.csv": f"a,1\n{name},2\n".encode(),
+        "tab.tsv": f"{name}\t2".encode(),
+        "western.csv": f"{name};2".encode("latin-1"),
+        "notes.txt": f"what {name} said".encode(),
+        "escaped.json": json.dumps([name]).encode(),
+        "quoted.csv": f'"{name}","2"'.encode(),
+    }
+    for file, content in {**spelled, "other.csv": f"{name}son,2\nMa{name},3".encode()}.items():
+        (tmp_path / file).write_bytes(content)
+    assert {path.name for path in remaining({name, HIDDEN}, [tmp_path]).places} == set(spelled)
 
 
 @pytest.mark.parametrize("name", ["", " ", "Nobody Of This Name", "locked_drawer "])
