@@ -185,7 +185,7 @@ def sentence_embeddings(name: str) -> Any:
 
 
 def check_embedding_model(folder: Path) -> None:
-    """Look whether a sentence-transformers model in a folder is made of the library's own modules, none of them outside of it.
+    """Look whether a sentence-transformers model in a folder is made of the library's own modules, in it and in safetensors files.
 
     Its `modules.json` names classes to import, and some versions of the library (5) import those of a local folder unasked.
 
@@ -208,6 +208,10 @@ def check_embedding_model(folder: Path) -> None:
             )
         if not isinstance(place, str) or Path(place).is_absolute() or ".." in Path(place).parts:
             raise BadInput(f"{listing} names the path {json_text.shortened(place)}, which leads out of the folder; {_COPY}")
+        if (pickle := folder / place / "pytorch_model.bin").exists() and not (folder / place / files.WEIGHTS).exists():
+            raise BadInput(
+                f"{pickle} is a pickle, which can hold code, and no {files.WEIGHTS} is beside it; take a version in safetensors files"
+            )
 
 
 def _safe(trust_remote_code: bool) -> dict[str, Any]:

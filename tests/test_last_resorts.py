@@ -89,6 +89,16 @@ def test_an_embedding_model_that_names_code_of_its_own_is_refused(tmp_path: Path
         check_embedding_model(tmp_path)
 
 
+def test_an_embedding_model_with_a_pickle_for_weights_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "1_Dense").mkdir()
+    (tmp_path / "1_Dense" / "pytorch_model.bin").write_bytes(b"")
+    (tmp_path / "modules.json").write_text(json.dumps([OWN, {**OWN, "path": "1_Dense"}]))
+    with pytest.raises(BadInput, match="1_Dense/pytorch_model.bin is a pickle"):
+        check_embedding_model(tmp_path)
+    (tmp_path / "1_Dense" / "model.safetensors").write_bytes(b"")
+    check_embedding_model(tmp_path)
+
+
 def test_an_embedding_model_of_the_librarys_modules_is_taken(tmp_path: Path) -> None:
     (tmp_path / "modules.json").write_text(
         json.dumps([OWN, {**OWN, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])

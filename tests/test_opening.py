@@ -19,11 +19,13 @@ from typing import Any
 import pytest
 from builders import adapter_on
 
-from perse import Judge, models
+from perse import Judge
 from perse.cli import app, run_app
+from perse.connecting import _tokenizer
 from perse.errors import BadInput
 from perse.model_files import tensors
 from perse.opening import check_adapter
+from perse.publishing.merging import merge_adapter
 
 ROOT = Path(__file__).resolve().parent.parent
 Harm = Callable[[Path], object]
@@ -301,18 +303,23 @@ def test_code_that_comes_with_a_model_is_run_for_those_who_mean_it(
     assert judge.engine.settings["trust_remote_code"] == "true", "which the manifest of a run keeps"
 
 
-def test_nothing_is_fetched_because_a_server_or_an_adapter_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked_for: list[bool] = []
+def test_nothing_is_fetched_because_a_server_or_an_adapter_names_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[str] = []
 
     def download(name: str, *, allow_patterns: object, local_files_only: bool) -> str:
-        asked_for.append(local_files_only)
+        fetched.extend([] if local_files_only else [name])
         raise OSError("not here")
 
     monkeypatch.setattr("huggingface_hub.snapshot_download", download)
-    for find in (models.find, models.find_tokenizer):
-        with pytest.raises(models.ModelNotFound, match="nor has the hub's cache on this machine"):
-            find("owner/evil", local=True)
-    assert asked_for == [True, True]
+    with pytest.raises(BadInput, match="'owner/evil' does not give one on this machine"):
+        _tokenizer("owner/evil", given=False, url="http://host/v1")
+    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "owner/evil"}')
+    with pytest.raises(BadInput, match="the base model of .* is not here .*name its folder with --base"):
+        merge_adapter(str(tmp_path), tmp_path / "merged")
+    assert not fetched
+    with pytest.raises(BadInput):
+        merge_adapter(str(tmp_path), tmp_path / "merged", base="owner/evil")
+    assert fetched == ["owner/evil"], "by the user's own word"
 
 
 def test_headers_of_every_kind_of_tensor_are_read_without_their_weights(tmp_path: Path, embedded: Path) -> None:
