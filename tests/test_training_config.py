@@ -58,6 +58,8 @@ def test_lora_can_be_switched_off() -> None:
         ("learning_rate=1", "there is no setting 'learning_rate'; did you mean 'train.learning_rate'?"),
         ("train.steps=many", "train.steps: input should be a valid integer"),
         ("train.batch_size=0", "train.batch_size: input should be greater than or equal to 1, found 0"),
+        ("train.steps=999999999", "train.steps: input should be less than or equal to 1000000, found 999999999"),
+        ("train.epochs=1e308", "train.epochs: input should be less than or equal to 10000"),
         ("model.dtype=int8", "model.dtype: input should be 'float32', 'bfloat16' or 'float16', found 'int8'"),
         ("model.quantize=int4", "model.quantize: input should be 'nf4', found 'int4'"),
         ("lora.dora=perhaps", "lora.dora: input should be a valid boolean"),

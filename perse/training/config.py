@@ -77,9 +77,9 @@ class Lora(Section):
 
 
 class Train(Section):
-    epochs: float = Field(default=1.0, gt=0)
+    epochs: float = Field(default=1.0, gt=0, le=10_000)
     """Passes over the data. A data set drawn per reviewer and epoch has other profiles in each."""
-    steps: int | None = Field(default=None, ge=1)
+    steps: int | None = Field(default=None, ge=1, le=1_000_000)
     """Optimizer steps; when given, `epochs` does not count."""
     batch_size: int = Field(default=4, ge=1)
     """Examples per device and forward pass at most: they stand in one packed row."""

@@ -118,6 +118,7 @@ def test_each_annotator_is_compared_with_the_mean_of_those_who_rated_the_item() 
     ("text", "columns", "message"),
     [
         ("item,annotator,score\na,ann,good\n", {}, 'line 2.*score.*found "good", expected a number'),
+        ("item,annotator,score\na,ann,1e308\na,bob,-1e308\n", {}, 'line 2.*score.*found "1e308", expected a number'),
         ("item,annotator,score\na,ann,1\na,ann,2\n", {}, "line 3: 'ann' already rated item 'a' on 'score' on line 2"),
         ("item,annotator,score\na,ann,1\nb,bob,2\n", {}, "no item was rated by two annotators"),
         ("item,who,score\na,ann,1\n", {}, "annotator"),

@@ -6,7 +6,6 @@ hands it to the faults. A field is looked up by our name when it is needed, so a
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -163,7 +162,7 @@ def read_choice(row: Row, value: object, faults: Faults, *, field: str = "prefer
 
 
 def number_in(value: object) -> float | None:
-    """A finite number, or one written as text; None for anything else."""
+    """A number, or one written as text; None for anything else, and for one whose square no float holds."""
     # Python reads "1_0" as 10, fullwidth digits as others and True as 1; a person who wrote that meant something else.
     if (
         isinstance(value, bool)
@@ -175,7 +174,7 @@ def number_in(value: object) -> float | None:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    return number if math.isfinite(number) else None
+    return number if abs(number) < 1e150 else None
 
 
 def read_score(row: Row, scale: tuple[float, float], *, fixed: bool = False) -> float:
