@@ -124,7 +124,7 @@ def test_each_annotator_is_compared_with_the_mean_of_those_who_rated_the_item() 
         ("item,who,score\na,ann,1\n", {}, "annotator"),
         ("item,annotator,score\na,ann,1\n", {"rater": "annotator"}, "--map rater: no such field; expected one of item"),
     ],
-    ids=["no number", "rated twice", "one rating an item", "no column", "unknown field"],
+    ids=["no number", "overflow", "rated twice", "one rating an item", "no column", "unknown field"],
 )
 def test_a_file_that_cannot_be_used_is_one_clear_sentence(
     tmp_path: Path, text: str, columns: dict[str, str], message: str
