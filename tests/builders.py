@@ -173,3 +173,7 @@ class Reworded(TextRenderer):
 
     def render(self, question: Question, example: Asked) -> tuple[Message, ...]:
         return tuple(replace(message, text=f"{message.text}\nThink first.") for message in super().render(question, example))
+
+
+def state_of(step: int) -> dict[str, Any]:
+    return {"global_step": step, "log_history": [], "stateful_callbacks": {"TrainerControl": {}}}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,11 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ:  # side by side, more threads than one each only get in each other's way
     os.environ["OMP_NUM_THREADS"] = "1"
+
+# absl, which rouge-score brings, closes the stderr of its import when another library sets up logging while a test captures its own:
+# that would be pytest's own file, and every test of the process after it would fail.
+with redirect_stderr(sys.__stderr__), suppress(ModuleNotFoundError):
+    import absl.logging  # noqa: F401
 
 import hypothesis
 import pytest

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from builders import pointwise_examples, tiny_llama, whole_number_tokenizer
+from builders import pointwise_examples, state_of, tiny_llama, whole_number_tokenizer
 
 from perse.errors import BadInput, SaveFailed
 from perse.records import example_lines
@@ -25,10 +25,6 @@ from perse.training.trainer import train
 from perse.training.whole import check_written, whole_weights, write_weights
 
 FACTS = {"model_digest": "m", "data_digest": "d"}
-
-
-def state_of(step: int) -> dict[str, Any]:
-    return {"global_step": step, "log_history": [], "stateful_callbacks": {"TrainerControl": {}}}
 
 
 def sealed(folder: Path, step: int, *, facts: dict[str, str] = FACTS) -> Path:

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 import torch
+from builders import state_of
 from command_line import perse
-from test_checkpoints import FACTS, sealed, settings, state_of
+from test_checkpoints import FACTS, sealed, settings
 
 from perse.errors import BadInput
 from perse.training.checkpoints import LIST, seal, sealed_files, whole_checkpoint

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from builders import pointwise_examples
+from builders import pointwise_examples, state_of
 from kills import killed_at
 
 from perse.errors import BadInput, RunMismatch
@@ -119,6 +119,7 @@ def sealed(folder: Path, step: int) -> Path:
     aside.mkdir(parents=True)
     (aside / "weights").write_bytes(b"w" * step)
     (aside / "optimizer.pt").write_bytes(b"o")
+    (aside / "trainer_state.json").write_text(json.dumps(state_of(step)))
     return seal(aside, folder, facts={}, made_by={"world_size": 1, "sharding": "none"})
 
 
