@@ -18,6 +18,9 @@ from perse.training.batches import filler
 from perse.training.branches import Branch
 from perse.training.trie import PackedRow, RowSize, pack, packed, row_size
 
+_ROUNDING = 1e-9
+"""Of a share of rows: 1.6 - 1 is a little more than 0.6, whose share of 15 rows is 9 and not 10."""
+
 
 @dataclass(frozen=True)
 class Schedule:
@@ -76,7 +79,8 @@ def schedule(
             seed=f"{seed} {epoch}",
         )
         part = 1.0 if steps is not None else min(1.0, epochs - epoch)
-        taken = int(min(math.ceil(part * len(packed_rows)), wanted - len(rows)))
+        wanted_here = math.ceil(part * len(packed_rows) - _ROUNDING)
+        taken = int(min(max(1, wanted_here), wanted - len(rows)))
         rows += packed_rows[:taken]
         passes += taken / len(packed_rows)
         if len(rows) >= wanted:
