@@ -152,6 +152,7 @@ def changed(trained: tuple[Path, list[str]], folder: Path, change: Callable[[Pat
     return done.returncode, " ".join(done.stderr.split())
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "rng_state.pth"])
 def test_a_pickle_planted_in_a_checkpoint_is_not_run_and_is_one_sentence(
     trained: tuple[Path, list[str]], tmp_path: Path, name: str

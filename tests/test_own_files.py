@@ -54,6 +54,7 @@ def test_a_persons_file_link_or_folder_under_a_name_of_perses_is_not_lost(tmp_pa
         write_own(tmp_path / "table.md", "")
 
 
+@pytest.mark.integration
 def test_a_kill_at_any_moment_leaves_the_old_report_or_the_new_one_and_what_was_edited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_kill_at_any_moment_while_a_checkpoint_is_replaced_leaves_a_whole_one_
     assert False in found and found[-1]
 
 
+@pytest.mark.integration
 def test_training_goes_on_from_what_a_kill_caught_while_it_was_replaced(tiny_model_folder: Path, tmp_path: Path) -> None:
     data, run = tmp_path / "train.jsonl", tmp_path / "run"
     data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")

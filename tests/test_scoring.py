@@ -149,6 +149,7 @@ def test_an_unfinished_run_cannot_be_evaluated_and_says_how_to_finish_it(
     assert "5 of 8" in refused.stderr and "perse score" in refused.stderr
 
 
+@pytest.mark.integration
 def test_data_train_score_evaluate_ask_from_files_alone(tiny_model_folder: Path, tmp_path: Path) -> None:
     """The whole path with a tiny model, as a user types it."""
     samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
@@ -271,6 +272,7 @@ def test_what_the_engine_failed_at_is_asked_again(examples: Path, tiny_model_fol
     assert len(path.read_text().splitlines()) == 5
 
 
+@pytest.mark.integration
 def test_a_judge_is_not_scored_on_readers_it_was_trained_on(tiny_model_folder: Path, tmp_path: Path) -> None:
     samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
     data, judge = tmp_path / "data", tmp_path / "judge"
@@ -338,6 +340,7 @@ def test_a_run_in_which_the_engine_only_failed_exits_with_1(
     assert {row["status"] for row in judgements(tmp_path / "run").values()} == {"engine_error"}
 
 
+@pytest.mark.integration
 def test_a_run_keeps_its_prices_whose_profiles_it_showed_and_how_long_it_took(
     examples: Path, tiny_model_folder: Path, tmp_path: Path
 ) -> None:

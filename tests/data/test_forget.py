@@ -275,6 +275,7 @@ def contents(folder: Path) -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
+@pytest.mark.integration
 def test_a_kill_at_any_moment_leaves_every_folder_whole_and_the_same_command_does_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

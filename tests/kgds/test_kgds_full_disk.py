@@ -41,6 +41,7 @@ def agreed(folder: Path) -> None:
     agreement(scripted(yes_to_all), benchmark(2), folder / "run", limit=4, resamples=100)
 
 
+@pytest.mark.integration
 @pytest.mark.parametrize("work", [generated, verified_and_classified, preferred, agreed])
 def test_a_full_disk_costs_no_answer_and_changes_none(
     tmp_path: Path, work: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
