@@ -136,8 +136,8 @@ class VLLMEngine:
             options |= {"enable_lora": True, "max_lora_rank": rank_room([adapter])}
         ours = set(multiprocessing.active_children())
         llm = LLM(str(path), **options, disable_log_stats=True)
-        _end_with_us([process.pid for process in multiprocessing.active_children() if process not in ours])
-        return cls(Offline(llm, lora), llm.llm_engine.vllm_config, at_once=BATCH)
+        watch = _end_with_us([process.pid for process in multiprocessing.active_children() if process not in ours])
+        return cls(Offline(llm, lora, watch), llm.llm_engine.vllm_config, at_once=BATCH)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -256,25 +256,27 @@ for engine in engines:
         signal.pidfd_send_signal(engine, signal.SIGKILL)
 """
 
-_WATCHING: list[subprocess.Popen[bytes]] = []
-"""Each reads from a pipe that ends when this process does."""
-
-
-def _end_with_us(processes: Sequence[int | None]) -> None:
+def _end_with_us(processes: Sequence[int | None]) -> subprocess.Popen[bytes] | None:
     """Have these processes end when this one does, however: of kill -9 vLLM's engine knows nothing, and would wait for it and
-    keep its memory, which the same command given again needs."""
-    if sys.platform == "linux" and processes:
-        watch = [sys.executable, "-ISc", _WATCH, *map(str, processes)]
-        nowhere, pipe = subprocess.DEVNULL, subprocess.PIPE
-        _WATCHING.append(subprocess.Popen(watch, stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True))
+    keep its memory, which the same command given again needs.
+
+    Returns:
+        What reads from a pipe that ends when this process does, or when nobody holds what is returned; None where it cannot be.
+    """
+    if sys.platform != "linux" or not processes:
+        return None
+    watch = [sys.executable, "-ISc", _WATCH, *map(str, processes)]
+    nowhere, pipe = subprocess.DEVNULL, subprocess.PIPE
+    return subprocess.Popen(watch, stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True)
 
 
 class Offline:
     """vLLM's engine in this process, for calls from several threads: an answer is back when it is ready, whatever else is still
     written. One thread steps the engine, while there is something to answer."""
 
-    def __init__(self, llm: LLM, lora: LoRARequest | None) -> None:
+    def __init__(self, llm: LLM, lora: LoRARequest | None, watch: subprocess.Popen[bytes] | None) -> None:
         self._engine = llm.llm_engine
+        self._watch = watch  # held, for the pipe: it ends vLLM's processes when this one is gone
         self._lora = lora
         self._lock = threading.Lock()
         self._new: list[tuple[Request, Answered]] = []
