@@ -79,10 +79,15 @@ def device_peak(dtype: torch.dtype) -> float | None:
     if torch.cuda.is_available():
         sheet = reported(torch.cuda.get_device_name())
         return None if sheet is None else (sheet.float32 if dtype == torch.float32 else sheet.bfloat16)
-    side, seconds = 1024, []
-    left, right = (torch.randn(side, side).to(dtype) for _ in range(2))
-    for _ in range(5):
-        began = time.perf_counter()
-        left @ right
-        seconds.append(time.perf_counter() - began)
-    return float(2 * side**3 / min(seconds))
+    peak = 0.0
+    for side in (256, 512, 1024):  # the larger the faster, until one takes long: 16 bit without instructions for it
+        left, right = (torch.randn(side, side).to(dtype) for _ in range(2))
+        seconds = []
+        for _ in range(5):
+            began = time.perf_counter()
+            left @ right
+            seconds.append(time.perf_counter() - began)
+        peak = max(peak, 2 * side**3 / min(seconds))
+        if sum(seconds) > 0.1:
+            break
+    return peak
