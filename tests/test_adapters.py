@@ -156,8 +156,9 @@ def test_judging_between_steps_leaves_the_gradients_as_they_are(base: Path, row:
 @pytest.mark.parametrize("kind", ["dora", "qlora"])
 def test_a_run_ends_with_a_merged_model(kind: str, base: Path, tmp_path: Path) -> None:
     data = tmp_path / "train.jsonl"
-    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
-    run = train(settings(base, kind, f"data.path={data}", f"output={tmp_path / 'run'}", "train.steps=2"))
+    data.write_text("".join(example_lines(pointwise_examples(1, 2))), encoding="utf-8")
+    given = [f"data.path={data}", f"output={tmp_path / 'run'}", "train.steps=2", "train.rows_per_step=1"]
+    run = train(settings(base, kind, *given))
     assert (run / "merged" / "config.json").exists() and (run / "adapter" / "adapter_model.safetensors").exists()
 
 
