@@ -3,11 +3,14 @@
 Kept apart from `perse.cli` because reading that takes a second, in which a Ctrl-C must not end in a traceback either.
 """
 
+import os
 import sys
 
 
 def main() -> None:
     """Run the command line."""
+    if not os.environ.get("COLUMNS", "1").strip("0"):  # a width of nothing, in which nothing would be printed
+        del os.environ["COLUMNS"]
     try:
         from perse.cli import main as run
     except KeyboardInterrupt:  # nothing was begun

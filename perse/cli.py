@@ -317,6 +317,7 @@ def _progress() -> Progress:
 def run_app(typer_app: typer.Typer) -> None:
     """Run a command line: our errors, and a disk that is full, become one line and exit code 2; Ctrl-C says that the work can be
     continued."""
+    _open_standard_streams()
     handler = RichHandler(console=err, show_path=False, show_time=False)
     handler.addFilter(Redacting())
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
@@ -325,6 +326,7 @@ def run_app(typer_app: typer.Typer) -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     try:
         _refuse_half_characters(sys.argv[1:])
+        _refuse_lost_folder()
         try:
             typer_app()
         finally:
@@ -375,6 +377,25 @@ def _last_place(error: RecursionError) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     ours = [Path(frame.filename).stem for frame in frames if Path(frame.filename).parent.is_relative_to(Path(__file__).parent)]
     return f"in perse.{ours[-1]}" if ours else "outside of perse"
+
+
+def _open_standard_streams() -> None:
+    """One that was closed (`>&-`) leads nowhere: Python has None there, and the next file that is opened would get its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, number)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+            if nowhere > 2:
+                os.close(nowhere)
+
+
+def _refuse_lost_folder() -> None:
+    """Libraries look for themselves from the working folder, and fail in words of their own where it was removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise BadInput("the folder that you are in was removed, or made anew; cd to one that is there") from None
 
 
 def _say(error: PerseError) -> None:

@@ -65,6 +65,11 @@ def writing(place: Path | str) -> Iterator[None]:
         raise save_failed(place, error) from None
 
 
+def aside(path: Path) -> Path:
+    """Where a folder is written before it becomes `path`: a name that is perse's alone, since what a kill left there goes."""
+    return path.with_name(f".{path.name.removeprefix('.')}.perse-tmp")
+
+
 @contextmanager
 def staged(stage: Path, place: Path) -> Iterator[None]:
     """What is written in `stage` becomes `place`: where it cannot be written, name that, for nobody but perse knows the other.

@@ -67,7 +67,7 @@ def model_cache() -> dict[str, Any]:
         "perse_home": os.environ.get("PERSE_HOME"),
         "models_gb": sizes,
         "free_gb": round(shutil.disk_usage(there).free / 1e9, 1),
-        "writable": os.access(there, os.W_OK),
+        "writable": there.is_dir() and os.access(there, os.W_OK),
     }
 
 

@@ -109,7 +109,7 @@ def put_back(place: Path) -> None:
 
 
 def _aside(place: Path) -> Path:
-    return place.with_name(f".{place.name}.old")
+    return place.with_name(f".{place.name}.perse-old")
 
 
 def remove_own(folder: Path, names: Iterable[str]) -> None:

@@ -255,6 +255,11 @@ class Renderer:
             raise BadInput(
                 f"the tokenizer {self.tokenizer.name_or_path} joins a label with what ends the answer; such a tokenizer cannot be read exactly"
             )
+        if len(set(bare)) < len(bare):
+            raise BadInput(
+                f"the tokenizer {self.tokenizer.name_or_path} gives several of the labels {', '.join(scale.labels)[:60]} the same tokens, so "
+                "that no probability of theirs can be told apart; give the tokenizer that came with the model"
+            )
         shared = 0
         while len({line[shared : shared + 1] for line in bare}) == 1:
             shared += 1

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from perse import doctor, machine
 from perse.cli import app
+from perse.machine import model_cache
 
 FINE = {"writable": True, "folder": "models"}
 
@@ -44,6 +45,13 @@ def test_an_extra_that_is_not_there_is_no_fault_and_a_broken_one_is() -> None:
 def test_a_package_that_two_extras_ask_for_is_listed_once_with_both_ranges() -> None:
     [one] = doctor._joined(map(Requirement, ["transformers<5.20", "transformers>=5.16.1,<6", "perse-judge[serve]"]))
     assert one.specifier.contains("5.19.0") and not one.specifier.contains("5.23.0") and not one.specifier.contains("5.0.0")
+
+
+def test_a_folder_for_models_that_is_a_file_is_not_writable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("PERSE_HOME", str(tmp_path / "file"))
+    [sentence] = doctor.problems([], [], {}, model_cache())
+    assert sentence.startswith("models cannot be written to") and "set PERSE_HOME" in sentence
 
 
 def test_another_project_in_the_same_folder_is_named_with_the_cure() -> None:

@@ -22,6 +22,7 @@ from safetensors.torch import load_file
 from tolerances import TRAINED, TRAINED_WEIGHTS
 
 from perse.records import example_lines
+from perse.training.checkpoints import ASIDE
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
 
@@ -167,7 +168,7 @@ def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
     slow.write_text(SLOW.replace("TESTS", str(ROOT / "tests")), encoding="utf-8")
     begun = command(way, 2, given, script=str(slow)) if way else [sys.executable, str(slow), *command(None, 1, given)[2:]]
     process = subprocess.Popen(begun, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL, start_new_session=True)
-    torn = killed / "checkpoints" / ".saving" / "checkpoint-4"
+    torn = killed / "checkpoints" / ASIDE / "checkpoint-4"
     end = time.monotonic() + 200
     while not (torn / "half-listed").exists():
         assert process.poll() is None and time.monotonic() < end

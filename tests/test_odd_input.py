@@ -6,6 +6,9 @@ import copy
 import csv
 import io
 import json
+import os
+import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,14 +19,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from builders import pairwise_examples, pointwise_examples
+from command_line import perse
 from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perse import Judge, cli
+from perse import Judge, __main__, cli
 from perse.answering.base import JudgeSettings
 from perse.asking import read_reviews
 from perse.csv_cells import csv_text, guarded, plain
+from perse.data.load import load_examples
 from perse.data.sources.faults import BadRow
 from perse.data.sources.rows import number_in
 from perse.data.sources.table import Faults
@@ -287,6 +292,32 @@ def test_an_argument_that_is_not_utf_8_is_refused_by_number(monkeypatch: pytest.
         cli.main()
     said = capfd.readouterr().err
     assert left.value.code == 2 and "argument 3, 'caf\\udce9', is not UTF-8" in said and "Traceback" not in said
+
+
+def test_closed_streams_are_no_failure_and_no_file_takes_their_place(tmp_path: Path) -> None:
+    samples = Path(cli.__file__).parent / "samples"
+    given = ["data", "pointwise", "--reviews", samples / "reviews.jsonl", "--items", samples / "items.jsonl", "--k", "1"]
+    command = shlex.join(map(str, [sys.executable, "-m", "perse", *given, "--out", tmp_path / "set"]))
+    done = subprocess.run(["sh", "-c", f"{command} <&- >&- 2>&-"], check=False)
+    assert done.returncode == 0 and load_examples(tmp_path / "set", split=None).examples
+
+
+def test_a_working_folder_that_was_removed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    done = perse("doctor")
+    assert done.returncode == 2 and done.stderr.startswith("perse: the folder that you are in was removed"), done.stderr
+
+
+@pytest.mark.parametrize(("columns", "left"), [("0", None), ("", None), ("20", "20")])
+def test_a_terminal_of_no_width_is_taken_for_one_that_says_none(
+    columns: str, left: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    monkeypatch.setattr(cli, "main", lambda: None)
+    __main__.main()
+    assert os.environ.get("COLUMNS") == left
 
 
 def test_a_message_shows_control_characters_and_does_not_send_them() -> None:

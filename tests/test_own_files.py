@@ -93,7 +93,7 @@ def test_a_folder_that_is_replaced_keeps_what_has_no_successor_also_after_a_kill
     place = tmp_path / "adapter"
     replace_folder(fresh("1"), place)
     (place / "deep" / "notes.md").write_text("mine")
-    place.rename(tmp_path / ".adapter.old")  # as a kill leaves it between two steps
+    place.rename(tmp_path / ".adapter.perse-old")  # as a kill leaves it between two steps
     replace_folder(fresh("2"), place)
     (place / "more.md").write_text("mine")
     replace_folder(fresh("3"), place)
@@ -156,7 +156,7 @@ def test_a_kill_at_any_moment_while_a_checkpoint_is_replaced_leaves_a_whole_one_
         recover(folder)
         assert whole_checkpoint(folder, facts={}) == folder / "checkpoint-3"
         assert (folder / "checkpoint-3" / "notes.md").read_text() == "mine"
-        assert not list(folder.glob(".*.old"))
+        assert not list(folder.glob(".*.perse-old"))
     assert False in found and found[-1]
 
 
@@ -171,11 +171,11 @@ def test_training_goes_on_from_what_a_kill_caught_while_it_was_replaced(tiny_mod
     was = (run / "checkpoints" / "checkpoint-1").stat().st_ino
     for place in (run / "adapter", run / "checkpoints" / "checkpoint-1"):
         (place / "notes.md").write_text("mine")
-        place.rename(place.with_name(f".{place.name}.old"))
+        place.rename(place.with_name(f".{place.name}.perse-old"))
     train(config)
     assert (run / "checkpoints" / "checkpoint-1").stat().st_ino == was, "it is not made again"
     assert (run / "checkpoints" / "checkpoint-1" / "notes.md").exists() and (run / "adapter" / "notes.md").exists()
-    assert (run / "merged" / "config.json").exists() and not list(run.rglob(".*.old"))
+    assert (run / "merged" / "config.json").exists() and not list(run.rglob(".*.perse-old"))
 
 
 def test_a_stop_file_with_something_in_it_is_not_removed(tmp_path: Path) -> None:
@@ -213,8 +213,10 @@ def test_what_a_person_put_into_a_training_run_is_there_when_it_has_ended(tiny_m
     ]
     config = load_config("embedded_lora", [*given, "train.report_to=[]", "watch=null", f"output={run}"])
 
+    aside = [f"{place}/notes.md" for place in (".rows.tmp", "checkpoints/.saving", "checkpoints/.trained", ".adapter.old")]
+
     def put(*_: object) -> None:
-        for name in ("README.md", "curves.png", "adapter/notes.md", "checkpoints/notes.md", ".rows/notes.md"):
+        for name in ("README.md", "curves.png", "adapter/notes.md", "checkpoints/notes.md", ".rows/notes.md", *aside):
             (run / name).parent.mkdir(exist_ok=True)
             (run / name).write_text("mine")
 
@@ -224,7 +226,14 @@ def test_what_a_person_put_into_a_training_run_is_there_when_it_has_ended(tiny_m
         for name, content in ((str(path.relative_to(run)), path.read_bytes()) for path in run.rglob("*") if path.is_file())
         if content == b"mine"
     }
-    assert mine == {"README.kept-1.md", "curves.kept-1.png", "adapter/notes.md", "checkpoints/notes.md", ".rows/notes.md"}
+    assert mine == {
+        "README.kept-1.md",
+        "curves.kept-1.png",
+        "adapter/notes.md",
+        "checkpoints/notes.md",
+        ".rows/notes.md",
+        *aside,
+    }
     assert (run / "README.md").read_text().startswith("---") and (run / "adapter" / "adapter_config.json").exists()
     (run / "merged").rename(tmp_path / "gone")
     (run / "merged").mkdir()
@@ -242,10 +251,21 @@ def test_two_that_would_write_one_folder_do_not_take_each_others_files(tmp_path:
     assert files(tmp_path) == {"merged/weights": "first"}
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
-    (tmp_path / ".other.tmp").symlink_to(tmp_path / "thesis")
-    with pytest.raises(BadInput, match="other.tmp is a link"), made_whole(tmp_path / "other"):
+    (tmp_path / ".other.perse-tmp").symlink_to(tmp_path / "thesis")
+    with pytest.raises(BadInput, match="other.perse-tmp is a link"), made_whole(tmp_path / "other"):
         pass
     assert (tmp_path / "thesis" / "thesis.tex").exists()
+
+
+def test_a_folder_that_only_looks_temporary_is_nobodys_to_remove(tmp_path: Path) -> None:
+    from perse.publishing.merging import made_whole
+
+    for name in (".merged.tmp", "merged.tmp", ".merged.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "notes.md").write_text("mine")
+    with made_whole(tmp_path / "merged") as making:
+        (making / "weights").write_text("new")
+    assert sorted(files(tmp_path)) == [".merged.old/notes.md", ".merged.tmp/notes.md", "merged.tmp/notes.md", "merged/weights"]
 
 
 def test_make_clean_leaves_what_people_have_built_in_work() -> None:

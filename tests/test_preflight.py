@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,8 @@ def test_weights_that_were_not_fetched_whole_are_found(tiny_model_folder: Path, 
 def test_data_that_is_not_there_and_a_step_that_cannot_be_divided_are_found(tiny_model_folder: Path, data: Path) -> None:
     found = problems(given(tiny_model_folder, data.with_name("gone.jsonl")), devices=3)
     assert "which 3 devices cannot divide" in found["world size"] and "gone.jsonl" in found["data"]
+    os.mkfifo(data.with_name("pipe"))
+    assert "pipe is no plain file" in problems(given(tiny_model_folder, data.with_name("pipe")))["data"]
 
 
 def test_too_little_memory_is_found_for_the_way_that_is_asked_for(

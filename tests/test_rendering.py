@@ -342,6 +342,16 @@ def test_a_context_that_the_answer_fills_is_a_mistake_of_the_settings(tokenizers
         Renderer(tokenizers["chatml"], 512).render(QUESTIONS["pointwise"], pointwise_examples(1, 1)[0])
 
 
+def test_a_tokenizer_to_which_several_labels_are_the_same_is_refused() -> None:
+    from tokenizers import Regex, normalizers
+
+    tokenizer = whole_number_tokenizer()
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace(Regex("[0-9]"), "1")
+    renderer = Renderer(tokenizer, 8192)
+    with pytest.raises(BadInput, match=r"gives several of the labels 1, 2, 3.* the same tokens, so that no probability"):
+        renderer.label_support(QUESTIONS["pointwise_score"])
+
+
 def test_many_threads_render_the_same_as_one(tokenizers: dict[str, Any]) -> None:
     """A server renders in its worker threads, with one tokenizer."""
     examples = pointwise_examples(8, 3)

@@ -256,6 +256,7 @@ for engine in engines:
         signal.pidfd_send_signal(engine, signal.SIGKILL)
 """
 
+
 def _end_with_us(processes: Sequence[int | None]) -> subprocess.Popen[bytes] | None:
     """Have these processes end when this one does, however: of kill -9 vLLM's engine knows nothing, and would wait for it and
     keep its memory, which the same command given again needs.

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from perse import models
-from perse.disk import staged, write_failed
+from perse.disk import aside, staged, write_failed
 from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.licences import carry_terms
 from perse.opening import causal_lm, check_adapter, check_model, with_adapter
@@ -148,7 +148,7 @@ def made_whole(out: Path) -> Iterator[Path]:
         RunMismatch: another process writes it.
     """
     _refuse_existing(out)
-    making = out.with_name(f".{out.name}.tmp")
+    making = aside(out)
     with one_writer(making, out), staged(making, out):
         try:
             yield making

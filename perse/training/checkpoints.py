@@ -34,7 +34,7 @@ CHECKPOINTS = "checkpoints"
 LIST = "checkpoint.json"
 LATEST = "latest_universal"
 """Names the folder that was converted for DeepSpeed."""
-ASIDE = ".saving"
+ASIDE = ".saving.perse-tmp"
 """Where a checkpoint is while it is written; whatever is found there was torn by a kill."""
 READERS = 8
 """Files whose digests are computed at once."""
@@ -62,8 +62,8 @@ def checkpoints_in(folder: Path) -> list[Path]:
 
 def recover(folder: Path) -> None:
     """Put checkpoints that a kill caught while they were replaced back in their places. The caller is the only one who writes there."""
-    for old in folder.glob(".checkpoint-*.old"):
-        if _NAME.fullmatch(name := old.name[1:].removesuffix(".old")):
+    for old in folder.glob(".checkpoint-*.perse-old"):
+        if _NAME.fullmatch(name := old.name[1:].removesuffix(".perse-old")):
             put_back(folder / name)
 
 
@@ -265,8 +265,8 @@ def saving(what: str, folder: Path) -> Iterator[None]:
         if isinstance(error, PerseError) or not (write_failed(error) or free <= _LEAST):
             raise
         raise SaveFailed(
-            f"no room for {what} in {folder}: {free / 1e6:,.1f} MB are free; make room, and the same command goes on from the checkpoint "
-            "before, which is whole"
+            f"no room for {what} in {folder} ({_first_words(error)}; {size(free)} are free): make room (or raise the quota or `ulimit "
+            "-f`), and the same command goes on from what was finished before, such as a checkpoint, which is whole"
         ) from None
 
 
@@ -279,9 +279,20 @@ def check_room(folder: Path, needed: int, *, what: str) -> None:
     free = shutil.disk_usage(_nearest(folder)).free
     if free < needed:
         raise BadInput(
-            f"{what} takes about {needed / 1e9:,.1f} GB in {folder}, and {free / 1e9:,.1f} GB are free there; make room, choose another "
-            "output, or lower train.keep_checkpoints"
+            f"{what} takes about {size(needed)} in {folder}, and {size(free)} are free there; make room, choose another output, or "
+            "lower train.keep_checkpoints"
         )
+
+
+def size(number: int) -> str:
+    """Bytes, as a person reads them."""
+    return f"{number / 1e9:,.1f} GB" if number >= 1e9 else f"{number / 1e6:,.1f} MB"
+
+
+def _first_words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
 
 
 def _nearest(folder: Path) -> Path:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from perse.training.architecture import architecture, meta_model
-from perse.training.checkpoints import CHECKPOINTS, check_room
+from perse.training.checkpoints import CHECKPOINTS, check_room, size
 from perse.training.config import TrainConfig
 from perse.training.launched import Sharding
 
@@ -31,5 +31,5 @@ def check_disk(config: TrainConfig, sharding: Sharding) -> int:
     out = Path(config.output)
     needed = kept * parts + (whole if config.lora is not None else 0)
     there = sum(path.stat().st_size for path in (out / CHECKPOINTS).rglob("*") if path.is_file()) if out.exists() else 0
-    check_room(out, max(0, needed - there), what=f"a run with {kept} checkpoints of {parts / 1e9:,.2f} GB")
+    check_room(out, max(0, needed - there), what=f"a run with {kept} checkpoints of {size(parts)}")
     return needed

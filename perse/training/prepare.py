@@ -15,6 +15,7 @@ from rich.progress import track
 
 from perse import models
 from perse.data.load import LoadedExamples, load_examples
+from perse.disk import refuse_other_than_plain
 from perse.errors import BadInput
 from perse.questions import Question, question_for
 from perse.records import Example, PairwiseExample
@@ -97,6 +98,8 @@ def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> P
 def _load(config: TrainConfig, epoch: int) -> LoadedExamples:
     """The training examples of an epoch: of one aspect, and a sample, where that is asked."""
     data = config.data
+    if not Path(data.path).is_dir():
+        refuse_other_than_plain(Path(data.path))  # it is read again: by each process, and by a run that goes on
     loaded = load_examples(data.path, split=data.split, fold=data.fold, view=data.view, epoch=epoch)
     examples = _of_aspect(loaded.examples, data.aspect)
     if data.max_examples is not None and data.max_examples < len(examples):

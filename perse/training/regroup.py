@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from perse.disk import aside
 from perse.errors import BadInput
 from perse.own_files import replace_folder
 from perse.runlog import write_whole
@@ -47,8 +48,8 @@ def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
 
 def _together(checkpoint: Path, folder: Path) -> None:
     pieces = checkpoint / f"global_step{step_of(checkpoint)}"
-    aside = folder.with_name(f"{folder.name}.tmp")
-    shutil.rmtree(aside, ignore_errors=True)
+    making = aside(folder)
+    shutil.rmtree(making, ignore_errors=True)
     command = [
         sys.executable,
         "-m",
@@ -56,14 +57,14 @@ def _together(checkpoint: Path, folder: Path) -> None:
         "--inject_missing_state",
     ]  # which stage 2 leaves out
     done = subprocess.run(
-        [*command, "--input_folder", str(pieces), "--output_folder", str(aside)], capture_output=True, text=True, check=False
+        [*command, "--input_folder", str(pieces), "--output_folder", str(making)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise BadInput(
             f"DeepSpeed could not convert {pieces} for another number of processes ({last}); start as many as before"
         )
-    files = sorted(str(path.relative_to(aside)) for path in aside.rglob("*") if path.is_file())
-    write_whole(aside / LIST, json.dumps({"files": files}) + "\n")  # what goes when the checkpoint goes
-    replace_folder(aside, folder)
+    files = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())
+    write_whole(making / LIST, json.dumps({"files": files}) + "\n")  # what goes when the checkpoint goes
+    replace_folder(making, folder)
     write_whole(checkpoint / LATEST, folder.name)

@@ -21,7 +21,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from perse.disk import staged
+from perse.disk import aside, staged
 from perse.errors import BadInput
 from perse.json_text import parsed
 from perse.own_files import replace_folder
@@ -69,19 +69,19 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     """Keep `prepared` in `folder`, whole or not at all."""
     if folder.exists() and not (folder / ABOUT).exists():
         raise BadInput(f"{folder} is there and holds no rows; choose another output, or move it away")
-    aside = folder.with_name(f"{folder.name}.tmp")
-    shutil.rmtree(aside, ignore_errors=True)
-    aside.mkdir(parents=True)
+    making = aside(folder)
+    shutil.rmtree(making, ignore_errors=True)
+    making.mkdir(parents=True)
     branches = list(prepared.branches.fitting)
     place = {id(branch): at for at, branch in enumerate(branches)}
     pieces: dict[Ids, int] = {}
     paths = [[pieces.setdefault(part, len(pieces)) for part in (*branch.segments, branch.answer)] for branch in branches]
-    _save(aside, "tokens", [list(piece) for piece in pieces], np.int32)
-    _save(aside, "paths", paths, np.int64)
-    _save(aside, "rows", [[place[id(branch)] for branch in row] for row in prepared.schedule.rows], np.int64)
+    _save(making, "tokens", [list(piece) for piece in pieces], np.int32)
+    _save(making, "paths", paths, np.int64)
+    _save(making, "rows", [[place[id(branch)] for branch in row] for row in prepared.schedule.rows], np.int64)
     facts = [[branch.shared, branch.k, branch.k_effective] for branch in branches]
-    _write(aside / "facts.npy", np.array(facts, dtype=np.int64))
-    _write(aside / "ids.npy", np.array([branch.example_id for branch in branches]))
+    _write(making / "facts.npy", np.array(facts, dtype=np.int64))
+    _write(making / "ids.npy", np.array([branch.example_id for branch in branches]))
     planned = prepared.schedule
     about = {
         "key": key,
@@ -95,13 +95,13 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
         "rows_per_step": planned.rows_per_step,
         "epochs": planned.epochs,
         "share": planned.share,
-        "files": {path.name: file_digest(path) for path in sorted(aside.iterdir())},
+        "files": {path.name: file_digest(path) for path in sorted(making.iterdir())},
     }
-    for path in aside.iterdir():
+    for path in making.iterdir():
         to_disk(path)
-    with staged(aside, folder):
-        write_whole(aside / ABOUT, json.dumps(about) + "\n")
-    replace_folder(aside, folder)
+    with staged(making, folder):
+        write_whole(making / ABOUT, json.dumps(about) + "\n")
+    replace_folder(making, folder)
     to_disk(folder.parent)
 
 

@@ -203,7 +203,7 @@ def _fit(
     Returns:
         where they are, the Trainer's state, and whether they are the best judged and not the last; None where the run was asked to stop before its end.
     """
-    trained = Path(config.output) / CHECKPOINTS / ".trained"
+    trained = Path(config.output) / CHECKPOINTS / ".trained.perse-tmp"
     if checkpoint is not None and step_of(checkpoint) == prepared.schedule.steps:  # killed after the last step
         state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
         best = best_checkpoint(state, trained.parent)

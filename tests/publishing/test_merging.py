@@ -294,8 +294,8 @@ def test_a_disk_that_is_full_at_any_file_is_one_sentence_and_leaves_nothing(judg
 
 
 def test_what_a_kill_left_is_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / ".merged.tmp").mkdir()
-    (tmp_path / ".merged.tmp" / "half").touch()
+    (tmp_path / ".merged.perse-tmp").mkdir()
+    (tmp_path / ".merged.perse-tmp" / "half").touch()
     with made_whole(tmp_path / "merged") as making:
         (making / "whole").touch()
     assert [path.name for path in tmp_path.rglob("*")] == ["merged", "whole"]
