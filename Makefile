@@ -7,7 +7,7 @@ DEMO := work/demo
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup versions vllm browser demo test test-avx2 integration integration-avx2 shown mutants lint format types check clean
+.PHONY: setup versions vllm browser demo test slow test-avx2 integration integration-avx2 shown mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -48,7 +48,11 @@ demo: $(READY)
 	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
 
 test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not integration"
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not integration and not slow"
+
+# Those of two seconds and more, such as whole trainings of tiny models: as many minutes again.
+slow: $(READY)
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not integration"
 
 # The numeric tests once more, with the kernels of a CPU that has AVX2 and no more: an order of sums that this one's do not have.
 test-avx2: $(READY)
@@ -84,7 +88,7 @@ format: $(READY)
 types: $(READY)
 	$(BIN)/mypy
 
-check: lint types test test-avx2 integration shown
+check: lint types test slow test-avx2 integration shown
 
 clean:
 	rm -rf .venv $(DEMO) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -90,6 +90,7 @@ def test_two_steps_lower_the_loss_and_train_the_adapter_alone(kind: str, base: P
     assert losses[2] < losses[1] < losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 @each_kind
 def test_merged_in_float32_it_is_the_whole_base_with_its_adapter(kind: str, base: Path, row: PackedRow, tmp_path: Path) -> None:
@@ -153,6 +154,7 @@ def test_judging_between_steps_leaves_the_gradients_as_they_are(base: Path, row:
     assert any(each.any() for each in gradients[0].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["dora", "qlora"])
 def test_a_run_ends_with_a_merged_model(kind: str, base: Path, tmp_path: Path) -> None:
     data = tmp_path / "train.jsonl"

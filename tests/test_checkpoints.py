@@ -142,6 +142,7 @@ def settings(model: Path, folder: Path, *more: str) -> list[str]:
     return [f"model.path={model}", f"data.path={data}", *tiny, *often, f"output={folder / 'run'}", *more]
 
 
+@pytest.mark.slow
 def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
     tiny_model_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -271,6 +272,7 @@ def test_weights_taken_from_a_checkpoint_are_those_it_was_sealed_with(tmp_path: 
         take_weights(checkpoint, tmp_path / "trained")
 
 
+@pytest.mark.slow
 def test_the_room_that_is_counted_is_what_checkpoints_take(tiny_model_folder: Path, tmp_path: Path) -> None:
     from perse.training.disk import check_disk
 

@@ -105,6 +105,7 @@ def test_segments_of_claims_concatenate_to_the_whole(tokenizers: dict[str, Any],
         assert prompt.ids == tuple(tokenizer.encode(whole, add_special_tokens=False))
 
 
+@pytest.mark.slow
 @given(st.text(), st.text())
 def test_no_text_and_no_claim_forges_what_is_ours(text: str, asked: str) -> None:
     renderer = TextRenderer()

@@ -36,6 +36,7 @@ def rows(name: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_the_core_needs_no_torch() -> None:
     """Everything that needs no model is importable, and the command line helps, where torch and transformers are absent."""
     code = (

@@ -349,6 +349,7 @@ def weights(folder: Path) -> torch.Tensor:
     return torch.cat([each.flatten() for _, each in sorted(load_file(folder / "merged" / "model.safetensors").items())])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", [[], FULL], ids=["lora", "full"])
 def test_accumulating_four_rows_is_one_row_of_all_and_checkpointing_is_neither(
     tiny_model_folder: Path, data: Path, tmp_path: Path, trained: list[str]
@@ -370,6 +371,7 @@ def test_accumulating_four_rows_is_one_row_of_all_and_checkpointing_is_neither(
     assert logged(again) == logged(whole)
 
 
+@pytest.mark.slow
 def test_examples_that_share_nothing_have_the_losses_of_rows_of_their_own(
     tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -385,6 +387,7 @@ def test_examples_that_share_nothing_have_the_losses_of_rows_of_their_own(
         )
 
 
+@pytest.mark.slow
 def test_dropout_is_applied_where_nothing_is_shared_and_said_to_be_none_where_something_is(
     tiny_model_folder: Path, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -437,6 +440,7 @@ def test_weights_that_are_no_numbers_stop_at_the_first_step(tiny_model_folder: P
     assert not (tmp_path / "run" / "merged").exists()
 
 
+@pytest.mark.slow
 def test_a_loss_that_explodes_later_leaves_a_run_that_goes_on_from_its_last_checkpoint(
     tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -454,6 +458,7 @@ def test_a_loss_that_explodes_later_leaves_a_run_that_goes_on_from_its_last_chec
     assert logged(tmp_path / "run") == before
 
 
+@pytest.mark.slow
 def test_answers_longer_than_the_budget_are_left_out_or_said(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
     lines = [json.loads(line) for line in data.read_text().splitlines()]
     lines[0]["reference"]["review"] = "ferry " * 600

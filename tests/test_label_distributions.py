@@ -46,6 +46,7 @@ def enumerated(model: Any, prefix: tuple[int, ...], support: LabelSupport) -> li
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["pointwise_score", "pairwise"])
 def test_probabilities_equal_brute_force_enumeration(tokenizers: dict[str, Any], kind: str, name: str) -> None:
@@ -152,6 +153,7 @@ def test_the_prefix_cache_keeps_to_its_budget_and_forgets_the_least_recently_use
     assert cache.longest(paths[0])[1] == 49  # one token is left to predict from
 
 
+@pytest.mark.slow
 def test_generated_text_depends_on_seed_and_prompt_not_on_neighbours(tokenizers: dict[str, Any]) -> None:
     tokenizer = tokenizers["chatml"]
     model, renderer, question = tiny_llama(tokenizer), Renderer(tokenizer, 2048), QUESTIONS["pointwise"]

@@ -29,6 +29,7 @@ def good(*arguments: object) -> str:
     return " ".join((done.stdout + done.stderr).split())
 
 
+@pytest.mark.slow
 def test_a_run_is_judged_evaluated_and_reported_under_any_name(tmp_path: Path) -> None:
     (tmp_path / "[").mkdir()
     examples, run = tmp_path / "[" / "b].jsonl", tmp_path / ODD

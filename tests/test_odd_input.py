@@ -91,6 +91,7 @@ SHAPES.append({"id": "s", "reviewer_id": "r", "reviews": ["one", "two"], "summar
 PLACES = [(shape, path) for shape in SHAPES for path in places(shape)]
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.sampled_from(PLACES), ANY_JSON)
 def test_any_json_value_in_any_field_of_an_example_gives_a_record_that_can_be_written_or_one_sentence(
@@ -245,6 +246,7 @@ BODY: dict[str, Any] = {
 BODY_PLACES = list(places(BODY))
 
 
+@pytest.mark.slow
 @settings(max_examples=120)
 @given(st.sampled_from(BODY_PLACES), ANY_JSON)
 def test_no_body_is_a_failure_of_the_server(server: TestClient, place: tuple[Any, ...], value: Any) -> None:

@@ -764,6 +764,7 @@ def vllm(server: Stub, completions: Completions, tokenizers: dict[str, Any], tin
     return server
 
 
+@pytest.mark.slow
 def test_a_vllm_server_judges_exactly_and_an_adapter_with_its_base_models_tokenizer(
     vllm: Stub, completions: Completions
 ) -> None:
@@ -831,6 +832,7 @@ def test_a_version_of_another_shape_is_none(vllm: Stub, foreign: Any) -> None:
     assert (judge.identity.digest, judge.engine.settings["server"]) == ("", "vllm")
 
 
+@pytest.mark.slow
 def test_another_tokenizer_than_the_servers_is_refused(vllm: Stub, tokenizers: dict[str, Any], embedded: Path) -> None:
     with pytest.raises(BadInput, match="is not that of tiny, .*; give the right one with --tokenizer FOLDER"):
         Judge.load(f"openai:{vllm.url}#tiny", tokenizer=str(embedded))

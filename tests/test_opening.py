@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 Harm = Callable[[Path], object]
 
 
+@pytest.mark.slow
 def test_models_are_opened_in_one_place() -> None:
     opens = {"from_pretrained"}
     found = []
@@ -175,6 +176,7 @@ def asked(tmp_path: Path) -> list[str]:
     return ["ask", "--reviews", str(reviews), "--text", "A harbour town.", "--question", "pointwise_score", "--judge"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_a_damaged_or_hostile_model_is_one_sentence(
     damage: str,
@@ -228,6 +230,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [*ADAPTER_DAMAGES, *SETTINGS])
 def test_a_damaged_or_hostile_adapter_is_one_sentence(
     damage: str, tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -273,6 +276,7 @@ def evil(tiny_model_folder: Path, tmp_path: Path) -> Path:
     return model
 
 
+@pytest.mark.slow
 def test_code_that_comes_with_a_model_is_not_run_though_a_person_says_yes(evil: Path, asked: list[str], tmp_path: Path) -> None:
     """On a terminal, where transformers would ask."""
     person, terminal = pty.openpty()

@@ -145,6 +145,7 @@ def test_notes_in_a_checkpoint_outlive_it_and_do_not_stop_its_weights_from_being
     assert files(tmp_path / "trained") == {"weights": "www"}
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_while_a_checkpoint_is_replaced_leaves_a_whole_one_and_the_notes_in_it(tmp_path: Path) -> None:
     found = []
     died = True
@@ -201,6 +202,7 @@ def test_training_into_a_folder_of_something_else_leaves_nothing_there(tiny_mode
     assert files(out) == {"thesis.tex": "years of work"}
 
 
+@pytest.mark.slow
 def test_what_a_person_put_into_a_training_run_is_there_when_it_has_ended(tiny_model_folder: Path, tmp_path: Path) -> None:
     data, run = tmp_path / "train.jsonl", tmp_path / "run"
     data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")

@@ -108,6 +108,7 @@ def test_operations_equal_those_that_torch_counts() -> None:
 # Bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("which", "more"), [("tiny", LORA), ("tiny", FULL), ("embedded", LORA)], ids=["tiny-lora", "tiny-full", "embedded-lora"]
 )
@@ -143,6 +144,7 @@ def test_the_planned_model_is_the_trained_one(more: list[str], tiny_model_folder
     assert shapes(planned) == shapes(trained)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("again", [False, True], ids=["plain", "checkpointing"])
 @pytest.mark.parametrize("more", [LORA, FULL, FULL_BF16, [*LORA, "train.attention=mask"]], ids=["lora", "full", "bf16", "mask"])
 def test_saved_activations_are_those_of_a_real_row(
@@ -295,12 +297,14 @@ def test_hours_are_operations_over_what_the_devices_reach(planned: Plan) -> None
     assert planned.way is not None and not planned.way.checkpointing and not planned.way.sharded
 
 
+@pytest.mark.slow
 def test_float32_is_planned_with_its_own_peak_and_a_cpu_with_none(tiny_model_folder: Path, data: Path) -> None:
     config = settings(tiny_model_folder, data, *FULL, "data.max_examples=4")
     assert plan(config, device=GPUS["h200"]).peak == 67e12
     assert plan(config, device=device("cpu")).hours is None
 
 
+@pytest.mark.slow
 def test_a_plan_is_printed_as_json_and_the_same_again(tiny_model_folder: Path, data: Path) -> None:
     given = [f"model.path={tiny_model_folder}", f"data.path={data}", "data.max_examples=4"]
     runs = [CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given, "--gpus", "2", "--json"]) for _ in range(2)]
@@ -310,6 +314,7 @@ def test_a_plan_is_printed_as_json_and_the_same_again(tiny_model_folder: Path, d
     assert len(shown["ways"]) == 4 and shown["ways"][shown["way"]]["fits"] and shown["examples"] == 4
 
 
+@pytest.mark.slow
 def test_a_person_sees_what_fits_and_what_to_set(tiny_model_folder: Path, data: Path) -> None:
     given = [f"model.path={tiny_model_folder}", f"data.path={data}", "data.max_examples=4", "train.gradient_checkpointing=true"]
     run = CliRunner().invoke(app, ["plan", "--config", "embedded_lora", *given, "--gpu", "h200"])
@@ -318,6 +323,7 @@ def test_a_person_sees_what_fits_and_what_to_set(tiny_model_folder: Path, data: 
     assert "40% of 989 TFLOP/s" in " ".join(run.stderr.split())
 
 
+@pytest.mark.slow
 def test_a_run_too_large_for_the_device_is_told_what_would_do(tiny_model_folder: Path, data: Path) -> None:
     config = settings(tiny_model_folder, data, *FULL, "data.max_examples=4")
     found = plan(config, device=Device("a small one", 5_000_000, 1e12, 1e12))

@@ -36,6 +36,7 @@ def problems(settings: list[str], *, devices: int = 2, sharding: str = "none", g
     return {check.what: check.problem for check in seen if check.problem}
 
 
+@pytest.mark.slow
 def test_a_run_that_can_begin_is_ready_and_its_rows_are_made(tiny_model_folder: Path, data: Path) -> None:
     done = CliRunner().invoke(app, ["preflight", "--gpus-per-node", "2", *given(tiny_model_folder, data)])
     assert done.exit_code == 0, done.output
@@ -79,6 +80,7 @@ def test_data_that_is_not_there_and_a_step_that_cannot_be_divided_are_found(tiny
     assert "pipe is no plain file" in problems(given(tiny_model_folder, data.with_name("pipe")))["data"]
 
 
+@pytest.mark.slow
 def test_too_little_memory_is_found_for_the_way_that_is_asked_for(
     tiny_model_folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +97,7 @@ def test_packed_weights_are_not_divided(tiny_model_folder: Path, data: Path) -> 
     assert "whose packed weights every device must hold whole" in problems(settings, sharding="fsdp2")["memory"]
 
 
+@pytest.mark.slow
 def test_a_run_with_other_settings_in_the_folder_is_found(tiny_model_folder: Path, data: Path) -> None:
     train(load_config("embedded_lora", given(tiny_model_folder, data, "train.steps=2", "train.save_every=1")))
     (data.parent / "run" / "merged").rename(data.parent / "elsewhere")
@@ -103,6 +106,7 @@ def test_a_run_with_other_settings_in_the_folder_is_found(tiny_model_folder: Pat
     assert problems(given(tiny_model_folder, data, "train.steps=2", "train.save_every=1", "train.world_size=2")) == {}
 
 
+@pytest.mark.slow
 def test_no_room_on_the_disk_is_found(tiny_model_folder: Path, data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import shutil
 

@@ -76,6 +76,7 @@ def test_the_current_models_have_the_published_number_of_parameters(name: str, p
     assert sum(each.numel() for each in model.parameters()) == parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CURRENT)
 def test_a_tiny_model_of_the_same_make_trains_by_the_recipe(name: str, tokenizers: dict[str, Any], tmp_path: Path) -> None:
     import torch
@@ -101,6 +102,7 @@ def test_a_tiny_model_of_the_same_make_trains_by_the_recipe(name: str, tokenizer
     assert type(merged).__name__ == {"qwen3_4b_lora": "Qwen3ForCausalLM", "olmo3_7b_lora": "Olmo3ForCausalLM"}[name]
 
 
+@pytest.mark.slow
 def test_a_row_longer_than_a_models_window_is_planned(tmp_path: Path) -> None:
     """A packed row holds several examples, none of which is longer than the window."""
     from transformers import AutoConfig

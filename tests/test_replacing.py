@@ -60,6 +60,7 @@ OLD = {"a.txt": "old a", "b.txt": "old b", "README.md": "old card", "pictures/x.
 NEW = {"a.txt": "new a", "c.txt": "new c", "README.md": "new card", "pictures/y.svg": "new y"}
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_leaves_the_old_folder_or_the_new_one_and_every_stranger(tmp_path: Path) -> None:
     found = []
     died = True
@@ -80,6 +81,7 @@ def test_a_kill_at_any_moment_leaves_the_old_folder_or_the_new_one_and_every_str
     assert len(found) > 20
 
 
+@pytest.mark.slow
 def test_a_kill_at_any_moment_of_a_first_build_leaves_a_whole_folder_or_none(tmp_path: Path) -> None:
     found = []
     died = True
@@ -94,6 +96,7 @@ def test_a_kill_at_any_moment_of_a_first_build_leaves_a_whole_folder_or_none(tmp
     assert None in found and found[-1] == NEW
 
 
+@pytest.mark.slow
 def test_some_files_of_a_folder_are_updated_all_or_none(tmp_path: Path) -> None:
     def update(out: Path) -> None:
         with locked(out):

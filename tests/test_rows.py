@@ -73,6 +73,7 @@ def test_kept_rows_are_those_that_were_made(
     assert isinstance(found.branches.fitting.tokens.flat, np.memmap)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(st.lists(st.lists(st.integers(0, 2**31 - 1), max_size=4), min_size=1, max_size=3), st.text(max_size=5)),
@@ -164,6 +165,7 @@ def test_rows_that_the_disk_does_not_take_to_the_last_byte_are_not_kept(
             assert read_rows(tmp_path / "full", renderer, key="k") is None
 
 
+@pytest.mark.slow
 def test_rows_of_a_run_are_not_replaced_by_those_of_other_settings_or_while_it_runs(
     tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any]
 ) -> None:

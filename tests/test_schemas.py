@@ -139,6 +139,7 @@ def _object(properties: dict[str, Any], needed: list[bool]) -> dict[str, Any]:
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(schema=schemas(), seed=st.integers(0, 10**6))
 def test_any_schema_is_followed(
@@ -176,6 +177,7 @@ def test_greedy_writing_takes_the_likeliest_token_that_keeps_to_an_allowed_text(
         assert isinstance(generation, Generation) and list(generation.ids) == ids
 
 
+@pytest.mark.slow
 def test_a_text_that_follows_the_schema_by_itself_is_written_as_without_one(folders: dict[str, Path]) -> None:
     tokenizer = whole_number_tokenizer()
     model = tiny_llama(tokenizer)
@@ -220,6 +222,7 @@ def test_what_a_schema_leaves_no_choice_in_is_written_in_the_tokenizers_own_toke
     assert list(generation.ids[1:-1]) == own[1:]
 
 
+@pytest.mark.slow
 def test_a_text_under_a_schema_depends_on_seed_and_prompt_not_on_neighbours(
     tokenizers: dict[str, Any], engines: dict[str, TransformersEngine], folders: dict[str, Path]
 ) -> None:
@@ -311,6 +314,7 @@ def test_a_text_cut_by_its_length_says_so(tokenizers: dict[str, Any], engines: d
     assert isinstance(generation, Generation) and generation.finish_reason == "length" and len(generation.ids) == 7
 
 
+@pytest.mark.slow
 def test_the_names_of_a_text_are_an_object_of_strings(tiny_model_folder: Path) -> None:
     """The schema that names are asked for with, through a writer; a random model rarely ends, so its strings are looked at."""
     one = Writer.load(tiny_model_folder, dtype="float32", context=1000)

@@ -185,6 +185,7 @@ def test_every_command_that_names_a_server_refuses_a_secret_before_it_writes_one
         assert_clean(printed, tmp_path)
 
 
+@pytest.mark.slow
 def test_a_server_that_repeats_the_key_puts_it_into_no_file_and_no_line_of_any_command(
     tmp_path: Path, perse: Perse, echo: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

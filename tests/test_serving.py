@@ -314,6 +314,7 @@ def test_settings_of_a_server_are_checked(monkeypatch: pytest.MonkeyPatch) -> No
         load_config("embedded", ["model=runs/first", "adapters.first=runs/second"])
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_servers_settings_is_said_and_exits_with_2(
     tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

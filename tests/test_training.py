@@ -99,6 +99,7 @@ def test_an_example_without_reference_is_refused(tokenizers: dict[str, Any]) -> 
         training_branches(Renderer(tokenizers["chatml"], 2048), QUESTIONS["pointwise"], [example])
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
     tiny_model_folder: Path, data: Path, tmp_path: Path
@@ -120,6 +121,7 @@ def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
         assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
 
 
+@pytest.mark.slow
 def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_model_folder: Path, tmp_path: Path) -> None:
     samples = ROOT / "perse" / "samples"
     options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
@@ -138,6 +140,7 @@ def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_m
     assert state["global_step"] == 16  # two epochs of 32 examples, four in a step
 
 
+@pytest.mark.slow
 def test_training_can_take_fewer_profile_entries_than_the_folder_shows(tiny_model_folder: Path, tmp_path: Path) -> None:
     samples = ROOT / "perse" / "samples"
     options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
@@ -153,6 +156,7 @@ def test_training_can_take_fewer_profile_entries_than_the_folder_shows(tiny_mode
         train(load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "set", tmp_path / "other", *more)))
 
 
+@pytest.mark.slow
 def test_full_training_writes_a_whole_model(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
     recipe = tmp_path / "full.yaml"
     recipe.write_text("model: {path: x, dtype: float32}\ndata: {path: x}\ntrain: {learning_rate: 0.001, steps: 2}\noutput: x\n")
@@ -192,6 +196,7 @@ def wait_for(condition: Any, process: subprocess.Popen[bytes], seconds: float = 
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_left_as_it_is_and_another_config_is_refused(
     tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
@@ -212,6 +217,7 @@ def test_a_finished_run_is_left_as_it_is_and_another_config_is_refused(
             train(load_config("embedded_lora", [*given, other]))
 
 
+@pytest.mark.slow
 def test_a_run_of_other_data_or_of_another_model_at_the_same_place_is_refused(
     tokenizers: dict[str, Any], data: Path, tmp_path: Path
 ) -> None:

@@ -343,6 +343,7 @@ def test_answers_to_prompts_are_learned_in_json(tokenizer: Any) -> None:
     assert (review.k, review.k_effective) == (0, 0)
 
 
+@pytest.mark.slow
 def test_training_on_prompts_ends_in_a_model(tiny_model_folder: Path, tmp_path: Path) -> None:
     data = write(tmp_path / "v.jsonl", prompts(4))
     given = [

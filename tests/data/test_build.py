@@ -334,6 +334,7 @@ def test_the_digest_of_equal_data_is_the_same_in_every_version_of_perse(
     assert load_folder(tmp_path / "two").digest != before
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (SHARED / "movie_critics").is_dir(), reason=f"{SHARED}/movie_critics is not here")
 def test_movie_critics_can_be_built(tmp_path: Path) -> None:
     critics = SHARED / "movie_critics"

@@ -61,6 +61,7 @@ BUILDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ask", "say", "prepare"), BUILDS)
 def test_a_build_that_is_killed_loses_no_answer(ask: Ask, say: Script, prepare: Prepare, tmp_path: Path) -> None:
     check_nothing_lost(ask, say, tmp_path, out="out", prepare=prepare, after=3)

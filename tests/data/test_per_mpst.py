@@ -223,6 +223,7 @@ def test_rules_build_the_same_bytes_twice_and_are_named_in_the_manifest(tmp_path
     assert "by rules, not by a model" in " ".join(said.split())
 
 
+@pytest.mark.slow
 def test_the_names_of_a_set_or_table_that_was_moved_away_are_kept(tmp_path: Path) -> None:
     items, names = tmp_path / "items.jsonl", tmp_path / "set.work" / "names.jsonl"
     run(*command(mpst(tmp_path), tmp_path / "set"))

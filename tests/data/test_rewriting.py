@@ -603,6 +603,7 @@ def by_words(message: str, seed: int = 0) -> str:
     return f"value of {message}" if random.Random(message).random() < 0.7 else "bad"
 
 
+@pytest.mark.slow
 def test_messages_that_always_time_out_are_counted_and_the_others_answered(
     tmp_path: Path, cache: AnswerCache, hasty: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

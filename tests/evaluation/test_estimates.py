@@ -330,6 +330,7 @@ print({name: value.model_dump_json() for name, value in bootstrap.scores(gold, p
 """
 
 
+@pytest.mark.slow
 def test_the_number_of_threads_changes_no_digit() -> None:
     told = [
         subprocess.run(

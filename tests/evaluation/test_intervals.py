@@ -39,6 +39,7 @@ def test_undefined_resamples_are_counted_and_too_many_leave_no_interval() -> Non
     assert (most.low, most.undefined_resamples, most.reason) == (None, 60, "undefined (in 60 of 100 resamples)")
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth_as_often_as_they_say_at_200_reviewers() -> None:
     # 1,000 simulations: an interval that covers 95% is found to cover 95 +- 1.4 points (two binomial standard errors of
     # 0.7); 93 to 97 is asked. benchmarks/interval_coverage.py does the same for more statistics and fewer reviewers.

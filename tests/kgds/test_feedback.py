@@ -164,6 +164,7 @@ def test_a_run_that_does_not_fit_is_refused(tmp_path: Path, fields: dict[str, An
     assert not (run / "feedback").exists()
 
 
+@pytest.mark.slow
 def test_an_exact_judge_gives_the_mean_probability_of_both_orders(tmp_path: Path, embedded: Path) -> None:
     judge = Judge.load(str(embedded), dtype="float32")
     run = write_run(tmp_path, [summary(1, [2]), summary(2, [1])])

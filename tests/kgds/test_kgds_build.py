@@ -601,6 +601,7 @@ def log(folder: Path) -> list[str]:
     return (folder / "log").read_text().splitlines() if (folder / "log").exists() else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", [3, 8], ids=["taking apart", "masking"])
 def test_a_killed_build_asks_only_what_was_in_flight_again(tmp_path: Path, asked: int) -> None:
     """6 paragraphs are taken apart and 4 facts are asked about, one at a time; number `asked` hangs until the kill."""

@@ -61,6 +61,7 @@ def test_no_two_figures_share_an_id(twelve: dict[str, Figure]) -> None:
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.slow
 def test_the_same_results_are_drawn_in_the_same_bytes(three: dict[str, Figure]) -> None:
     assert kgds_figures(many(["a", "b", "c"])) == three
 
@@ -92,6 +93,7 @@ def test_the_experts_share_is_a_line_with_its_value() -> None:
     assert figure.alt.endswith("Dashed: the experts' choice, 32.50.")
 
 
+@pytest.mark.slow
 def test_with_few_models_the_points_stand_without_a_line_and_the_reason_is_said() -> None:
     for names in (["one"], ["one", "two"]):
         figure = kgds_figures(many(names, paradigms=["structured"]))["figure-4-background-and-opinions"]
@@ -134,6 +136,7 @@ def test_an_undefined_value_says_why_and_a_value_without_interval_too() -> None:
     assert figure.alt.endswith("No interval: undefined (few samples).")
 
 
+@pytest.mark.slow
 def test_an_undefined_gap_is_not_drawn_as_none() -> None:
     gap = Across(model="a", paradigm="structured", gap=estimate(None, reason="undefined (no OP)"), mean=estimate(None))
     figures = kgds_figures(results(scores("a"), across=(gap,)))
@@ -168,6 +171,7 @@ def test_shares_of_nothing_take_no_room(share: float) -> None:
     assert kgds_figures(results(scores("a", errors=errors)))["errors-ebs-aos"].rows[0][2:4] == (share, 100 - share)
 
 
+@pytest.mark.slow
 def test_long_and_strange_names_stay_names() -> None:
     name = 'a <script>alert(1)</script> $x$ & "q" \x07 ' + "very " * 30 + "long"
     for figure in kgds_figures(many([name, "b", "c"])).values():

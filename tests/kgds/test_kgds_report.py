@@ -39,6 +39,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_report_holds_page_tables_numbers_and_figures_and_is_the_same_again(tmp_path: Path) -> None:
     given = many(["a", "b"], paradigms=["structured"])
     page = write_report(given, tmp_path / "deep" / "report", title="Two & more")
@@ -51,6 +52,7 @@ def test_a_report_holds_page_tables_numbers_and_figures_and_is_the_same_again(tm
     assert files_of(page.parent) == first
 
 
+@pytest.mark.slow
 def test_a_page_fetches_nothing_and_runs_its_own_script_alone(tmp_path: Path) -> None:
     elements = Elements(write_report(many(["a", "b"]), tmp_path / "report").read_text(encoding="utf-8")).found
     assert not [tag for tag, _ in elements if tag in ("link", "img", "iframe", "object", "embed", "base", "form")]
@@ -60,6 +62,7 @@ def test_a_page_fetches_nothing_and_runs_its_own_script_alone(tmp_path: Path) ->
     assert "default-src 'none'" in policy and "unsafe" not in policy.partition("script-src")[2].partition(";")[0]
 
 
+@pytest.mark.slow
 def test_names_notes_and_reasons_make_no_elements(tmp_path: Path) -> None:
     def counted(spice: str) -> dict[str, int]:
         failed = (SampleScores(sample=1, values={}, failed=f"no JSON {spice}"),)
@@ -185,6 +188,7 @@ def test_intervals_stand_in_tables_of_their_own() -> None:
     assert found["Both patterns"].rows[0] == ("a", "structured", estimate(21.0), estimate(70.5))
 
 
+@pytest.mark.slow
 def test_the_lead_prints_values_and_concludes_nothing(tmp_path: Path) -> None:
     page = write_report(many(["a", "b"], paradigms=["structured"]), tmp_path / "two").read_text(encoding="utf-8")
     assert "Highest overall performance (OP) under EBS-AOS: a, 81.00 [78.50, 83.50]." in page

@@ -37,6 +37,7 @@ def weights(folder: Path) -> dict[str, torch.Tensor]:
     return load_file(folder / "model.safetensors")
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_the_merged_weights_are_w_plus_ba(tiny_model_folder: Path, tmp_path: Path) -> None:
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
@@ -59,6 +60,7 @@ def allowed(made: Merged) -> float:
     return logprob(made.folder, longest, logits=made.difference.largest_logit)
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_the_stored_model_answers_as_base_and_adapter_do(tiny_model_folder: Path, tmp_path: Path) -> None:
     """What is told is measured again here, and rounding to bfloat16 is seen."""
@@ -91,6 +93,7 @@ def test_tokenizer_and_chat_template_are_shipped_with_both(tiny_model_folder: Pa
         assert shipped.chat_template == own.chat_template and shipped.get_vocab() == own.get_vocab()
 
 
+@pytest.mark.slow
 def test_a_llama2_tokenizer_without_a_template_gets_the_one_that_judging_uses(
     tokenizers: dict[str, Any], tmp_path: Path
 ) -> None:
@@ -114,6 +117,7 @@ def test_the_shipped_adapter_names_no_folder_of_this_machine(tiny_model_folder: 
     assert own.keys() == shipped.keys() and all(torch.equal(own[name], shipped[name]) for name in own)
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 @pytest.mark.parametrize(
     ("settings", "reason"),
@@ -181,6 +185,7 @@ def test_tied_embeddings_of_which_one_has_an_adapter_are_two_matrices_afterwards
     assert json.loads((made.folder / "config.json").read_text())["tie_word_embeddings"] is False
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_a_base_stored_in_four_bits_is_opened_to_float32(tiny_model_folder: Path, tmp_path: Path) -> None:
     """The adapter goes into what the four bits stand for, and is not rounded to four bits itself."""

@@ -52,6 +52,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
     return last
 
 
+@pytest.mark.slow
 def test_an_adapter_arrives_byte_for_byte(judge: Published, hub: Hub) -> None:
     write_card(judge.run, scored=[judge.scored])
     (judge.run / "adapter" / "training_args.bin").write_bytes(b"a pickle")
@@ -105,6 +106,7 @@ def test_a_dry_run_asks_nobody_and_needs_no_token(judge: Published, hub: Hub) ->
     assert hub.asked == []
 
 
+@pytest.mark.slow
 def test_a_missing_or_wrong_token_is_one_sentence(judge: Published, hub: Hub) -> None:
     assert "there is no Hugging Face token here; run `hf auth login`" in refused(
         push(hub, judge.run, "--to", "a/b", token=None)

@@ -87,6 +87,7 @@ def test_names_that_are_scripts_stay_names_in_tables_and_plots(tmp_path: Path) -
     assert "&lt;script&gt;window.hacked=1" in page
 
 
+@pytest.mark.slow
 def test_a_report_replaces_its_own_files_and_no_others(tmp_path: Path) -> None:
     run = scored_run(tmp_path / "run", seed=1)
     for name in ("one", "two"):

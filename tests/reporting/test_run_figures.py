@@ -150,6 +150,7 @@ def test_a_single_item_of_a_single_reader_is_drawn() -> None:
     assert "where it expects" in alt and "No interval: undefined" in alt
 
 
+@pytest.mark.slow
 def test_twelve_judges_fit_and_have_files_of_their_own() -> None:
     runs = {name: scores(name, GOLD[:10], NEAR[:10], readers=5) for name in (f"judge/{n}" for n in range(12))}
     assert numbered("confusion", list(runs))["judge/11"] == "confusion-12-judge-11"

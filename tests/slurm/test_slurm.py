@@ -211,6 +211,7 @@ def test_a_failed_run_ends_every_node_and_gives_its_exit_code(cluster: Cluster) 
     assert not (cluster.notes / "requeue").exists()
 
 
+@pytest.mark.slow
 def test_a_requeued_job_goes_on_in_new_logs(cluster: Cluster) -> None:
     begun = cluster.begin("sbatch", *TRAIN, STUB_TRAINING="stopped", STUB_RESTARTS="1")
     for restart in range(2):

@@ -51,6 +51,7 @@ def test_every_arm_shows_the_same_queries(readers: Path, tmp_path: Path) -> None
     assert len(ids) == 1
 
 
+@pytest.mark.slow
 def test_profiles_of_one_cannot_be_dealt_anew_which_is_said_and_the_others_stand(couples: Path, tmp_path: Path) -> None:
     result = counterfactual(asking(couples), tmp_path, load=scripted(lambda message, seed: "Plot B"))
     assert {p.x for p in result.points} == {OWN, EMPTY, ANOTHER}

@@ -24,6 +24,7 @@ def cell(result: StudyResult, way: str, column: str, table: int = 0) -> object:
     return row[result.tables[table].header.index(column)]
 
 
+@pytest.mark.slow
 def test_every_way_is_read_from_the_same_answers_with_its_cost_beside_it(
     answering_model: Path, readers: Path, tmp_path: Path
 ) -> None:

@@ -29,6 +29,7 @@ def trained_with(folder: Path) -> dict[str, object]:
     return dict(config["data"])
 
 
+@pytest.mark.slow
 def test_a_judge_is_trained_for_each_k_and_asked_with_that_k(recipe: Recipe, readers: Path, tmp_path: Path) -> None:
     one = asking(readers, judge=None, limit=4, question="pointwise_score")
     result = k_curve(one, tmp_path, ks=[0, 3], recipe=recipe)
@@ -44,6 +45,7 @@ def test_a_judge_is_trained_for_each_k_and_asked_with_that_k(recipe: Recipe, rea
     assert weights.stat().st_mtime_ns == before, "trained again"
 
 
+@pytest.mark.slow
 def test_aspects_compares_a_unified_judge_with_one_for_each(recipe: Recipe, couples: Path, tmp_path: Path) -> None:
     result = aspects(asking(couples, judge=None, limit=8), tmp_path, recipe=recipe)
     folders = {folder.name: trained_with(folder)["aspect"] for folder in (tmp_path / "trained").iterdir()}
@@ -62,6 +64,7 @@ def test_aspects_compares_a_unified_judge_with_one_for_each(recipe: Recipe, coup
     assert set(asked) == {"Surprise"}
 
 
+@pytest.mark.slow
 def test_aspects_counts_every_pair_of_judges_that_answer(recipe: Recipe, couples: Path, tmp_path: Path) -> None:
     result = aspects(
         asking(couples, judge=None, limit=8), tmp_path, recipe=recipe, load=scripted(lambda message, seed: "Plot A")
@@ -70,6 +73,7 @@ def test_aspects_counts_every_pair_of_judges_that_answer(recipe: Recipe, couples
         assert point(result, series, ALL, "accuracy").estimate.items == 8
 
 
+@pytest.mark.slow
 def test_review_text_trains_a_judge_for_each_way(recipe: Recipe, readers: Path, tmp_path: Path) -> None:
     one = asking(readers, judge=None, limit=4, question="pointwise_score")
     result = review_text(one, tmp_path, repeats=1, recipe=recipe)

@@ -18,6 +18,7 @@ def told(*lines: dict[str, float | None]) -> Any:
     return lambda model: next(left)
 
 
+@pytest.mark.slow
 def test_the_best_is_saved_when_it_is_found_and_outlives_newer_checkpoints(renderer: Renderer, tmp_path: Path) -> None:
     trainer, lines = trained(renderer, tmp_path, judging=scripted(0.1, 0.4, None, 0.2), save_steps=1)
     assert judged_lines(lines) == [(2, 0.1), (4, 0.4), (6, None), (8, 0.2)]
@@ -61,6 +62,7 @@ def test_nothing_is_best_and_patience_runs_while_nothing_is_answered(renderer: R
     assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-2" and trainer.state.global_step == 4
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_between_two_logged_steps_has_the_same_losses(renderer: Renderer, tmp_path: Path) -> None:
     """Logged every 3 steps, saved after 4 and 8, judged, and saved as the best, after 5."""
     settings: dict[str, Any] = {"logging_steps": 3, "save_steps": 4, "every": 5, "keep": 5}
@@ -90,6 +92,7 @@ def test_what_came_before_training_is_neither_best_nor_counted_by_patience(rende
     assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-4"
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_a_killed_run_goes_on_to_the_same_best_and_the_same_stop(renderer: Renderer, tmp_path: Path) -> None:
     """Judged after steps 2, 4, 6, 8 with the best after 2; patience 3 would end at 8. Killed within step 6 (the checkpoint is

@@ -67,6 +67,7 @@ def test_tensorboard_gets_what_the_run_log_gets(renderer: Renderer, tmp_path: Pa
     assert json.dumps(sorted(path.name for path in tmp_path.iterdir())) == '["checkpoints", "tensorboard"]'
 
 
+@pytest.mark.slow
 def test_tensorboard_forgets_a_run_that_begins_again(renderer: Renderer, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

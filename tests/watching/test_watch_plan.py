@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from perse.data.build import PointwiseOptions, build_pointwise
 from perse.questions import QUESTIONS
 from perse.rendering import Renderer
 from perse.training.config import Data
+from perse.training.watch import trainer as watched
 from perse.training.watch.config import Watch
 from perse.training.watch.plan import FORWARD, WRITING, WatchCost, tokens_once, watch_plan
 from perse.training.watch.run import watching_for
@@ -63,15 +65,21 @@ def test_a_run_is_told_when_to_judge_and_what_is_best(renderer: Renderer, tmp_pa
     assert watching_for(data, None, **given) is None
 
 
+@pytest.mark.slow
 def test_judging_that_takes_too_long_is_said_once_with_the_remedy(
-    renderer: Renderer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    renderer: Renderer, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import time
+    clock = [0.0]
+
+    def now() -> float:
+        clock[0] += 0.01
+        return clock[0]
 
     def slow(model: Any) -> dict[str, float | None]:
-        time.sleep(0.3)
+        clock[0] += 100
         return {"loss": 1.0, "kendall": 0.1}
 
+    monkeypatch.setattr(watched, "time", SimpleNamespace(monotonic=now))
     _, lines = trained(renderer, tmp_path, judging=slow)
     said = [record.getMessage() for record in caplog.records if "judging takes" in record.getMessage()]
     assert len(said) == 1 and "set watch=null to have it under 5%" in said[0]
