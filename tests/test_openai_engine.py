@@ -504,7 +504,7 @@ def test_of_an_answer_that_is_cut_off_only_complete_lines_count(text: str, label
         judge = Judge(Saying(Reply(text, "length", NOTHING)), TextRenderer(), name="m")
         [judgement] = judge.ask(QUESTIONS[question], pointwise_examples(1, 1))
         assert (judgement.label, judgement.status) == (label, Status.OK if label else Status.UNPARSED)
-        assert label or f"the model said, before it was cut off: {judgement.text}" in (judgement.error or "")
+        assert label or (judgement.error or "").endswith(f"the model said, before it was cut off: {judgement.text}")
 
 
 @pytest.mark.parametrize(("refusal", "shown"), [("I would rather not.", "I would rather not."), ("", "content_filter")])

@@ -662,8 +662,17 @@ def test_a_server_that_knows_not_the_key_or_the_model_ends_the_run_at_once(
 
 
 def test_a_server_that_refuses_every_request_is_quoted(cache: AnswerCache, hasty: None) -> None:
-    with Served(lambda message: 400) as server, pytest.raises(BadInput, match="none of 40 messages was answered: change what"):
-        asked_of(server.writer(), cache)
+    with Served(lambda message: 400) as server:
+        with pytest.raises(BadInput, match="none of 40 messages was answered: change what"):
+            asked_of(server.writer(), cache)
+
+
+def test_a_server_that_refuses_every_request_is_not_asked_for_all_of_a_long_list(cache: AnswerCache, hasty: None) -> None:
+    long = {f"job {n}": f"message {n}" for n in range(200)}
+    with Served(lambda message: 400) as server:
+        with pytest.raises(BadInput, match="none of 64 messages was answered: change what"):
+            asked_of(server.writer(), cache, long)
+        assert 64 <= len(server.asked) < 150
 
 
 @pytest.mark.parametrize("answered", [0, 20])
