@@ -45,7 +45,7 @@ from perse.installing import extra_for, install, needing
 from perse.kgds.commands import app as kgds_app
 from perse.publishing.command import card, merge, push
 from perse.reporting.command import report
-from perse.secrets import Redacting, redact
+from perse.secrets import HARMLESS, redact
 from perse.strict import is_half
 from perse.studies.commands import app as study_app
 from perse.training.plan_command import plan
@@ -318,8 +318,9 @@ def run_app(typer_app: typer.Typer) -> None:
     """Run a command line: our errors, and a disk that is full, become one line and exit code 2; Ctrl-C says that the work can be
     continued."""
     handler = RichHandler(console=err, show_path=False, show_time=False)
-    handler.addFilter(Redacting())
+    handler.addFilter(HARMLESS)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    logging.captureWarnings(True)
     logging.getLogger("perse").setLevel(logging.INFO)
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
