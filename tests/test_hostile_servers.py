@@ -150,6 +150,57 @@ def test_probabilities_that_cannot_be_are_a_failure_and_no_distribution(value: A
         assert says in reason(read(server.url))
 
 
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (math.log(0.9), "a step were told to have 1.4 of the probability"),
+        (5000.0, "that are none"),
+        (math.nan, "that are none"),
+    ],
+)
+def test_a_token_that_nobody_asked_for_counts_among_what_a_step_tells(told: float, says: str) -> None:
+    def change(choice: dict[str, Any], _: Any) -> None:
+        for step in choice["logprobs"]["top_logprobs"]:
+            step["token_id:77"] = told
+
+    with hostile(vllm(change)) as server:
+        assert says in reason(read(server.url))
+
+
+@pytest.mark.parametrize("told", [math.log(0.4), -9999.0, -math.inf])
+def test_another_token_that_can_be_told_with_the_labels_changes_nothing(told: float) -> None:
+    """Such as the token written, and the padding of a vLLM that reads requests of several lengths together."""
+
+    def change(choice: dict[str, Any], _: Any) -> None:
+        for step in choice["logprobs"]["top_logprobs"]:
+            step["token_id:77"] = told
+
+    with hostile(vllm(change)) as server, hostile(vllm()) as plain:
+        assert read(server.url) == read(plain.url)
+
+
+@pytest.mark.parametrize(
+    "name", ["token_id:01", "token_id: 1", "token_id:+1", "token_id:1_0", "token_id:\u0661", "1", "token_id:", "token_id:-1"]
+)
+def test_a_token_has_one_name_and_no_other_spelling(name: str) -> None:
+    def change(choice: dict[str, Any], _: Any) -> None:
+        for step in choice["logprobs"]["top_logprobs"]:
+            step[name] = math.log(0.01)
+
+    with hostile(vllm(change)) as server:
+        assert f"a token is called '{name}', expected token_id:N" in reason(read(server.url))
+
+
+@pytest.mark.parametrize("token", ["1", True, 1.0, None])
+def test_a_token_that_was_written_is_told_as_an_integer(token: Any) -> None:
+    def change(choice: dict[str, Any], _: Any) -> None:
+        choice["token_ids"] = [token] * len(choice["token_ids"])
+
+    with hostile(vllm(change)) as server:
+        for answer in (read(server.url), written(server.url)):
+            assert f"a token id is no integer but {type(token).__name__}" in reason(answer)
+
+
 @pytest.mark.parametrize("value", [5.0, math.nan, -math.inf, None])
 def test_a_text_whose_log_probabilities_cannot_be_is_a_failure(value: Any) -> None:
     with hostile(vllm(every(value))) as server:
