@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import openai._base_client
 import pytest
-from hostile_server import hostile
+from hostile_server import DRIPS, dripping, hostile
+from openai import Timeout
 
+import perse.engines.http
 import perse.incoming
 from perse import Judge
 from perse.connecting import connect
@@ -286,6 +289,33 @@ def test_an_answer_larger_than_one_can_be_is_not_read_to_its_end_nor_asked_for_a
         with hostile(lambda *_, headers=headers, content=content: (status, headers, content)) as server:
             assert "the answer is larger than 1 MiB" in reason(chat(server.url))
             assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("kind", DRIPS)
+def test_an_answer_that_never_ends_is_waited_for_so_long_and_not_asked_for_again(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(0.5))
+    monkeypatch.setattr(perse.incoming, "PATIENCE", 0.25)
+    with dripping(*DRIPS[kind]) as url:
+        began = time.monotonic()
+        assert "the answer was not whole after 0.75 s" in reason(chat(url))
+        assert time.monotonic() - began < 10
+
+
+def test_a_slow_answer_that_comes_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(30))
+    text = json.dumps(said()).encode()
+    whole = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (len(text) + 3) + text
+    with dripping(whole, b" ") as url:
+        assert isinstance(chat(url), Reply)
+
+
+def test_a_server_that_says_nothing_of_itself_is_not_waited_for_as_one_that_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perse.engines.http, "FIRST_TIMEOUT", Timeout(0.1))
+    with dripping(b"", b"") as url, pytest.raises(BadInput, match=f"nothing answers at {url}/v1 .*Timeout"):
+        connect(f"{url}/v1", "m", tokenizer=None, context=None)
+    assert perse.engines.http.TIMEOUT.read == 600
 
 
 def test_an_answer_that_is_packed_once_is_read_and_one_packed_twice_is_not() -> None:
