@@ -31,13 +31,12 @@ from rich.progress import (
 )
 
 from perse import __version__
-from perse.bounded import first_line
 from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.data.commands import app as data_app
 from perse.data.stand_ins import ProfileShown, stand_in
 from perse.disk import save_failed, write_failed
 from perse.doctor import doctor
-from perse.errors import BadInput, PerseError
+from perse.errors import BadInput, PerseError, panic
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
 from perse.evaluation.compare_command import compare
@@ -365,9 +364,10 @@ def run_app(typer_app: typer.Typer) -> None:
         err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of the tokenizers' Rust code; no Exception, and no class to import
+        panicked = panic(error)
+        if panicked is None:
             raise
-        _say(BadInput(f"the tokenizer failed on this text: {first_line(error)}; give the tokenizer that came with the model"))
+        _say(panicked)
         sys.exit(2)
 
 
