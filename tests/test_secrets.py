@@ -31,6 +31,7 @@ from perse.records import example_lines
 from perse.runlog import RunLog, environment, read_manifest
 from perse.secrets import HARMLESS, printable, redact, redact_command, without_keys
 from perse.serving.client import AsyncJudgeClient, JudgeClient
+from perse.serving.config import api_key as served_key
 
 ENV = "planted-env-0a1b2c3d"
 PASSWORD = "planted-password-4e5f"
@@ -227,6 +228,44 @@ def test_a_server_that_repeats_the_key_puts_it_into_no_file_and_no_line_of_any_c
     assert failed and all("Incorrect API key provided: Bearer ***" in one["error"] for one in failed)
     assert answered and all("Bearer ***" in one["text"] for one in answered)
     assert (tmp_path / "run" / "report" / "report.html").exists()
+
+
+BLANKS = (f"{ENV}\n", f"\r\n {ENV}\t")
+UNUSABLE = (f"{ENV}\nX-Admin: 1", f"{ENV[:9]}\r{ENV}", f"{ENV}\x7fx", f"{ENV}\xe9", f"\u201c{ENV}\u201d")
+
+
+@pytest.mark.parametrize("key", BLANKS)
+def test_white_space_around_a_key_is_no_part_of_it(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("PERSE_API_KEY", key)
+    assert served_key() == ENV
+    with hostile(lambda *_: {"choices": [{"finish_reason": "stop", "message": {"content": "fine"}}]}) as server:
+        [reply] = ChatCompletionsEngine(f"{server.url}/v1", "m").chat(["x"], Sampling(), seeds=[0])
+        assert getattr(reply, "text", "") == "fine"
+        for ours in ({}, {"key": key}):
+            JudgeClient(server.url, **ours).version()
+        assert [sent["authorization"] for sent in server.headers] == [f"Bearer {ENV}"] * 3
+
+
+@pytest.mark.parametrize("key", UNUSABLE)
+def test_a_key_that_no_header_can_carry_is_called_so_with_its_variable_and_not_repeated(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("PERSE_API_KEY", key)
+    url = "http://127.0.0.1:9"
+    for variable, use in {
+        "OPENAI_API_KEY": lambda: ChatCompletionsEngine(f"{url}/v1", "m").chat(["x"], Sampling(), seeds=[0]),
+        "PERSE_API_KEY": served_key,
+        "PERSE_API_KEY ": lambda: JudgeClient(url),
+        "PERSE_API_KEY  ": lambda: AsyncJudgeClient(url),
+        "key=": lambda: JudgeClient(url, key=key),
+    }.items():
+        with pytest.raises(
+            BadInput, match=f"the key in {variable.strip()} has a character that no header can carry"
+        ) as refused:
+            use()
+        assert ENV not in str(refused.value) and "X-Admin" not in str(refused.value)
 
 
 def test_a_manifest_keeps_the_command_without_what_is_given_to_an_option_named_as_a_key(

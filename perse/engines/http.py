@@ -22,7 +22,7 @@ from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, De
 from openai import __version__ as openai_version
 from pydantic import BaseModel
 
-from perse.addresses import plain_address
+from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
 from perse.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.secrets import printable, redact
@@ -78,7 +78,7 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request.
 
     Raises:
-        BadInput: the address has a key in it, or a proxy that the environment names is no address.
+        BadInput: the address has a key in it, the key is none, or a proxy that the environment names is no address.
     """
     url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
     try:
@@ -191,7 +191,10 @@ def tls_context() -> SSLContext:
 
 
 def api_key() -> str:
-    return os.environ.get("OPENAI_API_KEY") or "none"  # a local server wants none, but the SDK does
+    """Raises BadInput where no header can carry the one that is set."""
+    return (
+        header_key(os.environ.get("OPENAI_API_KEY", ""), of="OPENAI_API_KEY") or "none"
+    )  # the SDK wants one, local servers none
 
 
 def run(work: Coroutine[Any, Any, Answer]) -> Answer:

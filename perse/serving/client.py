@@ -22,7 +22,7 @@ from typing import Any, Self
 import httpx2
 from pydantic import BaseModel
 
-from perse.addresses import plain_address
+from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
 from perse.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.judgement import Judgement
@@ -58,7 +58,7 @@ class JudgeClient:
     def __init__(
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
-        key = key or os.environ.get("PERSE_API_KEY")
+        key = _key(key)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
         self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
 
@@ -141,7 +141,7 @@ class AsyncJudgeClient:
     def __init__(
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
-        key = key or os.environ.get("PERSE_API_KEY")
+        key = _key(key)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
         self._http = httpx2.AsyncClient(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
 
@@ -309,6 +309,10 @@ def _as_json(body: Mapping[str, Any]) -> bytes:
 
 def _plain(url: str) -> str:
     return plain_address(url, of="the server's address", keys="into PERSE_API_KEY or key=")
+
+
+def _key(given: str | None) -> str | None:
+    return header_key(given or os.environ.get("PERSE_API_KEY", ""), of="key=" if given else "PERSE_API_KEY") or None
 
 
 def _headers(key: str | None) -> dict[str, str]:
