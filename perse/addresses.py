@@ -1,4 +1,4 @@
-"""Addresses of servers: a host and a path, and no secret in them.
+"""Addresses of servers, a host and a path, with no secret in them; and the keys that go beside them.
 
 What stands in an address is recorded: in manifests, reports, caches, and in the logs of every machine on the way. So a user
 name, a password or a query is refused, in a sentence that repeats nothing of it.
@@ -12,6 +12,23 @@ from urllib.parse import urlsplit
 from perse.errors import BadInput
 
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(?:%[\w.-]+)?", re.IGNORECASE)
+
+
+def header_key(key: str, *, of: str) -> str:
+    """`key` without the white space around it, which files and shells leave there.
+
+    Args:
+        of: where it was found, as the message says: "OPENAI_API_KEY".
+    Raises:
+        BadInput: it has a character that no header can carry.
+    """
+    key = key.strip()
+    if not (key.isascii() and key.isprintable()):
+        raise BadInput(
+            f"the key in {of} has a character that no header can carry (a line end, a control character, or one that is not "
+            "ASCII); put the key alone there, as its server gave it"
+        )
+    return key
 
 
 def plain_address(url: str, *, of: str, keys: str) -> str:

@@ -31,13 +31,12 @@ from rich.progress import (
 )
 
 from perse import __version__
-from perse.bounded import first_line
 from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.data.commands import app as data_app
 from perse.data.stand_ins import ProfileShown, stand_in
 from perse.disk import save_failed, write_failed
 from perse.doctor import doctor
-from perse.errors import BadInput, PerseError
+from perse.errors import BadInput, PerseError, panic
 from perse.evaluation.annotators_command import agreement
 from perse.evaluation.commands import evaluate
 from perse.evaluation.compare_command import compare
@@ -45,7 +44,7 @@ from perse.installing import extra_for, install, needing
 from perse.kgds.commands import app as kgds_app
 from perse.publishing.command import card, merge, push
 from perse.reporting.command import report
-from perse.secrets import Redacting, redact
+from perse.secrets import HARMLESS, redact
 from perse.strict import is_half
 from perse.studies.commands import app as study_app
 from perse.training.plan_command import plan
@@ -319,8 +318,9 @@ def run_app(typer_app: typer.Typer) -> None:
     continued."""
     _open_standard_streams()
     handler = RichHandler(console=err, show_path=False, show_time=False)
-    handler.addFilter(Redacting())
+    handler.addFilter(HARMLESS)
     logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    logging.captureWarnings(True)
     logging.getLogger("perse").setLevel(logging.INFO)
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
@@ -366,9 +366,10 @@ def run_app(typer_app: typer.Typer) -> None:
         err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
         sys.exit(1)
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of the tokenizers' Rust code; no Exception, and no class to import
+        panicked = panic(error)
+        if panicked is None:
             raise
-        _say(BadInput(f"the tokenizer failed on this text: {first_line(error)}; give the tokenizer that came with the model"))
+        _say(panicked)
         sys.exit(2)
 
 

@@ -12,7 +12,19 @@ from typing import Any
 from openai import APIConnectionError, APIError, APIStatusError
 from pydantic import BaseModel
 
-from perse.engines.http import Entry, api_client, cause, key_refused, listed, run, safe, said, served_models, tries
+from perse.engines.http import (
+    FIRST_TIMEOUT,
+    Entry,
+    api_client,
+    cause,
+    key_refused,
+    listed,
+    run,
+    safe,
+    said,
+    served_models,
+    tries,
+)
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
 from perse.incoming import Unfit
@@ -189,8 +201,8 @@ async def _ask(address: str, route: str, body: dict[str, Any] | None = None) -> 
     async with api_client(address, FIRST_RETRIES) as client:
         try:
             if body:
-                return await client.post(route, body=body, cast_to=object)
-            return await client.get(route, cast_to=object)
+                return await client.post(route, body=body, cast_to=object, options={"timeout": FIRST_TIMEOUT})
+            return await client.get(route, cast_to=object, options={"timeout": FIRST_TIMEOUT})
         except APIStatusError as error:
             if error.status_code in (404, 405):
                 return None

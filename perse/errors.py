@@ -4,6 +4,7 @@ Every message says what was found, what was expected and the remedy, in one sent
 line prints the message alone and exits with 2; anything else that escapes is a bug in perse and keeps its traceback.
 """
 
+from perse.bounded import first_line
 from perse.secrets import printable, redact
 
 
@@ -40,3 +41,10 @@ class EngineLost(PerseError):
 
 class SaveFailed(PerseError):
     """What was to be kept could not be written, or is not on the disk as it was in memory; what was there before is whole."""
+
+
+def panic(error: BaseException) -> BadInput | None:
+    """What a panic of the tokenizers' Rust code is about, which is no Exception and no class to import; None for anything else."""
+    if type(error).__name__ != "PanicException":
+        return None
+    return BadInput(f"the tokenizer failed on this text: {first_line(error)}; give the tokenizer that came with the model")

@@ -23,6 +23,7 @@ from perse import model_files as files
 from perse.bounded import Exceeded, Failed, bounded, first_line
 from perse.errors import BadInput, PerseError
 from perse.model_files import Stamp
+from perse.secrets import HARMLESS
 from perse.tokenizer_files import check_tokenizer_files
 
 log = logging.getLogger(__name__)
@@ -405,11 +406,13 @@ def _check_vocabulary(opened: Any, rows: int | None, folder: Path) -> None:
 
 @contextmanager
 def one_sentence(what: str, *, remedy: str = _COPY) -> Iterator[None]:
-    """Whatever a library raises at a stranger's file is about that file.
+    """Whatever a library raises at a stranger's file is about that file; what it logs of it moves no cursor.
 
     Raises:
         BadInput: its first line.
     """
+    for handler in logging.getLogger("transformers").handlers:  # its log does not reach ours
+        handler.addFilter(HARMLESS)
     try:
         yield
     except (PerseError, KeyboardInterrupt, SystemExit, MemoryError, ModuleNotFoundError):

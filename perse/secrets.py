@@ -24,6 +24,7 @@ _SECRET_WORD = (
     r"(?:api[-_.]?key|key|token|secret|passw(?:or)?d|passwd|pwd|pat|salt|auth|authorization|credentials?|signature|sig)"
 )
 _VARIABLE = re.compile(r"(?:^|_)(?:API_?KEY|ACCESS_KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PAT|CREDENTIALS?)$", re.IGNORECASE)
+_HEADERS = re.compile(r"(?:^|_)HEADERS?$", re.IGNORECASE)
 _OPTION = re.compile(rf"-*(?:[\w-]*[-_.])?{_SECRET_WORD}", re.IGNORECASE)
 
 _PLACEHOLDERS = frozenset(
@@ -42,6 +43,9 @@ _HEADER = re.compile(r"(\bbearer\s+|\bauthorization['\"]?\s*[:=]\s*['\"]?(?:basi
 _SHAPES = re.compile(
     r"\b(?:sk-(?=\S*\d)[\w*-]{16,}|hf_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}|xox[abp]-[\w-]{10,})"
 )
+
+_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 Tree = TypeVar("Tree")
 
@@ -91,28 +95,37 @@ def redact_command(arguments: Sequence[str]) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """A message that any terminal, log and JSON takes: lone surrogates and control characters as escapes, line ends kept."""
+    """A message that any terminal, log and JSON takes: lone surrogates, control characters and those that turn the direction of a
+    whole line as escapes; line ends are kept, and so are the joiners and marks (LRM, RLM) that texts need."""
     if text.isprintable():
         return text
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return "".join(each if each.isprintable() or each in "\n\t" or ord(each) > 0x9F else f"\\x{ord(each):02x}" for each in text)
+    return _OBEYED.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] <= "\x9f" else f"\\u{ord(found[0]):04x}", text)
 
 
-class Redacting(logging.Filter):
-    """Takes keys out of every record of the handler that it is added to."""
+class Harmless(logging.Filter):
+    """Takes keys, and what a terminal would obey, out of every record of the handler that it is added to; colours go without a trace."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        record.msg, record.args = redact(record.getMessage()), None
+        record.msg, record.args = _harmless(record.getMessage()), None
         if record.exc_info:
-            record.exc_text = redact(record.exc_text or logging.Formatter().formatException(record.exc_info))
+            record.exc_text = _harmless(record.exc_text or logging.Formatter().formatException(record.exc_info))
         return True
 
 
+HARMLESS = Harmless()
+"""One for all handlers: adding it again changes nothing."""
+
+
+def _harmless(text: str) -> str:
+    return printable(redact(_COLOUR.sub("", text)))
+
+
 class WithoutQuery(logging.Filter):
-    """Takes the query out of the addresses in a server's access log, where some clients put their key."""
+    """Takes the query out of the addresses in a server's log, where some clients put their key."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if isinstance(record.args, tuple):
+        if record.args and isinstance(record.args, tuple):
             record.args = tuple(_without_query(each) if isinstance(each, str) else each for each in record.args)
         else:
             record.msg, record.args = _without_query(record.getMessage()), None
@@ -120,6 +133,8 @@ class WithoutQuery(logging.Filter):
 
 
 def _without_query(text: str) -> str:
+    if text.startswith("/"):  # a path alone, whose query may hold quotes
+        return text.partition("?")[0]
     return re.sub(r"(/[^\s?]*)\?[^\s\"']*", r"\1", text)
 
 
@@ -134,9 +149,24 @@ def _known_in(environment: tuple[tuple[str, str], ...]) -> frozenset[str]:
     for name, value in environment:
         if _VARIABLE.search(name):
             found |= _spellings(value)
+        elif _HEADERS.search(name):
+            found |= set(_in_headers(value))
         elif "@" in value and "://" in value:  # a proxy's or an index's address
             found |= set(_in_address(value))
     return frozenset(found)
+
+
+def _in_headers(value: str) -> Iterator[str]:
+    """What is secret in `Name: value` lines or a `name=value,name=value` list; of "Bearer X" the X too.
+
+    A plain word counts only where the header's name says so: data sets and teams are named in headers too ("production").
+    """
+    for header in {*value.splitlines(), *re.split(r"[,\n]", value)}:
+        name, _, said = re.sub("[:=]", "\n", header, count=1).partition("\n")
+        for spelled in {said, unquote(said)}:
+            for secret in {spelled, spelled.split()[-1] if len(spelled.split()) == 2 else spelled}:
+                if _OPTION.fullmatch(name.strip()) or not secret.strip().isalpha():
+                    yield from _spellings(secret)
 
 
 def _in_address(value: str) -> Iterator[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import socketserver
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -57,3 +58,34 @@ def hostile(say: Say) -> Iterator[Hostile]:
         threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         yield served
         http.shutdown()
+
+
+@contextmanager
+def dripping(first: bytes, drip: bytes, every: float = 0.02) -> Iterator[str]:
+    """The address of a server that answers with `first`, and then with `drip` again and again until the client has enough."""
+    over = threading.Event()
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with suppress(OSError):
+                self.request.recv(1 << 16)
+                self.request.sendall(first)
+                while not over.wait(every):
+                    self.request.sendall(drip)
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Handler) as tcp:
+        threading.Thread(target=tcp.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield f"http://127.0.0.1:{tcp.server_address[1]}"
+        over.set()
+        tcp.shutdown()
+
+
+BODY = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"
+DRIPS = {
+    "body": (BODY, b" "),
+    "headers": (b"HTTP/1.1 200 OK\r\nX: ", b"x"),
+    "1xx": (b"", b"HTTP/1.1 103 Early Hints\r\n\r\n"),
+}

@@ -145,6 +145,26 @@ def test_whatever_breaks_inside_is_an_error_of_our_shape_and_the_log_says_what(
     assert f"{kind}" in caplog.text and "Traceback" in caplog.text
 
 
+def test_a_text_on_which_the_tokenizer_panics_is_the_requests_and_one_line_in_the_log(
+    models: dict[str, Model], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panicked = type("PanicException", (BaseException,), {"__module__": "pyo3_runtime"})
+
+    def encode(*_: Any, **__: Any) -> Any:
+        raise panicked("regex exploded\nat src/lib.rs")
+
+    monkeypatch.setattr(type(models["tiny"].renderer.tokenizer), "encode", encode)
+    item = {"profile": [{"text": "a text of its own", "review": "good", "score": 3}], "query": "another text"}
+    whole = {"type": "http.request", "body": json.dumps({"input": item}).encode(), "more_body": False}
+    app = embedded_app(models, JudgeSettings())
+    start, content = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, received=(whole,) + (never_leaving,) * 9)
+    assert start["status"] == 400, content
+    told = json.loads(content["body"])["error"]["message"]
+    assert told.startswith("the tokenizer failed on this text: PanicException: regex exploded; give the tokenizer")
+    [line] = [record for record in caplog.records if record.name.startswith("perse")]
+    assert told in line.getMessage() and line.exc_info is None
+
+
 never_leaving = {"type": "http.request", "body": b"", "more_body": False}
 
 

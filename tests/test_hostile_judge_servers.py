@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hostile_server import hostile
+from hostile_server import DRIPS, dripping, hostile
 
 import perse.incoming
 from perse.judgement import Judgement
@@ -164,6 +164,18 @@ def test_the_client_reads_no_answer_larger_than_one_can_be(call: Any, monkeypatc
     monkeypatch.setattr(perse.incoming, "LARGEST", 1 << 20)
     assert "larger than 1 MiB" in str(refused(b" " * (1 << 21), call))
     assert "packed as 'gzip, gzip'" in str(refused((200, {"Content-Encoding": "gzip, gzip"}, b""), call))
+
+
+@pytest.mark.parametrize(("kind", "client"), [("body", JudgeClient), *((kind, AsyncJudgeClient) for kind in DRIPS)])
+def test_the_client_waits_for_no_answer_without_end(kind: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perse.incoming, "PATIENCE", 0.25)
+
+    async def ask(url: str) -> None:
+        said = client(url, timeout=0.5).version()
+        await said if client is AsyncJudgeClient else None
+
+    with dripping(*DRIPS[kind]) as url, pytest.raises(ServerError, match="the answer was not whole after 0.75 s"):
+        asyncio.run(ask(url))
 
 
 def test_questions_that_are_no_list_are_one_sentence() -> None:

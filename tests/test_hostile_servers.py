@@ -5,14 +5,17 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import openai._base_client
 import pytest
-from hostile_server import hostile
+from hostile_server import DRIPS, dripping, hostile
+from openai import Timeout
 
+import perse.engines.http
 import perse.incoming
 from perse import Judge
 from perse.connecting import connect
@@ -150,6 +153,57 @@ def test_probabilities_that_cannot_be_are_a_failure_and_no_distribution(value: A
         assert says in reason(read(server.url))
 
 
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (math.log(0.9), "a step were told to have 1.4 of the probability"),
+        (5000.0, "that are none"),
+        (math.nan, "that are none"),
+    ],
+)
+def test_a_token_that_nobody_asked_for_counts_among_what_a_step_tells(told: float, says: str) -> None:
+    def change(choice: dict[str, Any], _: Any) -> None:
+        for step in choice["logprobs"]["top_logprobs"]:
+            step["token_id:77"] = told
+
+    with hostile(vllm(change)) as server:
+        assert says in reason(read(server.url))
+
+
+@pytest.mark.parametrize("told", [math.log(0.4), -9999.0, -math.inf])
+def test_another_token_that_can_be_told_with_the_labels_changes_nothing(told: float) -> None:
+    """Such as the token written, and the padding of a vLLM that reads requests of several lengths together."""
+
+    def change(choice: dict[str, Any], _: Any) -> None:
+        for step in choice["logprobs"]["top_logprobs"]:
+            step["token_id:77"] = told
+
+    with hostile(vllm(change)) as server, hostile(vllm()) as plain:
+        assert read(server.url) == read(plain.url)
+
+
+@pytest.mark.parametrize(
+    "name", ["token_id:01", "token_id: 1", "token_id:+1", "token_id:1_0", "token_id:\u0661", "1", "token_id:", "token_id:-1"]
+)
+def test_a_token_has_one_name_and_no_other_spelling(name: str) -> None:
+    def change(choice: dict[str, Any], _: Any) -> None:
+        for step in choice["logprobs"]["top_logprobs"]:
+            step[name] = math.log(0.01)
+
+    with hostile(vllm(change)) as server:
+        assert f"a token is called '{name}', expected token_id:N" in reason(read(server.url))
+
+
+@pytest.mark.parametrize("token", ["1", True, 1.0, None])
+def test_a_token_that_was_written_is_told_as_an_integer(token: Any) -> None:
+    def change(choice: dict[str, Any], _: Any) -> None:
+        choice["token_ids"] = [token] * len(choice["token_ids"])
+
+    with hostile(vllm(change)) as server:
+        for answer in (read(server.url), written(server.url)):
+            assert f"a token id is no integer but {type(token).__name__}" in reason(answer)
+
+
 @pytest.mark.parametrize("value", [5.0, math.nan, -math.inf, None])
 def test_a_text_whose_log_probabilities_cannot_be_is_a_failure(value: Any) -> None:
     with hostile(vllm(every(value))) as server:
@@ -235,6 +289,33 @@ def test_an_answer_larger_than_one_can_be_is_not_read_to_its_end_nor_asked_for_a
         with hostile(lambda *_, headers=headers, content=content: (status, headers, content)) as server:
             assert "the answer is larger than 1 MiB" in reason(chat(server.url))
             assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("kind", DRIPS)
+def test_an_answer_that_never_ends_is_waited_for_so_long_and_not_asked_for_again(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(0.5))
+    monkeypatch.setattr(perse.incoming, "PATIENCE", 0.25)
+    with dripping(*DRIPS[kind]) as url:
+        began = time.monotonic()
+        assert "the answer was not whole after 0.75 s" in reason(chat(url))
+        assert time.monotonic() - began < 10
+
+
+def test_a_slow_answer_that_comes_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(30))
+    text = json.dumps(said()).encode()
+    whole = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (len(text) + 3) + text
+    with dripping(whole, b" ") as url:
+        assert isinstance(chat(url), Reply)
+
+
+def test_a_server_that_says_nothing_of_itself_is_not_waited_for_as_one_that_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(perse.engines.http, "FIRST_TIMEOUT", Timeout(0.1))
+    with dripping(b"", b"") as url, pytest.raises(BadInput, match=f"nothing answers at {url}/v1 .*Timeout"):
+        connect(f"{url}/v1", "m", tokenizer=None, context=None)
+    assert perse.engines.http.TIMEOUT.read == 600
 
 
 def test_an_answer_that_is_packed_once_is_read_and_one_packed_twice_is_not() -> None:

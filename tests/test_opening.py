@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
+import logging
 import os
 import pty
 import re
@@ -24,8 +26,9 @@ from perse.cli import app, run_app
 from perse.connecting import _tokenizer
 from perse.errors import BadInput
 from perse.model_files import tensors
-from perse.opening import check_adapter
+from perse.opening import causal_lm, check_adapter
 from perse.publishing.merging import merge_adapter
+from perse.secrets import HARMLESS
 
 ROOT = Path(__file__).resolve().parent.parent
 Harm = Callable[[Path], object]
@@ -347,3 +350,25 @@ def test_headers_of_every_kind_of_tensor_are_read_without_their_weights(tmp_path
     began = time.perf_counter()
     assert len(tensors(embedded / "model.safetensors")) == 272
     assert time.perf_counter() - began < 2
+
+
+def test_a_tensors_name_moves_no_cursor_in_the_librarys_own_log(tiny_model_folder: Path, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import load_file, save_file
+    from transformers.utils import logging as transformers_logging
+
+    folder = shutil.copytree(tiny_model_folder, tmp_path / "m")
+    named = {**load_file(folder / "model.safetensors"), "extra\x1b[2J\u202e": torch.zeros(2)}
+    save_file(named, folder / "model.safetensors", metadata={"format": "pt"})
+    [handler] = [each for each in logging.getLogger("transformers").handlers if type(each) is logging.StreamHandler]
+    verbosity, stream = transformers_logging.get_verbosity(), handler.setStream(shown := io.StringIO())  # type: ignore[no-untyped-call]
+    transformers_logging.set_verbosity_warning()  # type: ignore[no-untyped-call]
+    try:
+        for _ in range(2):
+            causal_lm(folder)
+    finally:
+        transformers_logging.set_verbosity(verbosity)  # type: ignore[no-untyped-call]
+        handler.setStream(stream)
+    assert "LOAD REPORT" in shown.getvalue() and "extra\\x1b[2J\\u202e" in shown.getvalue()
+    assert "\x1b" not in shown.getvalue() and "[1m" not in shown.getvalue()
+    assert len([each for each in handler.filters if each is HARMLESS]) == 1

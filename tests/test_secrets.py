@@ -9,6 +9,7 @@ import random
 import runpy
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -19,6 +20,7 @@ import openai._base_client
 import pyarrow.parquet as pq
 import pytest
 from builders import pointwise_examples
+from hostile_server import hostile
 
 from perse import cli
 from perse.engines.base import Sampling
@@ -27,8 +29,9 @@ from perse.errors import BadInput
 from perse.loading import parse_judge
 from perse.records import example_lines
 from perse.runlog import RunLog, environment, read_manifest
-from perse.secrets import redact, redact_command, without_keys
+from perse.secrets import HARMLESS, printable, redact, redact_command, without_keys
 from perse.serving.client import AsyncJudgeClient, JudgeClient
+from perse.serving.config import api_key as served_key
 
 ENV = "planted-env-0a1b2c3d"
 PASSWORD = "planted-password-4e5f"
@@ -228,6 +231,44 @@ def test_a_server_that_repeats_the_key_puts_it_into_no_file_and_no_line_of_any_c
     assert (tmp_path / "run" / "report" / "report.html").exists()
 
 
+BLANKS = (f"{ENV}\n", f"\r\n {ENV}\t")
+UNUSABLE = (f"{ENV}\nX-Admin: 1", f"{ENV[:9]}\r{ENV}", f"{ENV}\x7fx", f"{ENV}\xe9", f"\u201c{ENV}\u201d")
+
+
+@pytest.mark.parametrize("key", BLANKS)
+def test_white_space_around_a_key_is_no_part_of_it(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("PERSE_API_KEY", key)
+    assert served_key() == ENV
+    with hostile(lambda *_: {"choices": [{"finish_reason": "stop", "message": {"content": "fine"}}]}) as server:
+        [reply] = ChatCompletionsEngine(f"{server.url}/v1", "m").chat(["x"], Sampling(), seeds=[0])
+        assert getattr(reply, "text", "") == "fine"
+        for ours in ({}, {"key": key}):
+            JudgeClient(server.url, **ours).version()
+        assert [sent["authorization"] for sent in server.headers] == [f"Bearer {ENV}"] * 3
+
+
+@pytest.mark.parametrize("key", UNUSABLE)
+def test_a_key_that_no_header_can_carry_is_called_so_with_its_variable_and_not_repeated(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    monkeypatch.setenv("PERSE_API_KEY", key)
+    url = "http://127.0.0.1:9"
+    for variable, use in {
+        "OPENAI_API_KEY": lambda: ChatCompletionsEngine(f"{url}/v1", "m").chat(["x"], Sampling(), seeds=[0]),
+        "PERSE_API_KEY": served_key,
+        "PERSE_API_KEY ": lambda: JudgeClient(url),
+        "PERSE_API_KEY  ": lambda: AsyncJudgeClient(url),
+        "key=": lambda: JudgeClient(url, key=key),
+    }.items():
+        with pytest.raises(
+            BadInput, match=f"the key in {variable.strip()} has a character that no header can carry"
+        ) as refused:
+            use()
+        assert ENV not in str(refused.value) and "X-Admin" not in str(refused.value)
+
+
 def test_a_manifest_keeps_the_command_without_what_is_given_to_an_option_named_as_a_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +297,45 @@ def test_a_message_of_ours_never_holds_a_key_whoever_wrote_it() -> None:
         assert "***" in shown and not any(secret in shown for secret in (*PLANTED, "dXNlcjp", "sk-proj", "hf_abc"))
 
 
+@pytest.mark.parametrize(
+    ("variable", "headers", "secrets"),
+    [
+        ("OPENAI_CUSTOM_HEADERS", f"X-Gateway: {OPTION}\nAuthorization: Bearer {QUERY}", [OPTION, QUERY, f"Bearer {QUERY}"]),
+        ("OPENAI_CUSTOM_HEADERS", "X-Api-Key: sesameopen\nX-Pair: one-half-0,other-half-1", ["sesameopen", "one-half-0,other-half-1"]),
+        ("OTEL_EXPORTER_OTLP_HEADERS", f"api-key={OPTION},x-auth=Basic%20{QUERY}", [OPTION, QUERY, f"Basic {QUERY}"]),
+        ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", f"team={OPTION}", [OPTION]),
+    ],
+)  # fmt: skip
+def test_what_the_environment_sends_in_headers_is_taken_out(
+    variable: str, headers: str, secrets: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, headers)
+    for secret in secrets:
+        assert without_keys(f"you sent {secret}.") == "you sent ***."
+
+
+def test_a_header_that_a_server_repeats_is_in_no_answer_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"X-Gateway: {OPTION}")
+    asked = 0
+
+    def repeat(*_: Any) -> Any:
+        nonlocal asked
+        told, asked = f"you sent {server.headers[-1]['x-gateway']}", asked + 1
+        if asked == 1:
+            return {"choices": [{"finish_reason": "stop", "message": {"content": told}}]}
+        return 400, {}, json.dumps({"error": {"message": told}}).encode()
+
+    with hostile(repeat) as server:
+        engine = ChatCompletionsEngine(f"{server.url}/v1", "m")
+        [reply], [failure] = (engine.chat(["x"], Sampling(), seeds=[0]) for _ in range(2))
+    assert "you sent ***" in getattr(reply, "text", "") and "you sent ***" in getattr(failure, "reason", "")
+
+
+def test_words_in_headers_that_name_no_secret_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-dataset=production,x-team=marketing")
+    assert without_keys("a lavish production") == "a lavish production"
+
+
 def test_words_that_are_no_secrets_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     for key in ("none", "EMPTY", "ollama", "lm-studio", "x"):
         monkeypatch.setenv("OPENAI_API_KEY", key)
@@ -282,11 +362,47 @@ def test_a_bug_keeps_its_traceback_and_no_key(perse: Perse, monkeypatch: pytest.
     assert_clean(printed, tmp_path)
 
 
-def test_warnings_are_logged_without_keys(capfd: pytest.CaptureFixture[str]) -> None:
-    from perse.secrets import Redacting
+def test_a_terminal_obeys_nothing_that_a_command_logs_or_warns_of(
+    perse: Perse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def noisy(*_: Any, **__: Any) -> Path:
+        logging.getLogger("perse.models").warning("a tensor named %s", "\x1b[2Jx\u202e")
+        warnings.warn(f"a pipeline of version \x1b]0;owned\x07 {ENV}", UserWarning, stacklevel=1)
+        warnings.warn("unseen as ever", DeprecationWarning, stacklevel=1)
+        return tmp_path
 
+    monkeypatch.setattr("perse.models.pull", noisy)
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's own, beside which ours would not be set up
+    logging.captureWarnings(False)
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.showwarning = warnings._showwarning_orig  # type: ignore[attr-defined]
+        try:
+            code, printed = perse("models", "pull", "smollm2-135m")
+        finally:
+            logging.captureWarnings(False)
+    assert code == 0 and "\\x1b[2Jx\\u202e" in printed and "\\x1b]0;owned\\x07 ***" in printed, printed
+    assert not set("\x1b\x07\u202e") & set(printed) and "unseen" not in printed
+    assert_clean(printed, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("\u202egpj.exe", "\\u202egpj.exe"),
+        ("a\u2066b\u2069\u202a", "a\\u2066b\\u2069\\u202a"),
+        ("\u05d0\u200f! \u200e\u0915\u094d\u200d\u0937 \u200c", "\u05d0\u200f! \u200e\u0915\u094d\u200d\u0937 \u200c"),
+        ("x\x9b2J\r\x7f\ud800\n\t", "x\\x9b2J\\x0d\\x7f\\ud800\n\t"),
+    ],
+)  # fmt: skip
+def test_a_message_cannot_turn_the_direction_of_its_line_and_texts_keep_their_joiners(text: str, shown: str) -> None:
+    assert printable(text) == shown == str(BadInput(text))
+
+
+def test_warnings_are_logged_without_keys(capfd: pytest.CaptureFixture[str]) -> None:
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(Redacting())
+    handler.addFilter(HARMLESS)
     log = logging.getLogger("a library of another")
     log.addHandler(handler)
     try:
@@ -305,12 +421,21 @@ def test_a_key_in_the_address_of_a_request_opens_nothing_and_is_not_in_the_acces
 ) -> None:
     import uvicorn
     from fastapi import FastAPI
+    from starlette.routing import WebSocketRoute
+    from websockets.exceptions import InvalidStatus
+    from websockets.sync.client import connect
 
     from perse.serving.guard import Guard
 
     monkeypatch.setenv("PERSE_API_KEY", ENV)
     app = FastAPI()
     app.add_middleware(Guard)
+
+    async def live(socket: Any) -> None:
+        await socket.accept()
+        await socket.close()
+
+    app.router.routes.append(WebSocketRoute("/live", live))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="info"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -322,9 +447,14 @@ def test_a_key_in_the_address_of_a_request_opens_nothing_and_is_not_in_the_acces
         assert asked.status_code == 401 and "not in the address" in asked.text
         asked = httpx2.get(f"{url}/health?api_key={QUERY}", headers={"Authorization": f"Bearer {ENV}"}, trust_env=False)
         assert QUERY not in asked.text
+        live_url = f"{url.replace('http', 'ws')}/live?api_key={ENV}&token='{QUERY}'"
+        with pytest.raises(InvalidStatus):
+            connect(live_url, proxy=None).close()
+        connect(live_url, proxy=None, additional_headers={"Authorization": f"Bearer {ENV}"}).close()
     finally:
         server.should_exit = True
         thread.join()
     printed = "".join(capfd.readouterr())
     assert '"GET /v1/models HTTP/1.1" 401' in printed and '"GET /health HTTP/1.1" 404' in printed, printed
+    assert '"WebSocket /live" 403' in printed and '"WebSocket /live" [accepted]' in printed, printed
     assert not any(secret in printed for secret in PLANTED)

@@ -23,6 +23,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from perse.bounded import first_line
 from perse.data.capitals import Kind, Name, by_rules, distinct
 from perse.data.fictional import TITLES
 from perse.errors import BadInput
@@ -111,15 +112,16 @@ def _trained(name: str) -> Language:
 
     try:
         nlp = spacy.load(name, disable=["tagger", "parser", "attribute_ruler", "lemmatizer"])  # names need none of these
-    except (OSError, ValueError) as error:
+    except Exception as error:  # noqa: BLE001  # whatever spaCy, and what it is built of, raises at a damaged file
         if "[E050]" in str(error):  # spaCy's code for: no such package, folder or link
             package = name if re.fullmatch(r"[a-z]{2,3}(_[a-z0-9]+)+", name) else "en_core_web_sm"
             raise BadInput(
                 f"--ner {name}: no installed spaCy pipeline and no folder has that name; "
                 f"python -m spacy download {package}, or give --ner rules"
             ) from None
-        reason = str(error).strip().splitlines()[0]
-        raise BadInput(f"--ner {name}: spaCy cannot load it ({reason}); give another pipeline, or --ner rules") from None
+        raise BadInput(
+            f"--ner {name}: spaCy cannot load it ({first_line(error)}); give another pipeline, or --ner rules"
+        ) from None
     if not any("doc.ents" in nlp.get_pipe_meta(step).assigns for step in nlp.pipe_names):
         steps = ", ".join(nlp.pipe_names) or "nothing"
         raise BadInput(f"--ner {name}: no step of this pipeline finds names (it has {steps}); give another, or --ner rules")

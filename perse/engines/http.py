@@ -22,13 +22,15 @@ from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, De
 from openai import __version__ as openai_version
 from pydantic import BaseModel
 
-from perse.addresses import plain_address
+from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
-from perse.incoming import ACCEPTED, Body, Unfit, not_followed
+from perse.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.secrets import printable, redact
 from perse.strict import Strict
 
 TIMEOUT = Timeout(600, connect=10)
+FIRST_TIMEOUT = Timeout(60, connect=10)
+"""Of what a server says of itself, for which it computes nothing."""
 
 _HTTP: Any = importlib.import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 """What the SDK stands on: httpx for openai 2, httpx2 for openai 3. Neither takes an object of the other."""
@@ -61,7 +63,7 @@ async def served_models(client: AsyncOpenAI) -> dict[str, Entry]:
     class Models(BaseModel):
         data: list[Entry] | None = None
 
-    said = await client.get("/models", cast_to=object)
+    said = await client.get("/models", cast_to=object, options={"timeout": FIRST_TIMEOUT})
     listed = Models.model_validate({"data": said} if isinstance(said, list) else said)
     return {entry.id: entry for entry in listed.data or ()}
 
@@ -76,7 +78,7 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request.
 
     Raises:
-        BadInput: the address has a key in it, or a proxy that the environment names is no address.
+        BadInput: the address has a key in it, the key is none, or a proxy that the environment names is no address.
     """
     url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
     try:
@@ -103,8 +105,15 @@ class _Http(DefaultAsyncHttpxClient):
 
         Patience is that of openai 3 with openai 2 too, which heeds no Retry-After of more than a minute.
         """
+        request = given[0] if given else named["request"]
+        deadline = Deadline(request.extensions.get("timeout", {}).get("read"))
         try:
-            response = await _bounded(await super().send(*given, **{**named, "stream": True, "follow_redirects": False}))
+            async with asyncio.timeout(deadline.seconds) as limit:
+                response = await _bounded(await super().send(*given, **{**named, "stream": True, "follow_redirects": False}))
+        except TimeoutError:
+            if not limit.expired():  # the network's own
+                raise
+            response = _unread(request, deadline.unfit)
         except (_HTTP.HTTPError, _HTTP.InvalidURL, OSError, UnicodeError):
             raise
         except Exception as error:
@@ -121,21 +130,24 @@ class _Http(DefaultAsyncHttpxClient):
 
 async def _bounded(response: Any) -> Any:
     """The answer, read and unpacked; one that is not to be read is another, which says so and is not asked for again."""
-    status, kept, more = response.status_code, response.headers.copy(), {}
+    kept = response.headers.copy()
     try:
         body = Body(response.headers)
         async for part in response.aiter_bytes():
             body.add(part)
-        content = body.content
     except Unfit as error:
-        status, content, more = 502, b"", {_UNFIT: str(error)}
-        kept["x-should-retry"] = "false"
+        return _unread(response.request, error)
     finally:
         await response.aclose()
     for name in ("content-encoding", "content-length", "transfer-encoding"):
         kept.pop(name, None)
-    extensions = response.extensions | more
-    return _HTTP.Response(status, headers=kept, content=content, request=response.request, extensions=extensions)
+    return _HTTP.Response(
+        response.status_code, headers=kept, content=body.content, request=response.request, extensions=response.extensions
+    )
+
+
+def _unread(request: Any, why: Unfit) -> Any:
+    return _HTTP.Response(502, headers={"x-should-retry": "false"}, request=request, extensions={_UNFIT: str(why)})
 
 
 class _Client(AsyncOpenAI):
@@ -179,7 +191,10 @@ def tls_context() -> SSLContext:
 
 
 def api_key() -> str:
-    return os.environ.get("OPENAI_API_KEY") or "none"  # a local server wants none, but the SDK does
+    """Raises BadInput where no header can carry the one that is set."""
+    return (
+        header_key(os.environ.get("OPENAI_API_KEY", ""), of="OPENAI_API_KEY") or "none"
+    )  # the SDK wants one, local servers none
 
 
 def run(work: Coroutine[Any, Any, Answer]) -> Answer:

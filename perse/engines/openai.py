@@ -9,6 +9,7 @@ a second at first, eight at last, or when Retry-After says; one of more than two
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,6 +37,7 @@ from perse.secrets import without_keys
 
 CONCURRENCY = 32
 RETRIES = 6
+_TOKEN = re.compile("token_id:(?:0|[1-9][0-9]{0,9})")
 Request = dict[str, Any]
 Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
 """Sends a request and reads the answer."""
@@ -216,12 +218,25 @@ def _vllm(ids: Ids, ours: Request) -> Request:
 
 def _completion(answer: Any) -> Completion:
     choice = answer.choices[0]
-    ids, told = tuple(map(int, choice.token_ids)), choice.logprobs
-    steps = tuple({int(name.removeprefix("token_id:")): _number(p) for name, p in step.items()} for step in told.top_logprobs)
+    ids, told = tuple(map(_id, choice.token_ids)), choice.logprobs
+    steps = tuple({_named(name): _number(p) for name, p in step.items()} for step in told.top_logprobs)
     own = tuple(map(_number, told.token_logprobs))
     if not len(ids) == len(steps) == len(own):
         raise ValueError(f"{len(ids)} tokens, log-probabilities of {len(steps)}")
     return Completion(ids, own, steps, _reason(choice), _tokens(answer).cached)
+
+
+def _id(told: Any) -> int:
+    if type(told) is not int:
+        raise TypeError(f"a token id is no integer but {type(told).__name__}")
+    return told
+
+
+def _named(name: str) -> int:
+    """The token that vLLM calls so; only one spelling is taken, so that no token is told twice."""
+    if not _TOKEN.fullmatch(name):
+        raise ValueError(f"a token is called '{name[:40]}', expected token_id:N")
+    return int(name.removeprefix("token_id:"))
 
 
 def _number(told: Any) -> float:

@@ -22,9 +22,9 @@ from typing import Any, Self
 import httpx2
 from pydantic import BaseModel
 
-from perse.addresses import plain_address
+from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
-from perse.incoming import ACCEPTED, Body, Unfit, not_followed
+from perse.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.judgement import Judgement
 from perse.records import Example
 from perse.serving.answers import Answers, Problem, ServerError
@@ -51,14 +51,14 @@ class JudgeClient:
         url: where the server is, such as http://127.0.0.1:8000, without a key in it (`BadInput`).
         model: a served model's or adapter's name; by default the server's model.
         key: by default that in PERSE_API_KEY.
-        timeout: seconds to wait for an answer.
+        timeout: seconds to wait for each part of an answer; a minute more for all of it.
         tries: how often a request is sent that may come right on another try.
     """
 
     def __init__(
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
-        key = key or os.environ.get("PERSE_API_KEY")
+        key = _key(key)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
         self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
 
@@ -121,9 +121,10 @@ class JudgeClient:
 
     def _send(self, call: _Call) -> dict[str, Any]:
         while True:
+            deadline = Deadline(self._http.timeout.read)
             try:
                 with self._http.stream(call.method, call.path, **call.sent) as response:
-                    body = call.body(response)
+                    body = call.body(response, deadline)
                     for part in response.iter_bytes():
                         body.add(part)
                 wait = call.take(response, body.content)
@@ -140,7 +141,7 @@ class AsyncJudgeClient:
     def __init__(
         self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
     ) -> None:
-        key = key or os.environ.get("PERSE_API_KEY")
+        key = _key(key)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
         self._http = httpx2.AsyncClient(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
 
@@ -190,12 +191,20 @@ class AsyncJudgeClient:
 
     async def _send(self, call: _Call) -> dict[str, Any]:
         while True:
+            deadline = Deadline(self._http.timeout.read)
             try:
-                async with self._http.stream(call.method, call.path, **call.sent) as response:
-                    body = call.body(response)
+                async with (
+                    asyncio.timeout(deadline.seconds) as limit,
+                    self._http.stream(call.method, call.path, **call.sent) as response,
+                ):
+                    body = call.body(response, deadline)
                     async for part in response.aiter_bytes():
                         body.add(part)
                 wait = call.take(response, body.content)
+            except TimeoutError:
+                if not limit.expired():
+                    raise
+                wait = call.broken(deadline.unfit)
             except (httpx2.RequestError, Unfit) as error:
                 wait = call.broken(error)
             if wait is None:
@@ -247,7 +256,7 @@ class _Call:
         self._answers = answers
         self._pause_next = 0.5
 
-    def body(self, response: httpx2.Response) -> Body:
+    def body(self, response: httpx2.Response, deadline: Deadline) -> Body:
         """What will hold the answer. One that points elsewhere is read no further.
 
         Raises:
@@ -255,7 +264,7 @@ class _Call:
         """
         if response.has_redirect_location:
             raise ServerError(not_followed(self._answers.url, response.headers["location"]), response.status_code)
-        return Body(response.headers)
+        return Body(response.headers, deadline)
 
     def take(self, response: httpx2.Response, content: bytes) -> float | None:
         """None: `answer` is there. Else seconds to wait before the next try."""
@@ -300,6 +309,10 @@ def _as_json(body: Mapping[str, Any]) -> bytes:
 
 def _plain(url: str) -> str:
     return plain_address(url, of="the server's address", keys="into PERSE_API_KEY or key=")
+
+
+def _key(given: str | None) -> str | None:
+    return header_key(given or os.environ.get("PERSE_API_KEY", ""), of="key=" if given else "PERSE_API_KEY") or None
 
 
 def _headers(key: str | None) -> dict[str, str]:

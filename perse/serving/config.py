@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from perse.addresses import header_key
 from perse.answering.base import JudgeSettings
 from perse.config import Section, load_settings, packaged_recipes
 from perse.errors import BadInput
@@ -83,9 +84,9 @@ def api_key() -> str | None:
     """The key clients must send, if there is one.
 
     Raises:
-        BadInput: too short a key to keep anyone out.
+        BadInput: too short a key to keep anyone out, or one that no header can carry.
     """
-    key = os.environ.get(KEY) or None
+    key = header_key(os.environ.get(KEY, ""), of=KEY) or None
     if key is not None and len(key) < 16:
         raise BadInput(f"{KEY} has {len(key)} characters; give at least 16, such as the output of: openssl rand -hex 24")
     return key

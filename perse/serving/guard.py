@@ -3,7 +3,7 @@
 vLLM's own --api-key leaves some of its routes open; this stands before all of them, except those that say only whether the
 server lives. Without a key the name that was asked for must be this machine's: a page of elsewhere whose name is made to lead
 here (DNS rebinding) could otherwise ask through the browser of whoever opens it. A key in an address is not looked at, and no
-query reaches the access log.
+query reaches the server's log.
 """
 
 from __future__ import annotations
@@ -32,7 +32,11 @@ class Guard:
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
         self._key = api_key()
-        logging.getLogger("uvicorn.access").addFilter(WithoutQuery())  # of the server that runs this, vLLM's too
+        for name in (
+            "uvicorn.access",
+            "uvicorn.error",
+        ):  # of the server that runs this, vLLM's too; WebSockets are in the second
+            logging.getLogger(name).addFilter(WithoutQuery())
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = None if scope["type"] == "lifespan" else self._refusal(scope)

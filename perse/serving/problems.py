@@ -20,7 +20,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException as NoRoute
 from starlette.requests import ClientDisconnect
 
-from perse.errors import BadInput, EngineLost, PerseError, TooLong
+from perse.errors import BadInput, EngineLost, PerseError, TooLong, panic
 from perse.records import explain
 from perse.secrets import printable
 from perse.serving.schemas import ErrorBody, Problem, Results
@@ -111,6 +111,9 @@ class ProblemRoute(APIRoute):
             except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
                 raise
             except BaseException as error:  # a panic in Rust, as of a tokenizer's pattern, is no Exception
+                if panicked := panic(error):
+                    log.warning("%s %s: %s", request.method, request.url.path, panicked)
+                    return answer(problem(panicked))
                 log.error("%s %s failed", request.method, request.url.path, exc_info=error)
                 said = body(f"{type(error).__name__}; the server's log has more", HTTPStatus.INTERNAL_SERVER_ERROR)
                 return answer(said)

@@ -151,6 +151,22 @@ def test_a_folder_that_is_no_pipeline_is_refused(tmp_path: Path) -> None:
         Recognizer.load(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    "file", ["config.cfg", "meta.json", "tokenizer", "vocab/strings.json", "ner/model", "ner/cfg", "ner/moves"]
+)
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"5", b"\x80", b"\xff\x00\x81"])
+def test_a_damaged_pipeline_is_one_sentence(tmp_path: Path, file: str, content: bytes) -> None:
+    nlp = spacy.blank("en")
+    nlp.add_pipe("ner").add_label("PERSON")  # type: ignore[attr-defined]
+    nlp.initialize()
+    nlp.to_disk(tmp_path / "damaged")
+    (tmp_path / "damaged" / file).write_bytes(content)
+    try:
+        Recognizer.load(str(tmp_path / "damaged"))  # some of these are sound enough for spaCy
+    except BadInput as error:
+        assert str(error).count("\n") == 0 and "--ner rules" in str(error)
+
+
 def test_a_pipeline_that_finds_no_names_is_refused(tmp_path: Path) -> None:
     spacy.blank("en").to_disk(tmp_path / "blank")
     with pytest.raises(BadInput, match="no step of this pipeline finds names"):
