@@ -50,7 +50,7 @@ demo: $(READY)
 test: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not integration and not slow"
 
-# Those of two seconds and more, such as whole trainings of tiny models: as many minutes again.
+# Those of a second and more, such as whole trainings of tiny models: some six minutes on 2 cores.
 slow: $(READY)
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not integration"
 

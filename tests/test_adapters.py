@@ -78,6 +78,7 @@ def stepped(model: Any, row: PackedRow, *, steps: int) -> list[float]:
     return losses
 
 
+@pytest.mark.slow
 @each_kind
 def test_two_steps_lower_the_loss_and_train_the_adapter_alone(kind: str, base: Path, row: PackedRow) -> None:
     config = settings(base, kind, "train.gradient_checkpointing=true")
@@ -109,6 +110,7 @@ def test_merged_in_float32_it_is_the_whole_base_with_its_adapter(kind: str, base
         assert not torch.allclose(plain(ids).logits, merged(ids).logits, atol=1e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 @pytest.mark.parametrize("kind", ["lora", "dora"])
 def test_the_merged_model_is_the_one_that_was_trained(kind: str, base: Path, row: PackedRow, tmp_path: Path) -> None:
@@ -197,6 +199,7 @@ def test_what_4_bit_weights_take_is_planned_to_the_byte(base: Path) -> None:
     assert shapes == {name: each.requires_grad for name, each in planned.named_parameters()}
 
 
+@pytest.mark.slow
 def test_one_unpacked_layer_is_planned_beside_the_activations(base: Path) -> None:
     peaks = [
         activations(

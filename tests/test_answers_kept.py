@@ -75,6 +75,7 @@ def paid() -> Iterator[Paid]:
         running.shutdown()
 
 
+@pytest.mark.slow
 def test_of_a_paid_server_a_kill_costs_no_more_than_the_requests_that_it_had_open(
     paid: Paid, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def without_profile(examples: Sequence[PointwiseExample] = EXAMPLES) -> list[Poi
     return [example.model_copy(update={"profile": ()}) for example in examples]
 
 
+@pytest.mark.slow
 def test_a_sentence_then_tables_with_the_same_numbers_as_json(tmp_path: Path) -> None:
     runs = [run(tmp_path / "before", noise=9), run(tmp_path / "after", noise=1)]
     shown = perse_compare(*runs)

@@ -66,6 +66,7 @@ def test_another_project_in_the_same_folder_is_named_with_the_cure() -> None:
     assert "shared with perse 0.1.9" in sentence and "pip uninstall perse perse-judge, then pip install" in sentence
 
 
+@pytest.mark.slow
 def test_json_holds_what_is_installed_and_the_exit_code_says_whether_it_works(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

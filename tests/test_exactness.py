@@ -429,6 +429,7 @@ def test_the_loss_of_16_bit_logits_is_computed_in_32(kind: torch.dtype) -> None:
     assert loss.dtype == torch.float32 and loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_weights_that_are_no_numbers_stop_at_the_first_step(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(tiny_model_folder, broken)

@@ -47,6 +47,7 @@ def scored(folder: Path, say: Callable[[str, int], str] = reply) -> Path:
     return score(judge, QUESTIONS["pointwise"], loaded, folder / "run", settings=JudgeSettings())
 
 
+@pytest.mark.slow
 def test_a_scoring_that_meets_a_full_disk_anywhere_goes_on_to_the_same_answers(tmp_path: Path) -> None:
     assert hit_every_write(scored, tmp_path) > 10
     assert len(read_run(tmp_path / "sync-0" / "run").judgements) == 12
@@ -174,6 +175,7 @@ def test_libraries_that_say_it_without_a_number_are_understood() -> None:
     assert "choose another place" in str(save_failed("x", OSError(errno.EACCES, "Permission denied")))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full, a disk that is always full")
 def test_output_to_a_full_disk_is_one_sentence_too() -> None:
     """Through the interpreter's end, which would otherwise tell of it in its own way."""

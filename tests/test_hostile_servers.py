@@ -358,6 +358,7 @@ def _connected(folder: Path, tokenizer: Any, version: Any, **entry: Any) -> Judg
         return connect(f"{server.url}/v1", "m", tokenizer=None, context=None)
 
 
+@pytest.mark.slow
 def test_what_a_server_says_of_itself_is_kept_short_and_plain(tiny_model_folder: Path, tokenizers: dict[str, Any]) -> None:
     tokenizer = tokenizers["whole_numbers"]
     judge = _connected(tiny_model_folder, tokenizer, {"version": "\x1b[2J" + "x" * 10_000_000, "perse": "1", "models": {}})

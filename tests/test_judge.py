@@ -116,6 +116,7 @@ def test_swapping_the_texts_swaps_the_distribution(willing: Judge) -> None:
     assert one.distribution["A"] == pytest.approx(two.distribution["B"], abs=rounding_of(willing), rel=0)
 
 
+@pytest.mark.slow
 def test_draws_depend_on_the_seed_alone(willing: Judge) -> None:
     question, examples = QUESTIONS["pointwise"], pointwise_examples(2, 3)
 

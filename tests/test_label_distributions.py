@@ -117,6 +117,7 @@ def test_no_mass_at_all_is_uniform_with_mass_zero() -> None:
     assert read.mass == 0 and read.probabilities == (0.5, 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_prefix_reuse_changes_no_distribution(tokenizers: dict[str, Any], kind: str) -> None:
     tokenizer = tokenizers[kind]

@@ -82,6 +82,7 @@ def test_a_name_of_no_known_shape_is_refused(name: str, message: str) -> None:
         parse_judge(name)
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 def test_an_adapter_is_put_on_its_base_as_peft_does(tiny_model_folder: Path, adapter: Path) -> None:
     from peft import PeftModel

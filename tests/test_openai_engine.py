@@ -173,6 +173,7 @@ def fault(status: int, message: str = "no", **headers: str) -> Answer:
 # Patience
 
 
+@pytest.mark.slow
 def test_a_rate_limit_is_waited_out_as_long_as_the_server_says(server: Stub) -> None:
     echoing(server, fault(429, **{"Retry-After": "1"}))
     assert texts(chat(server, "hello")) == ["hello"]
@@ -784,6 +785,7 @@ def test_a_vllm_server_judges_exactly_and_an_adapter_with_its_base_models_tokeni
     assert Judge.load(f"openai:{vllm.url}#tiny", context=1000).renderer.context == 1000
 
 
+@pytest.mark.slow
 def test_plain_vllm_has_no_digest_and_one_without_the_routes_beside_v1_will_do(vllm: Stub) -> None:
     vllm.routes["GET /version"] = lambda _: {"version": "0.32.0", "models": {"tiny": {"sha256": "not ours to read"}}}
     assert Judge.load(f"openai:{vllm.url}#tiny").identity.digest == ""
@@ -810,6 +812,7 @@ def test_logits_are_refused_where_those_of_the_tokens_looked_at_are_negative(vll
         Judge.load(f"openai:{vllm.url}#tiny")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bad", [fault(500, "starting", **SOON), (0, {}, None)], ids=["500", "hung up"])
 def test_a_version_that_is_there_is_waited_for_and_missed(vllm: Stub, bad: Answer) -> None:
     told = vllm.routes["GET /version"]

@@ -183,6 +183,7 @@ def test_saved_activations_are_those_of_a_real_row(
     assert predicted.peak > predicted.saved >= predicted.saved_sharded
 
 
+@pytest.mark.slow
 def test_what_autocast_copies_of_weights_is_not_held_when_sharded(tiny_model_folder: Path) -> None:
     config = settings(tiny_model_folder, "x", *FULL_BF16)
     described = architecture(str(tiny_model_folder))

@@ -94,6 +94,7 @@ def test_segments_concatenated_equal_the_whole_encoded(tokenizer: Any, name: str
         assert list(all_ids(renderer, question, given_example)) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=TEXTS, review=TEXTS, query=TEXTS)

@@ -90,6 +90,7 @@ def outside_strings(text: str) -> str:
     return re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", BOUNDED)
 def test_what_a_random_model_writes_follows_the_schema(

@@ -137,6 +137,7 @@ def test_a_run_goes_on_only_as_it_was_begun(tmp_path: Path, other: dict[str, Any
     assert (run / "judgements.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_an_unfinished_run_cannot_be_evaluated_and_says_how_to_finish_it(
     examples: Path, tiny_model_folder: Path, tmp_path: Path
 ) -> None:
@@ -223,6 +224,7 @@ def test_asking_bare_is_a_conversation(tiny_model_folder: Path) -> None:
     assert json.loads(asked.stdout)["k_effective"] == 1
 
 
+@pytest.mark.slow
 def test_exported_pairs_are_judged_directly(tiny_model_folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "pairs.jsonl"
     path.write_text("".join(example_lines(pairwise_examples())), encoding="utf-8")

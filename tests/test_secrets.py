@@ -167,6 +167,7 @@ def test_a_library_user_is_refused_alike(url: str) -> None:
         assert not any(secret in str(refused.value) for secret in PLANTED)
 
 
+@pytest.mark.slow
 def test_every_command_that_names_a_server_refuses_a_secret_before_it_writes_one(tmp_path: Path, perse: Perse) -> None:
     examples = tmp_path / "examples.jsonl"
     examples.write_text("".join(example_lines(pointwise_examples(4, 2, k=1))), encoding="utf-8")

@@ -178,6 +178,7 @@ def test_bad_requests_have_one_shape_and_say_what_is_wrong(http: TestClient, sen
     assert set(answer.json()) == {"error"} and set(error) == {"message", "type", "param", "code", "details"}
 
 
+@pytest.mark.slow
 def test_zero_in_a_request_is_a_temperature_and_a_seed_and_not_the_servers_own(
     models: dict[str, Model], tiny_model_folder: Path
 ) -> None:

@@ -74,6 +74,7 @@ def same(name: str, rows: Sequence[Any], folder: Path) -> None:
     assert (folder / name).read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("groups_of_three")
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(reviews, max_size=10), st.lists(comparisons, max_size=10), st.lists(examples, max_size=10))

@@ -185,6 +185,7 @@ def test_a_build_that_is_killed_goes_on_to_the_same_bytes_and_asks_again_only_wh
     assert contents(out) == contents(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_the_folder_tells_who_rewrote_what_and_no_original_name_is_in_it(tmp_path: Path, llama: Llama) -> None:
     said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", llama.url))
     assert "PerSE, table 1" in said and "plots rewritten; original names are in" in said
@@ -203,6 +204,7 @@ def test_the_folder_tells_who_rewrote_what_and_no_original_name_is_in_it(tmp_pat
     assert Counter(line["status"] for line in lines)["ok"] == made["rewritten"]
 
 
+@pytest.mark.slow
 def test_a_plot_that_the_model_refuses_is_left_out_and_counted_with_its_reviews(tmp_path: Path, llama: Llama) -> None:
     llama.refuses = PLOTS[0]["plot"][:40]
     said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", llama.url))
@@ -214,6 +216,7 @@ def test_a_plot_that_the_model_refuses_is_left_out_and_counted_with_its_reviews(
     assert data.manifest["rewriting"]["tries"]["anonymize"]["refused"] == 3
 
 
+@pytest.mark.slow
 def test_rules_build_the_same_bytes_twice_and_are_named_in_the_manifest(tmp_path: Path) -> None:
     plots = mpst(tmp_path)
     said = run(*command(plots, tmp_path / "one"))
@@ -315,6 +318,7 @@ def run_raising(*arguments: str) -> None:
     CliRunner().invoke(app, list(arguments), catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_columns_of_the_plots_can_be_mapped(tmp_path: Path) -> None:
     plots = tmp_path / "films.csv"
     with plots.open("w", encoding="utf-8", newline="") as file:

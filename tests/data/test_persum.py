@@ -454,6 +454,7 @@ def test_a_users_review_among_those_of_others_is_refused_with_its_line(table: Pa
         load_persum(tmp_path)
 
 
+@pytest.mark.slow
 def test_the_hubs_library_reads_the_folder(table: Path, tmp_path: Path) -> None:
     """In a process of its own, since the library reads its settings when it is imported."""
     pytest.importorskip("datasets")

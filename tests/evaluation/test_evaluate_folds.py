@@ -13,6 +13,7 @@ FOLDS = [
 ]
 
 
+@pytest.mark.slow
 def test_folds_are_evaluated_together_with_the_baselines_of_each_ones_training_side() -> None:
     found = evaluate_many({"judge": JUDGEMENTS}, FOLDS)
     assert (found.examples, found.items, found.reviewers, found.training_means) == (4, 4, 2, (1, 9))

@@ -50,6 +50,7 @@ def test_statuses_are_counted() -> None:
     assert row(found, "judge (label)").columns["mae"].value is None
 
 
+@pytest.mark.slow
 def test_a_judge_that_answered_nothing_takes_no_item_from_the_others() -> None:
     silent = [failed(example.id) for example in EXAMPLES]
     alone = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)

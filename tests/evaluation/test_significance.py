@@ -58,6 +58,7 @@ def one_by_one(name: str, gold: FloatArray, one: FloatArray, other: FloatArray, 
     return float(np.mean([each is None or each >= found - 1e-9 for each in differences]))
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(2, 5), st.integers(1, 4), st.integers(0, 2**32 - 1))
 def test_all_exchanges_at_once_are_all_exchanges_one_by_one(reviewers: int, items: int, seed: int) -> None:
@@ -134,6 +135,7 @@ def simulated(seed: int, *, better: float) -> dict[str, Permutation]:
     return permuted(gold, judges[0], judges[1], reviewer, permutations=199, names=SIMULATED)
 
 
+@pytest.mark.slow
 def test_p_is_uniform_when_judges_are_equally_good() -> None:
     # 250 simulations: Kolmogorov-Smirnov against steps of 1/200, and the share at or below 0.05 within three binomial
     # standard deviations (0.014 each) of 0.05. Items of a reader depend on each other: exchanging items alone would fail.

@@ -196,6 +196,7 @@ BART_LOGITS = 40.0
 """Largest of this random model, of whose weights many are above 1/2."""
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 @pytest.mark.parametrize("layer", [2, 3])
 def test_bertscore_equals_matching_by_hand_and_an_empty_review_scores_0(tiny_bert: Path, layer: int) -> None:

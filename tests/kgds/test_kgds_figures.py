@@ -66,6 +66,7 @@ def test_the_same_results_are_drawn_in_the_same_bytes(three: dict[str, Figure]) 
     assert kgds_figures(many(["a", "b", "c"])) == three
 
 
+@pytest.mark.slow
 def test_models_are_sorted_by_their_structured_prompt_and_keep_both_values() -> None:
     found = kgds_figures(
         results(
@@ -87,6 +88,7 @@ def test_models_are_sorted_by_their_structured_prompt_and_keep_both_values() -> 
     )
 
 
+@pytest.mark.slow
 def test_the_experts_share_is_a_line_with_its_value() -> None:
     figure = kgds_figures(many(["one"], paradigms=["structured"]))["figure-2-retrieval"]
     assert "the experts' choice, 32.50" in texts(figure)
@@ -117,6 +119,7 @@ def test_the_line_is_that_of_least_squares() -> None:
     assert _least_squares([(2, 1), (2, 2), (2, 5)]) == []
 
 
+@pytest.mark.slow
 def test_what_nothing_is_known_of_says_why() -> None:
     figures = kgds_figures(results(scores("only ebs", errors=None)))
     assert texts(figures["figure-8-overall-abs-aos"]) == ["no summaries under ABS-AOS"]

@@ -53,6 +53,7 @@ def test_a_full_disk_costs_no_answer_and_changes_none(
     assert hit_every_write(work, tmp_path, sizes=5, prepare=summaries.get(work, lambda folder: folder)) > 5
 
 
+@pytest.mark.slow
 def test_a_build_that_meets_a_full_disk_goes_on_to_the_same_benchmark(tmp_path: Path) -> None:
     """To the sheet, and from the sheet to the end."""
     begun = tmp_path / "begun"

@@ -66,6 +66,7 @@ def build(folder: Path, script: Script) -> None:
             step(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ask", "say", "prepare"),
     [

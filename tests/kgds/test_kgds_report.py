@@ -157,6 +157,7 @@ def test_markdown_keeps_names_harmless_and_the_best_bold() -> None:
     assert "| d | 60.00 | 59.00 | 58.00 | 57.00 | 56.00 |" in text
 
 
+@pytest.mark.slow
 def test_counts_and_failures_are_told(tmp_path: Path) -> None:
     bad = (SampleScores(sample=2, values={}, failed="not JSON"), SampleScores(sample=5, values={}))
     given = results(

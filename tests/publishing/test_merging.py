@@ -84,6 +84,7 @@ def test_the_stored_model_answers_as_base_and_adapter_do(tiny_model_folder: Path
     assert rounded.stored > 10 * allowed(made), "rounding to bfloat16 is seen"
 
 
+@pytest.mark.slow
 def test_tokenizer_and_chat_template_are_shipped_with_both(tiny_model_folder: Path, tmp_path: Path) -> None:
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     made = merge_adapter(str(adapter), tmp_path / "merged", base=str(tiny_model_folder))
@@ -106,6 +107,7 @@ def test_a_llama2_tokenizer_without_a_template_gets_the_one_that_judging_uses(
     assert sample_prompts(made.folder) == sample_prompts(base)
 
 
+@pytest.mark.slow
 def test_the_shipped_adapter_names_no_folder_of_this_machine(tiny_model_folder: Path, tmp_path: Path) -> None:
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     made = merge_adapter(str(adapter), tmp_path / "merged", base=str(tiny_model_folder))
@@ -167,6 +169,7 @@ def test_refused_is_what_vllm_itself_refuses(settings: dict[str, Any]) -> None:
         assert refused_by_vllm(whole) is None
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 @pytest.mark.parametrize("target", ["embed_tokens", "lm_head"])
 def test_tied_embeddings_of_which_one_has_an_adapter_are_two_matrices_afterwards(
@@ -203,6 +206,7 @@ def test_a_base_stored_in_four_bits_is_opened_to_float32(tiny_model_folder: Path
     assert {weight.dtype for weight in weights(made.folder).values()} == {torch.float32}
 
 
+@pytest.mark.slow
 def test_a_training_run_is_merged_by_its_name_and_brings_its_card(judge: Published, tmp_path: Path) -> None:
     from perse.publishing.card import write_card
 
@@ -214,6 +218,7 @@ def test_a_training_run_is_merged_by_its_name_and_brings_its_card(judge: Publish
     assert "library_name: peft\n" in (made.adapter / "README.md").read_text()
 
 
+@pytest.mark.slow
 def test_weights_too_large_for_the_stored_type_are_refused(tiny_model_folder: Path, tmp_path: Path) -> None:
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     low = load_file(adapter / "adapter_model.safetensors")
@@ -227,6 +232,7 @@ def test_weights_too_large_for_the_stored_type_are_refused(tiny_model_folder: Pa
     assert not (tmp_path / "merged").exists()
 
 
+@pytest.mark.slow
 def test_the_command_says_how_true_the_model_is(judge: Published, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
@@ -241,6 +247,7 @@ def test_the_command_says_how_true_the_model_is(judge: Published, tmp_path: Path
     assert "the largest logit is" in told and "for vLLM, on the base:" in told
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("torn", ["merge", "check", "adapter"])
 def test_a_torn_write_leaves_nothing(
     torn: str, tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -306,6 +313,7 @@ def test_what_a_kill_left_is_no_obstacle(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.rglob("*")] == ["merged", "whole"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("harm", ["a number", "a shape", "a tensor less"])
 def test_a_disk_that_holds_something_else_is_found_out(
     harm: str, tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -373,6 +381,7 @@ def test_the_trainer_needs_no_comparison(tiny_model_folder: Path, tmp_path: Path
     assert not (tmp_path / "same" / "adapter").exists()
 
 
+@pytest.mark.slow
 def test_the_terms_of_the_base_model_are_in_the_merged_model_and_are_pushed_with_it(
     tiny_model_folder: Path, tmp_path: Path
 ) -> None:

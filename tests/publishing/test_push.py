@@ -76,6 +76,7 @@ def test_an_adapter_arrives_byte_for_byte(judge: Published, hub: Hub) -> None:
     assert f"pushed: {hub.url}/owner/first" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_merged_model_arrives_and_replaces_what_was_there(judge: Published, hub: Hub) -> None:
     old = {"model-00001-of-00002.safetensors": b"of an earlier push", "notes.txt": b"a person's"}
     hub.repositories["owner/first"] = Repository(private=True, files=dict(old))
@@ -89,17 +90,20 @@ def test_a_merged_model_arrives_and_replaces_what_was_there(judge: Published, hu
     assert header["library_name"] == "transformers"
 
 
+@pytest.mark.slow
 def test_a_repository_is_made_private_if_that_is_asked(judge: Published, hub: Hub) -> None:
     assert push(hub, judge.run, "--to", "owner/first", "--private").returncode == 0
     assert hub.repositories["owner/first"].private
 
 
+@pytest.mark.slow
 def test_a_public_repository_gets_nothing_private(judge: Published, hub: Hub) -> None:
     hub.repositories["owner/first"] = Repository(private=False)
     assert "is there already and is public" in refused(push(hub, judge.run, "--to", "owner/first", "--private"))
     assert hub.repositories["owner/first"].files == {}
 
 
+@pytest.mark.slow
 def test_a_dry_run_asks_nobody_and_needs_no_token(judge: Published, hub: Hub) -> None:
     done = push(hub, judge.run, "--to", "owner/first", "--dry-run", token=None)
     assert done.returncode == 0 and "nothing was sent" in done.stderr and "adapter_model.safetensors" in done.stderr
@@ -116,6 +120,7 @@ def test_a_missing_or_wrong_token_is_one_sentence(judge: Published, hub: Hub) ->
     assert "a/b was not pushed: HTTP 401, " in said and "check the name, the token's right to write and the network" in said
 
 
+@pytest.mark.slow
 def test_a_hub_that_fails_midway_is_one_sentence_and_nothing_is_committed(judge: Published, hub: Hub) -> None:
     hub.broken = True
     assert "owner/first was not pushed: HTTP 400, the disk of the hub is full" in refused(
@@ -124,11 +129,13 @@ def test_a_hub_that_fails_midway_is_one_sentence_and_nothing_is_committed(judge:
     assert hub.repositories["owner/first"].files == {}
 
 
+@pytest.mark.slow
 def test_no_hub_is_one_sentence(judge: Published, hub: Hub) -> None:
     said = refused(push(hub, judge.run, "--to", "owner/first", url="http://127.0.0.1:9"))
     assert "owner/first was not pushed: " in said and "refused" in said
 
 
+@pytest.mark.slow
 def test_a_folder_of_a_merge_is_sent_with_the_card_it_has(judge: Published, tmp_path: Path) -> None:
     write_card(judge.run, base="owner/base")
     made = merge_adapter(str(judge.run), tmp_path / "merged")

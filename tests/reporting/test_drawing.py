@@ -55,6 +55,7 @@ def test_no_two_pictures_share_an_id(pointwise: dict[str, Figure], pairwise: dic
         assert all(one.startswith(f"{figure.name}-") for one in used)
 
 
+@pytest.mark.slow
 def test_names_from_files_are_shown_as_they_are_and_change_nothing() -> None:
     name = 'a "judge" <script>alert(1)</script> $x$ & id="x" \x07 ' + "very " * 30 + "long"
     run = scores(name, GOLD, NEAR)

@@ -74,6 +74,7 @@ def test_the_training_curve_reads_losses_and_skips_the_rest(tmp_path: Path) -> N
     assert figure.alt == "The training loss went from 3.50 at step 1 to 2.25 at step 5; the validation loss was 2.50 at step 5."
 
 
+@pytest.mark.slow
 def test_judgements_stand_below_the_loss_with_the_kept_step(tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     log.write_text(

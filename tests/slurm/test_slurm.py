@@ -103,6 +103,7 @@ def test_shellcheck_has_nothing_to_say(script: Path) -> None:
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.slow
 def test_one_node_trains_with_a_process_for_each_of_its_gpus(cluster: Cluster) -> None:
     code, log = cluster.batch(*TRAIN)
     assert code == 0, log
@@ -115,6 +116,7 @@ def test_one_node_trains_with_a_process_for_each_of_its_gpus(cluster: Cluster) -
     assert "perse: trained: runs/one" in log and not (cluster.notes / "requeue").exists()
 
 
+@pytest.mark.slow
 def test_three_nodes_meet_at_the_first_with_a_rank_each(cluster: Cluster) -> None:
     code, log = cluster.batch("--nodes=3", "--gpus-per-node=a100:4", *TRAIN, ACCELERATE_CONFIG="train.py", HF_HUB_OFFLINE="0")
     assert code == 0, log
@@ -136,6 +138,7 @@ def test_three_nodes_meet_at_the_first_with_a_rank_each(cluster: Cluster) -> Non
     assert "--cpus-per-task=32" in cluster.lines("srun-options")  # srun does not inherit it
 
 
+@pytest.mark.slow
 def test_settings_with_spaces_arrive_as_they_were_typed(cluster: Cluster) -> None:
     (cluster.repository / "my data $HOME").mkdir()
     typed = ["data.path=my data $HOME", "train.report_to=[]", "note='a \"b\"'  c", "output=my runs/it's one"]
@@ -145,6 +148,7 @@ def test_settings_with_spaces_arrive_as_they_were_typed(cluster: Cluster) -> Non
     assert (cluster.repository / "my runs" / "it's one" / "merged").is_dir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("told", [signal.SIGUSR1, signal.SIGTERM], ids=["time_limit", "preemption"])
 def test_a_job_that_is_told_to_give_way_saves_and_is_queued_again(cluster: Cluster, told: signal.Signals) -> None:
     begun = cluster.begin("sbatch", "--nodes=2", *TRAIN, STUB_TRAINING="stopped")
@@ -156,6 +160,7 @@ def test_a_job_that_is_told_to_give_way_saves_and_is_queued_again(cluster: Clust
     assert "queued again" in (cluster.repository / "perse-train-4242.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_node_that_is_told_to_end_saves_too(cluster: Cluster) -> None:
     """A cancelled job's tasks are sent TERM themselves; it must not reach the launcher, which would end training at once."""
     begun = cluster.begin("sbatch", "--nodes=2", *TRAIN, STUB_TRAINING="stopped")
@@ -165,6 +170,7 @@ def test_a_node_that_is_told_to_end_saves_too(cluster: Cluster) -> None:
     assert begun.returncode == 0 and not (cluster.notes / "requeue").exists()
 
 
+@pytest.mark.slow
 def test_a_signal_before_training_has_begun_is_not_lost(cluster: Cluster) -> None:
     """The start removes a file `stop` that lies there, so it is touched until training has ended."""
     (cluster.repository / "runs" / "one").mkdir(parents=True)
@@ -176,6 +182,7 @@ def test_a_signal_before_training_has_begun_is_not_lost(cluster: Cluster) -> Non
     assert begun.returncode == 0 and cluster.lines("requeue") == ["4242"]
 
 
+@pytest.mark.slow
 def test_a_cancelled_job_is_not_queued_again(cluster: Cluster) -> None:
     begun = cluster.begin("sbatch", *TRAIN, STUB_TRAINING="stopped", STUB_STATE="COMPLETING")
     waited_for((cluster.notes / "training-0").exists, what="training")
@@ -185,6 +192,7 @@ def test_a_cancelled_job_is_not_queued_again(cluster: Cluster) -> None:
     assert "Slurm is ending the job" in (cluster.repository / "perse-train-4242.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_run_stopped_by_hand_stays_stopped(cluster: Cluster) -> None:
     begun = cluster.begin("sbatch", *TRAIN, STUB_TRAINING="stopped")
     waited_for((cluster.notes / "training-0").exists, what="training")
@@ -193,6 +201,7 @@ def test_a_run_stopped_by_hand_stays_stopped(cluster: Cluster) -> None:
     assert begun.returncode == 0 and not (cluster.notes / "requeue").exists()
 
 
+@pytest.mark.slow
 def test_a_finished_run_is_not_queued_again(cluster: Cluster) -> None:
     """Told to give way while it wrote the merged model: there is nothing left to go on with."""
     begun = cluster.begin("sbatch", *TRAIN, STUB_TRAINING="stopped")
@@ -205,6 +214,7 @@ def test_a_finished_run_is_not_queued_again(cluster: Cluster) -> None:
     assert begun.returncode == 0 and not (cluster.notes / "requeue").exists()
 
 
+@pytest.mark.slow
 def test_a_failed_run_ends_every_node_and_gives_its_exit_code(cluster: Cluster) -> None:
     code, log = cluster.batch("--nodes=2", *TRAIN, STUB_TRAINING="fail")
     assert code == 7, log
@@ -263,6 +273,7 @@ def test_a_node_without_the_virtual_environment_or_the_data_is_named(cluster: Cl
     assert code == 2 and "perse: node stub1 has no /nowhere (" in log
 
 
+@pytest.mark.slow
 def test_in_a_container_everything_runs_through_apptainer(cluster: Cluster, tmp_path: Path) -> None:
     tools = tmp_path / "tools"
     tools.mkdir()
@@ -281,6 +292,7 @@ def test_in_a_container_everything_runs_through_apptainer(cluster: Cluster, tmp_
 SETTINGS = ("--config", "llama2_7b_full", "data.path=my data", "output=runs/one")
 
 
+@pytest.mark.slow
 def test_submit_checks_first_and_then_queues_with_the_same_settings(cluster: Cluster) -> None:
     (cluster.repository / "my data").mkdir()
     typed = ("-N", "2", "--partition=gpu", "--gpus-per-node=a100:4", "--signal=B:USR1@900", "--", *SETTINGS)

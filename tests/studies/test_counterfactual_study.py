@@ -22,6 +22,7 @@ def gain(result: StudyResult, series: str, over: str, metric: str) -> Estimate:
     return cell
 
 
+@pytest.mark.slow
 def test_leniency_is_lost_with_anothers_profile_and_kept_with_ones_own_dealt_anew(readers: Path, tmp_path: Path) -> None:
     result = counterfactual(asking(readers), tmp_path, load=scripted(average))
     lost = gain(result, "script", ANOTHER, "MAE")

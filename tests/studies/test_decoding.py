@@ -57,6 +57,7 @@ def test_a_judge_in_words_has_labels_only_and_its_samples_follow_their_seeds(rea
     assert cell(result, "greedy, expected", "MAE") == cell(result, "greedy, label", "MAE")
 
 
+@pytest.mark.slow
 def test_nothing_that_varies_is_said_so(readers: Path, tmp_path: Path) -> None:
     result = decoding(asking(readers, limit=12), tmp_path, load=scripted(lambda message, seed: "[Review] so\n[Score] 5"))
     assert result.answer.startswith("No way to read the answer has a value")

@@ -23,6 +23,7 @@ from perse.studies.results import StudyResult
 from perse.studies.summarizing import predictions
 
 
+@pytest.mark.slow
 def test_every_k_of_the_folder_is_asked_and_stands_beside_the_average_of_the_same_profile(
     readers: Path, tmp_path: Path
 ) -> None:

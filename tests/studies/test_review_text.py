@@ -26,6 +26,7 @@ def test_a_judge_that_reads_scores_only_loses_nothing_without_the_words(readers:
     assert all('"review"' not in line.partition('"query"')[0] for line in without)
 
 
+@pytest.mark.slow
 def test_passes_differ_by_their_seed_and_the_spread_is_theirs(readers: Path, tmp_path: Path) -> None:
     def by_seed(message: str, seed: int) -> str:
         return f"[Review] so\n[Score] {1 + seed % 10}"

@@ -33,18 +33,21 @@ def test_the_best_is_saved_when_it_is_found_and_outlives_newer_checkpoints(rende
     assert weights[0] == weights[1] != weights[2]
 
 
+@pytest.mark.slow
 def test_a_best_between_two_saves_is_saved_too_and_a_loss_is_best_when_small(renderer: Renderer, tmp_path: Path) -> None:
     values = iter((0.5, 0.2, 0.3, 0.4))
     trainer, _ = trained(renderer, tmp_path, judging=lambda model: {"loss": next(values)}, best="loss", save_steps=100)
     assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-4"
 
 
+@pytest.mark.slow
 def test_nothing_judged_or_never_with_a_number_keeps_the_last_weights(renderer: Renderer, tmp_path: Path) -> None:
     trainer, lines = trained(renderer, tmp_path, judging=scripted(None, None, None, None))
     assert judged_lines(lines) == [(2, None), (4, None), (6, None), (8, None)]
     assert best_checkpoint(trainer.state, tmp_path) is None and best_checkpoint(TrainerState(), tmp_path) is None
 
 
+@pytest.mark.slow
 def test_of_equal_judgings_the_one_with_the_lower_loss_is_best_else_the_first(renderer: Renderer, tmp_path: Path) -> None:
     numbers = [{"loss": loss, "accuracy": 0.5} for loss in (1.0, 0.9, 0.9, 0.95)]
     trainer, _ = trained(renderer, tmp_path, judging=told(*numbers), best="accuracy", save_steps=100, callbacks=[Patience(2)])
@@ -52,6 +55,7 @@ def test_of_equal_judgings_the_one_with_the_lower_loss_is_best_else_the_first(re
     assert trainer.state.global_step == 8 and trainer.control.should_training_stop
 
 
+@pytest.mark.slow
 def test_nothing_is_best_and_patience_runs_while_nothing_is_answered(renderer: Renderer, tmp_path: Path) -> None:
     numbers = [
         {"loss": 1.0, "accuracy": accuracy, "parse_rate": rate} for accuracy, rate in ((0.0, 0), (0.1, 0.5), (0.0, 0), (0.9, 0))
@@ -75,6 +79,7 @@ def test_a_run_that_goes_on_between_two_logged_steps_has_the_same_losses(rendere
         assert losses(rest) == [line for line in whole if line[0] > step]
 
 
+@pytest.mark.slow
 def test_training_ends_when_patience_does(renderer: Renderer, tmp_path: Path) -> None:
     values = (0.3, 0.1, None, 0.9)
     trainer, lines = trained(renderer, tmp_path, judging=scripted(*values), callbacks=[Patience(2)], save_steps=1)
@@ -83,6 +88,7 @@ def test_training_ends_when_patience_does(renderer: Renderer, tmp_path: Path) ->
     assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-2"
 
 
+@pytest.mark.slow
 def test_what_came_before_training_is_neither_best_nor_counted_by_patience(renderer: Renderer, tmp_path: Path) -> None:
     values = (0.9, 0.3, 0.4, 0.1, 0.2)
     trainer, lines = trained(

@@ -50,6 +50,7 @@ def test_unknown_and_missing_trackers_are_refused_in_a_sentence(monkeypatch: pyt
         tracker_names(("wandb",))
 
 
+@pytest.mark.slow
 def test_tensorboard_gets_what_the_run_log_gets(renderer: Renderer, tmp_path: Path) -> None:
     pytest.importorskip("tensorboard", reason="not installed")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator

@@ -17,6 +17,7 @@ from perse.training.batches import answer_loss
 from perse.training.finite import FiniteGradients, check_loss
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_no_number_stops_before_the_optimizer_and_names_step_and_examples(
     renderer: Renderer, tmp_path: Path
 ) -> None:
