@@ -55,7 +55,7 @@ def test_prefix_reuse_changes_no_distribution_of_the_embedded_model(embedded: Pa
 
 
 def test_the_embedded_model_answers_in_the_form_asked_for(embedded: Path) -> None:
-    judge = Judge.load(embedded)
+    judge = Judge.load(embedded, dtype="float32")
     judgements = judge.ask(QUESTIONS["pointwise"], pointwise_examples(2, 2), JudgeSettings(max_new_tokens=40))
     assert [judgement.status for judgement in judgements] == [Status.OK] * 4
     assert all(judgement.mass is not None and judgement.mass > 0.9 for judgement in judgements)

@@ -23,6 +23,7 @@ from perse.engines.labels import label_probabilities
 from perse.engines.prefix_cache import BUDGET, PrefixCache, parts
 from perse.errors import BadInput
 from perse.rendering import Ids, LabelSupport
+from perse.sixteen_bit import warn_if_slow
 
 if TYPE_CHECKING:
     from perse.engines.grammar import Grammars, Guide
@@ -71,6 +72,7 @@ class TransformersEngine:
         device = "cuda" if torch.cuda.is_available() else "cpu"
         opened = models.load(path, dtype=dtype, adapter=adapter, trust_remote_code=trust_remote_code)
         model = _with_exact_head(opened).to(device).eval()
+        warn_if_slow(model, setting="dtype float32 (--dtype float32)")
         _check_computes(model, f"the model {path}" + (f" with the adapter {adapter}" if adapter else ""), dtype)
         return cls(model, tokenizer=path, trust_remote_code=trust_remote_code)
 

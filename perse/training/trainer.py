@@ -32,6 +32,7 @@ from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering import Renderer
 from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers, run_closed
+from perse.sixteen_bit import warn_if_slow
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted, without_adapter
 from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
@@ -285,6 +286,7 @@ def ready_model(
             "set CUDA_VISIBLE_DEVICES=0"
         )
     model = load_model(config, base, shared=prepared.schedule.share)
+    warn_if_slow(model, setting="model.dtype=float32")
     rows = watching.what.rows if watching else ()
     longest = max([prepared.longest, *(row.tree.depth for row in rows)])
     check_packable(without_adapter(model), longest=longest)
