@@ -123,6 +123,7 @@ def test_asking_a_vllm_server_without_transformers_names_the_extra_remote(monkey
 
 def test_python_dash_m_perse_is_perse(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "argv", ["perse", "--version"])
+    monkeypatch.delitem(sys.modules, "perse.__main__", raising=False)
     with pytest.raises(SystemExit) as left:
         runpy.run_module("perse", run_name="__main__")
     assert not left.value.code and capsys.readouterr().out.strip() == cli.__version__

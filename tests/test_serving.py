@@ -32,7 +32,7 @@ from perse.judgement import Judgement
 from perse.questions import QUESTIONS
 from perse.records import Example
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
-from perse.serving.config import load_config, recipes
+from perse.serving.config import api_key, load_config, recipes
 from perse.serving.embedded import Stoppable, embedded_app, embedded_models
 from perse.serving.guard import Guard
 from perse.serving.routes import REQUESTS
@@ -299,6 +299,9 @@ def test_other_machines_are_let_in_with_a_key_only(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PERSE_API_KEY", "short")
     with pytest.raises(BadInput, match="PERSE_API_KEY has 5 characters; give at least 16"):
         load_config("embedded", ["host=0.0.0.0"])
+    monkeypatch.setenv("PERSE_API_KEY", "  ")
+    with pytest.raises(BadInput, match="PERSE_API_KEY has 0 characters; give at least 16"):
+        api_key()
     monkeypatch.setenv("PERSE_API_KEY", KEY)
     assert load_config("embedded", ["host=0.0.0.0"]).host == "0.0.0.0"
 

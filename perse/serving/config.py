@@ -86,7 +86,8 @@ def api_key() -> str | None:
     Raises:
         BadInput: too short a key to keep anyone out, or one that no header can carry.
     """
-    key = header_key(os.environ.get(KEY, ""), of=KEY) or None
+    given = os.environ.get(KEY)
+    key = header_key(given, of=KEY) if given else None  # white space alone is too short a key, not none
     if key is not None and len(key) < 16:
         raise BadInput(f"{KEY} has {len(key)} characters; give at least 16, such as the output of: openssl rand -hex 24")
     return key
