@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 VLLM := .venv/.vllm
 DEMO := work/demo
+# What the demo computes in: `make demo DTYPE=float32` on any CPU; by itself where the CPU has no instructions for 16 bits.
+DTYPE = $(shell $(BIN)/python -c "from perse.sixteen_bit import slow_in_16_bit as slow; print('float32' if slow() else 'bfloat16')")
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
@@ -36,13 +38,13 @@ $(READY): pyproject.toml constraints.txt
 demo: $(READY)
 	$(BIN)/perse data pointwise --reviews perse/samples/reviews.jsonl --items perse/samples/items.jsonl \
 	    --k 3 --profiles per_reviewer_epoch --valid 0.34 --out $(DEMO)/data --overwrite
-	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --max-new-tokens 80 --out $(DEMO)/before
+	$(BIN)/perse score --examples $(DEMO)/data --judge smollm2-135m --dtype $(DTYPE) --max-new-tokens 80 --out $(DEMO)/before
 	$(BIN)/accelerate launch --cpu --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
-	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data output=$(DEMO)/judge
-	$(BIN)/perse score --examples $(DEMO)/data --judge $(DEMO)/judge --max-new-tokens 80 --out $(DEMO)/after
+	    train.py --config configs/train/embedded_lora.yaml data.path=$(DEMO)/data output=$(DEMO)/judge model.dtype=$(DTYPE)
+	$(BIN)/perse score --examples $(DEMO)/data --judge $(DEMO)/judge --dtype $(DTYPE) --max-new-tokens 80 --out $(DEMO)/after
 	$(BIN)/perse evaluate $(DEMO)/before $(DEMO)/after
 	$(BIN)/perse report $(DEMO)/before $(DEMO)/after --out $(DEMO)/report
-	$(BIN)/perse ask --judge $(DEMO)/judge --reviews perse/samples/ask/reviews.jsonl --text @perse/samples/ask/plot.txt
+	$(BIN)/perse ask --judge $(DEMO)/judge --dtype $(DTYPE) --reviews perse/samples/ask/reviews.jsonl --text @perse/samples/ask/plot.txt
 	@echo "written: $(DEMO)/data (data set), $(DEMO)/judge (adapter, merged model, log),"
 	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after),"
 	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
