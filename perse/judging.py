@@ -93,7 +93,8 @@ def read_timing(path: Path) -> tuple[int, float]:
     """
     judged, seconds = 0, 0.0
     for line, row in enumerate(read_lines(path), start=1):
-        if type(row.get("judged")) is not int or type(row.get("seconds")) not in (int, float):
+        numbers = type(row.get("judged")) is int and type(row.get("seconds")) in (int, float)
+        if not (numbers and 0 <= row["judged"] < 2**53 and 0 <= row["seconds"] < 2**53):  # NaN neither
             raise BadInput(f"{path}, line {line}: found {shortened(row)}, expected 'judged' and 'seconds'; remove the line")
         judged, seconds = judged + row["judged"], seconds + row["seconds"]
     return judged, seconds

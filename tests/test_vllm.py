@@ -80,7 +80,13 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     run, data, examples = folder / "run", folder / "data", folder / "examples.jsonl"
     perse("data", "pointwise", "--reviews", SAMPLES / "reviews.jsonl", "--items", SAMPLES / "items.jsonl", "--profiles", "per_reviewer_epoch", "--valid", "0.34", "--out", data)  # fmt: skip
     perse(
-        "train", "--config", "embedded_lora", f"data.path={data}", "data.max_examples=16", "model.dtype=float32", f"output={run}"
+        "train",
+        "--config",
+        "embedded_lora",
+        f"data.path={data}",
+        "data.max_examples=16",
+        "model.dtype=float32",
+        f"output={run}",
     )
     lines = perse("data", "export", data).splitlines(keepends=True)
     examples.write_text("".join(lines[:ITEMS]))

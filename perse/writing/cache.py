@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -49,6 +50,17 @@ def answer_key(writer: Writer, message: str | Turns, wanted: Sampling, seed: int
     return hashlib.sha256(json.dumps(depends, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def _refuse_beside(path: Path) -> None:
+    """SQLite removes what it takes for leftovers of a file that it is about to make.
+
+    Raises:
+        BadInput: there are some, of a file that is not there.
+    """
+    for beside in (path.with_name(path.name + ending) for ending in ("-wal", "-journal", "-shm")):
+        if not path.exists() and os.path.lexists(beside):
+            raise BadInput(f"{beside} is there without {path.name}, and would be removed as a leftover of it; move it away")
+
+
 class AnswerCache:
     """The raw answers of one file, which is made if absent; to be closed, or used in a `with`. Any thread may use it.
 
@@ -62,6 +74,7 @@ class AnswerCache:
         self._turn = threading.Lock()
         with self._using():
             path.parent.mkdir(parents=True, exist_ok=True)
+            _refuse_beside(path)
             self._file = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             found = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if found and "answers" not in found:

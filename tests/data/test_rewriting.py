@@ -984,3 +984,11 @@ def test_a_database_of_something_else_is_not_made_a_cache_of_answers(tmp_path: P
     with pytest.raises(BadInput, match=r"photos.sqlite: is a database of something else \(it holds photos\)"):
         AnswerCache(place)
     assert place.read_bytes() == before and [path.name for path in tmp_path.iterdir()] == ["photos.sqlite"]
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-journal", "-shm"])
+def test_a_file_that_sqlite_would_take_for_its_own_leftover_is_left_alone(tmp_path: Path, ending: str) -> None:
+    (tmp_path / f"answers.sqlite{ending}").write_text("mine")
+    with pytest.raises(BadInput, match=f"answers.sqlite{ending} is there without answers.sqlite, and would be removed"):
+        AnswerCache(tmp_path / "answers.sqlite")
+    assert (tmp_path / f"answers.sqlite{ending}").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1

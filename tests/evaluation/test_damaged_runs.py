@@ -72,8 +72,9 @@ def test_a_line_that_is_no_object_is_named(run: Path) -> None:
     refused(run, "judgements.jsonl, line 41: found [1], expected a JSON object")
 
 
-def test_a_line_of_times_of_another_shape_is_named(run: Path) -> None:
-    (run / "timing.jsonl").write_text('{"judged": 1, "seconds": "x"}\n')
+@pytest.mark.parametrize("seconds", ['"x"', "1" + 400 * "0", "-1", "true"])
+def test_a_line_of_times_of_another_shape_is_named(run: Path, seconds: str) -> None:
+    (run / "timing.jsonl").write_text(f'{{"judged": 1, "seconds": {seconds}}}\n')
     refused(run, "timing.jsonl, line 1: found", "expected 'judged' and 'seconds'")
 
 
