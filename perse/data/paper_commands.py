@@ -106,7 +106,7 @@ def per_mpst(
     """
     from perse.data.per_mpst import PerMpstOptions, build_per_mpst
     from perse.data.rewriting.plots import RewriteOptions
-    from perse.data.rewriting.tables import work_folder
+    from perse.data.rewriting.tables import answers_file
 
     options = PerMpstOptions(
         plots=plots,
@@ -139,7 +139,7 @@ def per_mpst(
             steps=("anonymize", "summarize") if summarize else ("anonymize",),
             words=words,
             tries=tries,
-            cache=cache or work_folder(out) / "answers.sqlite",
+            cache=answers_file(out, cache),
             dtype=dtype,
             tokenizer=tokenizer,
         ),

@@ -11,7 +11,7 @@ from rich.console import Console
 from perse.data.command_options import Map, OnErrorOption, Overwrite, Seed, read_columns
 from perse.data.paper_commands import Cache, Dtype, Ner, Tokenizer, Tries, Words, WriterOption, step_in, steps
 from perse.data.rewriting.plots import RewriteOptions
-from perse.data.rewriting.tables import AUDIT, TableOptions, rewrite_table, work_folder
+from perse.data.rewriting.tables import AUDIT, TableOptions, answers_file, rewrite_table, work_folder
 
 Items = Annotated[Path, typer.Option(help="Table of items: id, text[, title].", show_default=False)]
 OutFile = Annotated[Path, typer.Option("--out", help="The JSON lines file to write: item_id, text.", show_default=False)]
@@ -42,7 +42,7 @@ def anonymize(
         ner=ner,
         steps=("anonymize",),
         tries=tries,
-        cache=cache or work_folder(out) / "answers.sqlite",
+        cache=answers_file(out, cache),
         dtype=dtype,
         tokenizer=tokenizer,
     )
@@ -77,7 +77,7 @@ def summarize(
         steps=("summarize",),
         words=words,
         tries=tries,
-        cache=cache or work_folder(out) / "answers.sqlite",
+        cache=answers_file(out, cache),
         dtype=dtype,
         tokenizer=tokenizer,
     )

@@ -74,3 +74,13 @@ def test_wrong_options_are_one_clear_sentence(raw: Path, tmp_path: Path, options
     )
     assert isinstance(result.exception, BadInput) and expected in str(result.exception)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("place", ["items.jsonl", "items.jsonl.work/rewriting.jsonl"])
+def test_answers_are_not_kept_in_a_file_that_the_rewriting_replaces(tmp_path: Path, place: str) -> None:
+    table, out = tmp_path / "plots.csv", tmp_path / "items.jsonl"
+    table.write_text("item_id,text\na,Anna Berg left Paris.\n")
+    line = ["anonymize", "--items", str(table), "--out", str(out), "--cache", str(tmp_path / place)]
+    said = CliRunner().invoke(app, line).exception
+    assert isinstance(said, BadInput) and "among the files that a build of" in str(said), said
+    assert [path.name for path in tmp_path.iterdir()] == ["plots.csv"]

@@ -61,6 +61,23 @@ def work_folder(out: Path) -> Path:
     return out.with_name(out.name + ".work")
 
 
+def answers_file(out: Path, given: Path | None) -> Path:
+    """Where the writer's answers are kept: the file that was given, or one in the work folder.
+
+    Raises:
+        BadInput: it lies among the files that a build replaces, which would lose the answers.
+    """
+    own = work_folder(out) / "answers.sqlite"
+    if given is None or target_of(given) == target_of(own):
+        return own
+    for place in (out, work_folder(out)):
+        if target_of(given).is_relative_to(target_of(place)):
+            raise BadInput(
+                f"--cache {given} is among the files that a build of {place} replaces; leave it out, or choose another place"
+            )
+    return given
+
+
 def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewritten, Faults]:
     """Rewrites the texts of a table (id, text and perhaps title); also gives the rows that could not be read.
 
