@@ -82,7 +82,7 @@ Dtype = Annotated[
 ]
 Temperature = Annotated[float, typer.Option(min=0.0, max=2.0, help="0 is greedy; 0.8 is the paper's.")]
 MaxNew = Annotated[int, typer.Option(min=1, help="Longest review, in tokens.")]
-Seed = Annotated[int, typer.Option(help="Seed of every draw.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw.")]
 JudgeArgument = Annotated[
     str,
     typer.Option(

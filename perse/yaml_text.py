@@ -1,7 +1,7 @@
 """YAML that a person or a stranger wrote, read in one place: plain values only, and one sentence where it is none.
 
-Anchors and aliases are refused: a few lines of them stand for more values than any memory holds, and no setting needs them. Dates are
-texts, since no setting is one and a folder may be called 2026-11-23.
+Anchors and aliases are refused: a few lines of them stand for more values than any memory holds, and no setting needs them. So is a
+key that is given twice, of which YAML would keep the last. Dates are texts, since no setting is one and a folder may be called 2026-11-23.
 """
 
 from __future__ import annotations
@@ -38,6 +38,15 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
+
+    def flatten_mapping(self, node: Any) -> None:
+        seen: set[object] = set()
+        for key, _ in node.value:
+            name = (key.tag, str(key.value))
+            if name in seen:
+                raise _refused(f"'{key.value}' is given twice; keep one", key.start_mark)
+            seen.add(name)
+        super().flatten_mapping(node)
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
         try:

@@ -38,9 +38,10 @@ def short(error: pytest.ExceptionInfo[BadInput]) -> str:
         ("a: 1\nb: !!timestamp x\n", "line 2: 'x' is no timestamp"),
         ("a: 1\nb: !!python/object/apply:os.system [true]\n", "line 2: could not determine a constructor"),
         ("a: [1\nb: 2\n", "line 2: "),
+        ("train:\n  seed: 1\nmodel: {}\ntrain: {}\n", "line 4: 'train' is given twice; keep one"),
         ("a: \x00", "special characters are not allowed"),
     ],
-    ids=["aliases", "hex", "digits", "hex digits", "open", "closed", "bool", "date", "object", "torn", "null"],
+    ids=["aliases", "hex", "digits", "hex digits", "open", "closed", "bool", "date", "object", "torn", "twice", "null"],
 )
 def test_a_hostile_settings_file_is_one_sentence_with_its_line(tmp_path: Path, text: str, sentence: str) -> None:
     file = tmp_path / "mine.yaml"
@@ -60,13 +61,15 @@ def test_a_hostile_settings_file_is_one_sentence_with_its_line(tmp_path: Path, t
         ("train.seed=0x_", "train.seed: input should be a valid integer"),
         ("train.seed=" + "9" * 5000, "train.seed: "),
         ("train.seed=0x" + "f" * 5000, "train.seed: "),
+        ("train.seed=-1", "train.seed: input should be greater than or equal to 0"),
+        ("train.seed=4294967296", "train.seed: input should be less than 4294967296"),
         ("train.seed=2020-13-45", "train.seed: input should be a valid integer"),
         ("train=" + "[" * 3000, "train: "),
         ("train.seed=" + "[" * 3000 + "]" * 3000, "train.seed: "),
         ("train={a: &a [x, x], b: [*a, *a]}", "train: "),
         ("train.seed=[" + "x, " * 5000 + "x]", "train.seed: "),
     ],
-    ids=["hex", "digits", "hex digits", "date", "open", "closed", "aliases", "long"],
+    ids=["hex", "digits", "hex digits", "negative", "huge", "date", "open", "closed", "aliases", "long"],
 )
 def test_a_hostile_override_is_one_short_sentence_that_names_it(override: str, sentence: str) -> None:
     with pytest.raises(BadInput) as error:

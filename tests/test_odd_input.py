@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import typer
 from builders import pairwise_examples, pointwise_examples
 from command_line import perse
 from fastapi.testclient import TestClient
@@ -381,3 +382,15 @@ def test_a_figures_numbers_are_never_guarded() -> None:
         "-inf",
         '""',
     ]
+
+
+def test_every_seed_of_the_command_line_is_refused_below_zero_before_anything_is_asked() -> None:
+    """numpy draws from none that is negative, and a study would find that out after its judge has been asked everything."""
+
+    def seeds(command: Any, path: str) -> Iterator[tuple[str, int | None]]:
+        for name, inner in getattr(command, "commands", {}).items():
+            yield from seeds(inner, f"{path} {name}")
+        yield from ((f"{path} {option.name}", option.min) for option in command.params if option.name.endswith("seed"))
+
+    found = dict(seeds(typer.main.get_command(cli.app), "perse"))
+    assert len(found) > 20 and not [name for name, least in found.items() if least != 0]

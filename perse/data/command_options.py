@@ -44,7 +44,7 @@ Folds = Annotated[
 MaxReviewers = Annotated[
     int | None, typer.Option(help="At most so many reviewers, drawn by the seed, for a quick try.", show_default=False)
 ]
-Seed = Annotated[int, typer.Option(help="Seeds every random choice: the same seed and files give the same bytes.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seeds every random choice: the same seed and files give the same bytes.")]
 OnErrorOption = Annotated[OnError, typer.Option("--on-error", help="At a bad row: stop, or skip it, count it and list it.")]
 KeepNames = Annotated[bool, typer.Option("--keep-names", help="Keep reviewer names as they are; else they become pseudonyms.")]
 Salt = Annotated[
@@ -73,7 +73,7 @@ ShownK = Annotated[
     int | None,
     typer.Option("--k", min=0, help="Profile entries to show, at most what the folder keeps.", show_default="the folder's own"),
 ]
-OrderSeed = Annotated[int | None, typer.Option(help="Shuffle every profile by this seed.", show_default="oldest first")]
+OrderSeed = Annotated[int | None, typer.Option(min=0, help="Shuffle every profile by this seed.", show_default="oldest first")]
 ReviewText = Annotated[
     bool, typer.Option("--review-text/--no-review-text", help="Whether profiles show what the reader wrote, or scores alone.")
 ]

@@ -94,6 +94,7 @@ class BuildOptions:
             f"split is '{self.split}', expected {_either(SplitBy)}": self.split not in get_args(SplitBy),
             "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": self.keep_names
             and self.salt is not None,
+            "the salt is empty, which keeps no name secret: give one, or leave it out": self.salt == "",
             **self._also_wrong(),
         }
         if problems := [message for message, holds in wrong.items() if holds]:

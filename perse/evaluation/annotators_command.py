@@ -21,7 +21,7 @@ def agreement(
         ),
     ] = None,
     resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the groups (without groups, items).")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the resamples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
 ) -> None:

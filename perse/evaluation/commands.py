@@ -23,7 +23,7 @@ def evaluate(
     resample: Annotated[
         str, typer.Option(help="reviewers, or two-way: reviewers and texts, for texts that several readers judged.")
     ] = "reviewers",
-    seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every draw.")] = 0,
     validation_run: Annotated[
         list[Path] | None,
         typer.Option(help="Run of other reviewers to calibrate ties on; once for each judge, in their order."),

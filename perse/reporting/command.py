@@ -19,7 +19,7 @@ def report(
     train_data: Annotated[
         Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of every draw.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of every draw.")] = 0,
     resamples: Annotated[int, typer.Option(help="Bootstrap resamples, 100 or more.")] = 1000,
     resample: Annotated[
         str, typer.Option(help="reviewers, or two-way: reviewers and texts, for texts that several readers judged.")

@@ -40,7 +40,7 @@ class ServeConfig(Section):
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Of requests that give none; 0.8 is the paper's (PerSE, section 4.2)."""
     max_new_tokens: int = Field(default=600, ge=1)
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
     trust_remote_code: bool = False
     """Run code that the model brings; without it such a model is refused."""
     vllm: dict[str, Any] = Field(default_factory=dict)

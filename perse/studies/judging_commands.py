@@ -64,7 +64,7 @@ Context = Annotated[
 Tokenizer = Annotated[
     str | None, typer.Option(help="Of a served model whose folder is not on this machine.", show_default=False)
 ]
-Seed = Annotated[int, typer.Option(help="Seed of every draw: answers, sample, shuffles, resamples.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw: answers, sample, shuffles, resamples.")]
 Resamples = Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the reviewers.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the result as Markdown on stdout.")]

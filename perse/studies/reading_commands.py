@@ -32,8 +32,8 @@ Runs = Annotated[list[Path], typer.Argument(help="Folders that `perse score` wro
 OptionalOut = Annotated[
     Path | None, typer.Option("--out", help="A folder for study.json, table.md and figures.", show_default=False)
 ]
-Seed = Annotated[int, typer.Option(help="Seed of what is drawn: items, pairs, folds, resamples.")]
-SeedOfResamples = Annotated[int, typer.Option(help="Seed of the resamples, and of baselines that draw.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn: items, pairs, folds, resamples.")]
+SeedOfResamples = Annotated[int, typer.Option(min=0, help="Seed of the resamples, and of baselines that draw.")]
 Named = "NAME=PATH"
 
 

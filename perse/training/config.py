@@ -44,7 +44,7 @@ class Data(Section):
     """Train on a seeded sample of this many examples; of a data set drawn by epoch, on another sample in every epoch."""
     k: int | None = Field(default=None, ge=0)
     """Profile entries to show, at most what the folder keeps; by default its own k. PerSE retrains for each (figure 3)."""
-    order_seed: int | None = None
+    order_seed: int | None = Field(default=None, ge=0)
     """Shuffle every profile by this seed; by default oldest first."""
     review_text: bool = True
     """False leaves the review texts out of the profiles (PerSE, table 5)."""
@@ -110,7 +110,7 @@ class Train(Section):
     """Compute the layers again on the way back instead of keeping what they made: less memory, a third to half more work."""
     liger: bool | None = None
     """Fused norms and MLPs of liger-kernel: null uses them on CUDA where they are installed, true refuses to train without."""
-    seed: int = 0
+    seed: int = Field(default=0, ge=0, lt=2**32)
     """What the order of the data, the adapter's first weights and every sample are drawn by."""
     save_every: int = Field(default=50, ge=1)
     """Steps between checkpoints: the most that a kill can lose."""

@@ -268,6 +268,7 @@ def test_no_reviewer_left_says_how_many_reviews_there_were(raw: Path, tmp_path: 
         ({"scale": (5, 1)}, "scale is 5-1, expected the lowest"),
         ({"profiles": "best"}, "profiles is 'best', expected per_example or per_reviewer_epoch"),
         ({"keep_names": True, "salt": "x"}, "exclude each other"),
+        ({"salt": ""}, "the salt is empty"),
         ({"k": -1, "valid": 2}, "k is -1, expected 0 or more; valid is 2"),
     ],
 )

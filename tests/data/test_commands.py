@@ -84,3 +84,13 @@ def test_answers_are_not_kept_in_a_file_that_the_rewriting_replaces(tmp_path: Pa
     said = CliRunner().invoke(app, line).exception
     assert isinstance(said, BadInput) and "among the files that a build of" in str(said), said
     assert [path.name for path in tmp_path.iterdir()] == ["plots.csv"]
+
+
+@pytest.mark.parametrize("command", ["anonymize", "summarize", "per-mpst"])
+def test_an_output_that_nothing_can_stand_beside_is_refused_in_a_sentence(tmp_path: Path, command: str) -> None:
+    table = tmp_path / "plots.jsonl"
+    table.write_text('{"item_id": "a", "text": "Anna Berg left Paris."}\n')
+    given = ["--plots", str(table), "--reviews", str(table)] if command == "per-mpst" else ["--items", str(table)]
+    for place in ("/", ".", "", ".."):
+        said = CliRunner().invoke(app, [command, *given, "--out", place]).exception
+        assert isinstance(said, BadInput) and len(str(said)) < 200, (place, said)

@@ -57,8 +57,15 @@ class TableOptions:
 
 
 def work_folder(out: Path) -> Path:
-    """Where a build keeps what does not belong into its result."""
-    return out.with_name(out.name + ".work")
+    """Where a build keeps what does not belong into its result.
+
+    Raises:
+        BadInput: there is no place beside it.
+    """
+    named = out if out.name not in ("", "..") else target_of(out)
+    if not named.name:
+        raise BadInput(f"--out {out}: nothing can stand beside it; give a name within a folder")
+    return named.with_name(named.name + ".work")
 
 
 def answers_file(out: Path, given: Path | None) -> Path:

@@ -40,7 +40,7 @@ def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool 
     """
     faults = faults or Faults()
     before = faults.met.total()
-    decoder = json.JSONDecoder(parse_constant=_constant)  # `json.loads` would make one for each line
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)  # `json.loads` would make one for each line
     found = False
     for line, text in _lines(path, faults):
         if not text.strip():
@@ -221,6 +221,15 @@ def _literal(text: str) -> object:
         return json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """What `json` is to make of an object: a name that is given twice would lose a value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"{shown(twice)} is given twice in one object")
+    return found
 
 
 def _constant(name: str) -> None:
