@@ -1,6 +1,6 @@
 """Serve a judge: python serve.py --config configs/serve/embedded.yaml model=RUN"""
 
-from perse.serving.command import main
+from perse.commands.serve import main
 
 if __name__ == "__main__":
     main()

@@ -35,7 +35,7 @@ def main() -> None:
     command = [
         sys.executable,
         "-m",
-        "perse.cli",
+        "perse",
         "serve",
         f"model={options.model}",
         f"port={port}",

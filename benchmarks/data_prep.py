@@ -30,7 +30,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-_BUILD = "from perse.cli import main; main()"
+_BUILD = "from perse.commands.app import main; main()"
 _PLANTED = ((100, 10), (700, 25))  # words of a text (650 bytes and 4.5 kB), and names in it
 _PLANTED_BYTES = 13_000_000  # of text of each kind
 _LOAD = "import sys; from pathlib import Path; from perse.data.folder import load_folder; load_folder(Path(sys.argv[1]))"

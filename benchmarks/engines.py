@@ -97,7 +97,7 @@ def _judge(name: str, options: argparse.Namespace, settings: JudgeSettings) -> W
 
 def _examples(count: int) -> list[Example]:
     """Examples of the sample corpus, one profile a reader, readers together."""
-    from perse.data.commands import app
+    from perse.commands.data.build import app
     from perse.data.load import load_examples
 
     samples = Path(__file__).resolve().parent.parent / "perse" / "samples"

@@ -1,6 +1,6 @@
 """Summaries of texts: python data_prep/summarize.py --help (the same as `perse data summarize`)"""
 
-from perse.data.commands import run
+from perse.commands.data.build import run
 
 if __name__ == "__main__":
     run("summarize")

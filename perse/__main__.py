@@ -1,6 +1,6 @@
 """The `perse` command, and `python -m perse ...` for the Python that is named.
 
-Kept apart from `perse.cli` because reading that takes a second, in which a Ctrl-C must not end in a traceback either.
+Kept apart from `perse.commands.app` because reading that takes a second, in which a Ctrl-C must not end in a traceback either.
 """
 
 import os
@@ -12,7 +12,7 @@ def main() -> None:
     if not os.environ.get("COLUMNS", "1").strip("0"):  # a width of nothing, in which nothing would be printed
         del os.environ["COLUMNS"]
     try:
-        from perse.cli import main as run
+        from perse.commands.app import main as run
     except KeyboardInterrupt:  # nothing was begun
         sys.exit(130)
     run()

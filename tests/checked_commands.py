@@ -16,7 +16,7 @@ import pytest
 import typer
 from documented import ROOT, Command
 
-from perse.cli import app
+from perse.commands.app import app
 from perse.errors import PerseError
 
 SETTING = re.compile(r"[a-z_]+(\.[a-z_0-9]+)*=")
@@ -55,7 +55,7 @@ def _perse(words: Sequence[str], command: Command) -> str | None:
         name = rest.pop(0)
         leaf = leaf.commands[name]
     if name in ("train", "serve"):
-        owner = importlib.import_module("perse.training.command" if name == "train" else "perse.serving.command")
+        owner = importlib.import_module("perse.commands.train" if name == "train" else "perse.commands.serve")
         leaf = typer.main.get_command(owner.app)
     if not command.whole:
         return _names(leaf, rest)

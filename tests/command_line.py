@@ -11,7 +11,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 from unittest.mock import patch
 
-from perse import cli
+from perse.commands import app as cli
 
 
 def perse(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:

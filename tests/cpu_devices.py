@@ -25,6 +25,6 @@ PartialState._prepare_backend = as_devices  # type: ignore[method-assign, assign
 transformers.training_args.is_torch_bf16_gpu_available = lambda: True  # CPUs compute in bfloat16
 
 if __name__ == "__main__":
-    from perse.training.command import main
+    from perse.commands.train import main
 
     main()

@@ -45,9 +45,9 @@ def test_the_core_needs_no_torch() -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name.partition('.')[0] in ('torch', 'transformers', 'peft', 'accelerate'): raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
-        "import perse, perse.cli, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.training.config, perse.models\n"
+        "import perse, perse.commands.app, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.training.config, perse.models\n"
         "sys.argv = ['perse', 'score', '--help']\n"
-        "perse.cli.main()\n"
+        "perse.commands.app.main()\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -59,7 +59,7 @@ def test_ctrl_c_while_the_command_line_is_being_read_is_no_traceback() -> None:
         "import runpy, sys\n"
         "class Pressed:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name == 'perse.cli': raise KeyboardInterrupt\n"
+        "        if name == 'perse.commands.app': raise KeyboardInterrupt\n"
         "sys.meta_path.insert(0, Pressed())\n"
         "runpy.run_module('perse', run_name='__main__')\n"
     )

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
 from perse import doctor, machine
-from perse.cli import app
+from perse.commands.app import app
 from perse.machine import model_cache
 
 FINE = {"writable": True, "folder": "models"}

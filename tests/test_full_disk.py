@@ -181,7 +181,7 @@ def test_output_to_a_full_disk_is_one_sentence_too() -> None:
     """Through the interpreter's end, which would otherwise tell of it in its own way."""
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "perse.cli", "train", "--settings"],
+            [sys.executable, "-m", "perse", "train", "--settings"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
@@ -198,7 +198,7 @@ def test_output_to_a_full_disk_is_one_sentence_too() -> None:
 def test_where_messages_go_to_a_full_disk_too_the_exit_code_says_it() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-m", "perse.cli", "score", "--judge", "x"], stdout=full, stderr=full, check=False
+            [sys.executable, "-m", "perse", "score", "--judge", "x"], stdout=full, stderr=full, check=False
         )
     assert done.returncode == 2
 
@@ -209,7 +209,7 @@ def test_a_server_whose_log_meets_a_full_disk_goes_on_answering(tiny_model_folde
     line = [
         sys.executable,
         "-m",
-        "perse.cli",
+        "perse",
         "serve",
         f"model={tiny_model_folder}",
         "engine=transformers",

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import typer
 
-from perse import cli, connecting, installing
+from perse import connecting, installing
+from perse.commands import app as cli
 from perse.errors import BadInput
 
 ROOT = Path(__file__).parent.parent

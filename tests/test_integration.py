@@ -67,7 +67,7 @@ def test_accelerate_launch_trains_what_perse_train_trains(tiny_model_folder: Pat
     run(
         sys.executable,
         "-m",
-        "perse.cli",
+        "perse",
         "data",
         "pointwise",
         "--reviews",
@@ -84,7 +84,7 @@ def test_accelerate_launch_trains_what_perse_train_trains(tiny_model_folder: Pat
     ]  # fmt: skip
     launch = [Path(sys.executable).parent / "accelerate", "launch", "--cpu", "--num_processes", "1", ROOT / "train.py"]
     run(*launch, *given, f"output={tmp_path / 'launched'}", cwd=ROOT)
-    run(sys.executable, "-m", "perse.cli", "train", *given, f"output={tmp_path / 'plain'}", cwd=tmp_path)
+    run(sys.executable, "-m", "perse", "train", *given, f"output={tmp_path / 'plain'}", cwd=tmp_path)
     merged = [(tmp_path / name / "merged" / "model.safetensors").read_bytes() for name in ("launched", "plain")]
     assert merged[0] == merged[1]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from perse import cli
+from perse.commands import app as cli
 from perse.errors import BadInput
 from perse.opening import check_embedding_model
 

@@ -232,7 +232,7 @@ def spoilt(outputs, labels, num_items_in_batch=None):
 trainer.answer_loss = spoilt
 
 if __name__ == "__main__":
-    from perse.training.command import main
+    from perse.commands.train import main
 
     main()
 """
@@ -267,7 +267,7 @@ def slowly(written, into, **more):
 watched.seal = slowly
 
 if __name__ == "__main__":
-    from perse.training.command import main
+    from perse.commands.train import main
 
     main()
 """

@@ -25,9 +25,10 @@ from fastapi.testclient import TestClient
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perse import Judge, __main__, cli
+from perse import Judge, __main__
 from perse.answering.base import JudgeSettings
-from perse.asking import read_reviews
+from perse.commands import app as cli
+from perse.commands.asking import read_reviews
 from perse.csv_cells import csv_text, guarded, plain
 from perse.data.load import load_examples
 from perse.data.sources.faults import BadRow
@@ -298,7 +299,7 @@ def test_an_argument_that_is_not_utf_8_is_refused_by_number(monkeypatch: pytest.
 
 
 def test_closed_streams_are_no_failure_and_no_file_takes_their_place(tmp_path: Path) -> None:
-    samples = Path(cli.__file__).parent / "samples"
+    samples = Path(__main__.__file__).parent / "samples"
     given = ["data", "pointwise", "--reviews", samples / "reviews.jsonl", "--items", samples / "items.jsonl", "--k", "1"]
     command = shlex.join(map(str, [sys.executable, "-m", "perse", *given, "--out", tmp_path / "set"]))
     done = subprocess.run(["sh", "-c", f"{command} <&- >&- 2>&-"], check=False)

@@ -22,7 +22,7 @@ import pytest
 from builders import adapter_on
 
 from perse import Judge
-from perse.cli import app, run_app
+from perse.commands.app import app, run_app
 from perse.connecting import _tokenizer
 from perse.errors import BadInput
 from perse.model_files import tensors
@@ -285,7 +285,7 @@ def test_code_that_comes_with_a_model_is_not_run_though_a_person_says_yes(evil: 
     person, terminal = pty.openpty()
     os.write(person, b"y\ny\ny\n")
     done = subprocess.run(
-        [sys.executable, "-m", "perse.cli", *asked, str(evil)], stdin=terminal, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-m", "perse", *asked, str(evil)], stdin=terminal, capture_output=True, text=True, timeout=300, check=False
     )  # fmt: skip
     os.close(person)
     os.close(terminal)

@@ -15,7 +15,8 @@ from builders import pointwise_examples
 from transformers import LlamaConfig, LlamaForCausalLM, MixtralConfig, Trainer, TrainingArguments
 from typer.testing import CliRunner
 
-from perse.cli import app
+from perse.commands.app import app
+from perse.commands.plan import SHARDED, WHOLE, plan_words
 from perse.errors import BadInput, ModelNotFound
 from perse.records import example_lines
 from perse.training.adapting import adapted, check_trainable
@@ -27,7 +28,6 @@ from perse.training.hardware import GPUS, Device, device, reported
 from perse.training.memory import Activations, Standing, activations, gathered, standing
 from perse.training.placement import Needs, chosen, placement, placements, remedies
 from perse.training.plan import Plan, plan
-from perse.training.plan_command import SHARDED, WHOLE, plan_words
 from perse.training.prepare import prepare, renderer_for
 from perse.training.trainer import load_model, set_attention
 from perse.training.trie import PackedRow

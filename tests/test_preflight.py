@@ -10,7 +10,7 @@ import pytest
 from builders import pointwise_examples
 from typer.testing import CliRunner
 
-from perse.cli import app
+from perse.commands.app import app
 from perse.records import example_lines
 from perse.training.config import load_config
 from perse.training.hardware import GPUS

@@ -162,7 +162,7 @@ def _default(section: str, name: str) -> Any:
 
 
 def test_the_page_of_the_docs_is_what_the_command_prints() -> None:
-    from perse.cli import app
+    from perse.commands.app import app
 
     printed = CliRunner().invoke(app, ["train", "--settings"])
     assert printed.exit_code == 0 and printed.stdout == settings_page()

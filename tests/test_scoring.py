@@ -25,7 +25,7 @@ from perse.questions import QUESTIONS
 from perse.records import Example, example_lines
 from perse.rendering import TextRenderer
 
-PERSE = [sys.executable, "-m", "perse.cli"]
+PERSE = [sys.executable, "-m", "perse"]
 
 
 @pytest.fixture
@@ -317,7 +317,7 @@ def test_a_run_in_which_the_engine_only_failed_exits_with_1(
     from typer.testing import CliRunner
 
     from perse import Judge
-    from perse.cli import app
+    from perse.commands.app import app
 
     judge = Judge.load(tiny_model_folder)
 

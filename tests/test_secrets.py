@@ -22,7 +22,7 @@ import pytest
 from builders import pointwise_examples
 from hostile_server import hostile
 
-from perse import cli
+from perse.commands import app as cli
 from perse.engines.base import Sampling
 from perse.engines.openai import ChatCompletionsEngine
 from perse.errors import BadInput

@@ -21,7 +21,7 @@ import pytest
 from documented import ROOT, Command, commands
 from typer.testing import CliRunner
 
-from perse.cli import app
+from perse.commands.app import app
 
 pytestmark = [pytest.mark.integration, pytest.mark.shown]
 

@@ -51,7 +51,7 @@ ITEMS = 24
 
 def perse(*arguments: object) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "perse.cli", *map(str, arguments)], capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=600
+        [sys.executable, "-m", "perse", *map(str, arguments)], capture_output=True, text=True, check=False, env=ENVIRONMENT, timeout=600
     )  # fmt: skip
     assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done.stdout

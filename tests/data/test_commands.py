@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from perse.data.commands import app
+from perse.commands.data.build import app
 from perse.data.folder import load_folder
 from perse.errors import BadInput
 from perse.records import read_examples

@@ -12,7 +12,7 @@ from builders import pointwise_examples
 from kills import killed_at
 from typer.testing import CliRunner
 
-from perse.cli import app
+from perse.commands.app import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.folder import load_folder
 from perse.data.forget import forget

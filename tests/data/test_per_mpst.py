@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from perse.cli import app
+from perse.commands.app import app
 from perse.data.folder import load_folder
 from perse.data.names import Renamer
 from perse.data.rewriting import tables
@@ -158,7 +158,7 @@ def test_a_build_that_is_killed_goes_on_to_the_same_bytes_and_asks_again_only_wh
 ) -> None:
     plots, reviews = many(tmp_path)
     out, kept = tmp_path / "set", tmp_path / "set.work" / "answers.sqlite"
-    line = [sys.executable, "-m", "perse.cli", *command(plots, out, "--writer", llama.url, reviews=reviews)]
+    line = [sys.executable, "-m", "perse", *command(plots, out, "--writer", llama.url, reviews=reviews)]
     environment = os.environ | {"OPENAI_API_KEY": "x"}
 
     def stored() -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from perse.data.commands import app
+from perse.commands.data.build import app
 from perse.data.load import LoadedExamples, load_examples
 from perse.data.stand_ins import ProfileShown, stand_in
 from perse.errors import BadInput

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scipy import stats
 from typer.testing import CliRunner
 
+from perse.commands.agreement import agreement
 from perse.errors import BadInput
 from perse.evaluation.annotators import Dimension, Ratings, alpha_of, annotator_agreement, coincidences
-from perse.evaluation.annotators_command import agreement
 from perse.evaluation.annotators_file import read_ratings
 from perse.evaluation.annotators_table import agreement_markdown
 

@@ -8,8 +8,8 @@ import typer
 from evaluation_builders import answered, graded, noisy_judge, pair, world
 from typer.testing import CliRunner, Result
 
+from perse.commands.evaluate import evaluate
 from perse.errors import BadInput
-from perse.evaluation.commands import evaluate
 from perse.evaluation.results import Evaluation
 from perse.judgement import Judgement, judgement_line
 from perse.records import Example, example_lines

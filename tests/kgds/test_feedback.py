@@ -181,7 +181,7 @@ def test_an_exact_judge_gives_the_mean_probability_of_both_orders(tmp_path: Path
 def test_the_command_prints_json_or_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
 
-    from perse.kgds.build_command import feedback as command
+    from perse.commands.kgds.build import feedback as command
 
     app = typer.Typer()
     app.command("feedback")(command)

@@ -417,7 +417,7 @@ def test_killed_and_run_again_it_asks_nothing_twice(tmp_path: Path, tiny_model_f
 def test_the_command_prints_json_on_stdout_alone(tmp_path: Path, tiny_model_folder: Path) -> None:
     import typer
 
-    from perse.kgds.agreement_command import agreement as command
+    from perse.commands.kgds.agreement import agreement as command
 
     app = typer.Typer()
     app.command()(command)

@@ -635,7 +635,7 @@ def test_a_killed_build_asks_only_what_was_in_flight_again(tmp_path: Path, asked
 def test_the_command_says_what_is_to_be_done_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
 
-    from perse.kgds.build_command import build as command
+    from perse.commands.kgds.build import build as command
 
     app = typer.Typer()
     app.command("build")(command)

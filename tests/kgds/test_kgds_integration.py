@@ -23,7 +23,7 @@ pytestmark = pytest.mark.integration
 
 def perse(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "perse.cli", "kgds", *map(str, arguments)],
+        [sys.executable, "-m", "perse", "kgds", *map(str, arguments)],
         cwd=folder, capture_output=True, text=True, check=False, timeout=600,
         env={**os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip

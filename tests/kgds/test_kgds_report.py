@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
+from perse.commands.kgds.report import report
 from perse.errors import BadInput
 from perse.kgds.report import write_report
-from perse.kgds.report_command import report
 from perse.kgds.report_tables import PaperCell, count_tables, interval_tables, markdown, probable_errors, table_1, table_2
 from perse.kgds.results import Delta, Errors, Results, SampleScores
 

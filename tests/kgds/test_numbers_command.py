@@ -8,9 +8,9 @@ import typer
 from kgds_builders import put, write_benchmark_file, write_released
 from typer.testing import CliRunner, Result
 
+from perse.commands.kgds.numbers import metrics, stats
 from perse.errors import BadInput
 from perse.kgds.folder import SUMMARIES, Summary
-from perse.kgds.numbers_command import metrics, stats
 from perse.kgds.results import Results
 from perse.kgds.stats import Stats
 

@@ -280,7 +280,17 @@ def test_a_verification_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: 
     path = write_benchmark_file(tmp_path, many_samples(30))
     run = run_folder(tmp_path, *(summary(number) for number in range(1, 31)))
     wanted = 15 * (10 + 3) + 15 * (3 + 2)
-    command = [sys.executable, "-m", "perse.cli", "kgds", "verify", str(path), str(run), "--judge", str(tiny_model_folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "perse",
+        "kgds",
+        "verify",
+        str(path),
+        str(run),
+        "--judge",
+        str(tiny_model_folder),
+    ]
     log = run / "verified" / JUDGEMENTS
     with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
         deadline = time.monotonic() + 120

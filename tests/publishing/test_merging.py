@@ -236,7 +236,7 @@ def test_weights_too_large_for_the_stored_type_are_refused(tiny_model_folder: Pa
 def test_the_command_says_how_true_the_model_is(judge: Published, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from perse.cli import app
+    from perse.commands.app import app
 
     done = CliRunner().invoke(app, ["models", "merge", str(judge.run), "--out", str(tmp_path / "merged"), "--dtype", "float32"])
     told = " ".join(done.output.split())
@@ -414,7 +414,11 @@ def test_vllm_serves_the_shipped_adapter_on_its_base(tokenizers: dict[str, Any],
     command = ["score", "--examples", examples, "--judge", f"vllm:{base}+{made.adapter}", "--out", tmp_path / "scored"]
     command += ["--question", "pointwise_score", "--dtype", "float32", "--context", 2048]
     done = subprocess.run(
-        [sys.executable, "-m", "perse.cli", *map(str, command)], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, "-m", "perse", *map(str, command)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = {row["id"]: row for row in map(json.loads, (tmp_path / "scored" / "judgements.jsonl").read_text().splitlines())}

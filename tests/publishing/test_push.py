@@ -40,7 +40,7 @@ def push(hub: Hub, *arguments: object, token: str | None = TOKEN, url: str | Non
         "COLUMNS": "200",
         **({} if token is None else {"HF_TOKEN": token}),
     }
-    command = [sys.executable, "-m", "perse.cli", "models", "push", *map(str, arguments)]
+    command = [sys.executable, "-m", "perse", "models", "push", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
 
 

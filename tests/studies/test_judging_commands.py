@@ -11,10 +11,10 @@ import typer
 from judging_builders import average, scripted
 from typer.testing import CliRunner
 
+from perse.commands.studies.judging import register
 from perse.errors import BadInput
 from perse.installing import install
 from perse.judge import Judge
-from perse.studies.judging_commands import register
 
 app = typer.Typer()
 register(app)

@@ -14,10 +14,10 @@ import pytest
 from judging_builders import asking, average, point, scripted
 from typer.testing import CliRunner
 
+from perse.commands.studies.app import app
 from perse.errors import BadInput
 from perse.evaluation.correlation import kendall
 from perse.studies.arms import answers_of
-from perse.studies.commands import app
 from perse.studies.k_curve import k_curve
 from perse.studies.results import StudyResult
 from perse.studies.summarizing import predictions
@@ -121,7 +121,7 @@ def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_ki
     assert done.exit_code == 0, done.output
     assert StudyResult.model_validate_json(done.stdout) == StudyResult.model_validate_json((whole / "study.json").read_text())
 
-    command = [sys.executable, "-m", "perse.cli", "study", *map(str, options), "--out", str(killed)]
+    command = [sys.executable, "-m", "perse", "study", *map(str, options), "--out", str(killed)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     lines = killed / "arms" / "k3" / "judgements.jsonl"  # the second arm, so that the first is finished
     end = time.monotonic() + 120

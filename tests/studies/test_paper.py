@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from perse.batch.comparing import gather
 from perse.batch.local import score
+from perse.commands.studies.reading import register
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
@@ -23,7 +24,6 @@ from perse.records import Example, ProfileComparison, ProfileReview, ReviewRefer
 from perse.runlog import write_whole
 from perse.studies.paper import paper
 from perse.studies.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
-from perse.studies.reading_commands import register
 from perse.studies.results import Point, StudyResult
 
 ASPECTS = ("Interestingness", "ending")

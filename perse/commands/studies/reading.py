@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from perse.studies.judging_commands import (
+from perse.commands.studies.judging import (
     GOES_ON,
     AsJson,
     AsMarkdown,
@@ -23,7 +23,7 @@ from perse.studies.judging_commands import (
     Tokenizer,
     show,
 )
-from perse.studies.judging_commands import watched as watched
+from perse.commands.studies.judging import watched as watched
 
 if TYPE_CHECKING:
     from perse.studies.results import StudyResult
@@ -148,7 +148,7 @@ def _contamination(
 
     The rewritten files are what perse data anonymize and perse data summarize write.
     """
-    from perse.data.command_options import read_columns, read_scale
+    from perse.commands.data.options import read_columns, read_scale
     from perse.judge import JudgeSettings
     from perse.studies.contamination import Contamination, contamination
     from perse.studies.running import Asking
@@ -254,7 +254,7 @@ def _asks_nobody(judge: str) -> NoReturn:
 
 
 def _named(given: list[str], option: str) -> dict[str, Path]:
-    from perse.data.command_options import read_pairs
+    from perse.commands.data.options import read_pairs
     from perse.errors import BadInput
 
     found: dict[str, Path] = {}

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from perse.kgds.options import BenchmarkFile, Name, Resamples, Runs, Seed
+from perse.commands.kgds.options import BenchmarkFile, Name, Resamples, Runs, Seed
 
 
 def report(

@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from perse.data.build import PairwiseOptions, PointwiseOptions
-from perse.data.command_options import (
+from perse.commands.data.options import (
     AsJson,
     EmbeddingModel,
     KeepNames,
@@ -34,6 +33,7 @@ from perse.data.command_options import (
     read_scale,
     show,
 )
+from perse.data.build import PairwiseOptions, PointwiseOptions
 from perse.data.per_doc import build_per_doc
 from perse.data.selection import EMBEDDING_MODEL
 from perse.data.splits import SplitBy

@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from perse.kgds.options import AsJson, BenchmarkFile, Context, Dtype, JudgeName, Resamples, Samples, Seed, Tokenizer, load_judge
+from perse.commands.kgds.options import (
+    AsJson,
+    BenchmarkFile,
+    Context,
+    Dtype,
+    JudgeName,
+    Resamples,
+    Samples,
+    Seed,
+    Tokenizer,
+    load_judge,
+)
 
 
 def agreement(
@@ -35,9 +46,9 @@ def agreement(
 
     Quickly:  perse kgds agreement KGDS.json --judge smollm2-135m --samples 10 --limit 40 --out studies/small
     """
+    from perse.commands.studies.judging import show, watched
     from perse.kgds.agreement import agreement as study
     from perse.kgds.benchmark import read_benchmark
-    from perse.studies.judging_commands import show, watched
 
     given = read_benchmark(benchmark).first(samples)
     loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)

@@ -11,9 +11,8 @@ import typer
 from rich.console import Console
 
 from perse.belongings import check_file
-from perse.data import paper_commands, rewrite_commands
-from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.command_options import (
+from perse.commands.data import paper, rewrite
+from perse.commands.data.options import (
     AsJson,
     EmbeddingModel,
     Folds,
@@ -38,6 +37,7 @@ from perse.data.command_options import (
     read_scale,
     show,
 )
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.folder import DATA_SET, export_lines, load_folder
 from perse.data.forget import forget as forget_person
 from perse.data.forget import known_as
@@ -56,13 +56,13 @@ OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
 app = typer.Typer(
     no_args_is_help=True, help="Build data sets from raw files, look into them, and export them.", rich_markup_mode="rich"
 )
-app.command("per-mpst")(paper_commands.per_mpst)
-app.command("per-doc")(paper_commands.per_doc)
-app.command()(paper_commands.persum)
-app.command()(paper_commands.release)
-app.command()(paper_commands.amazon)
-app.command()(rewrite_commands.anonymize)
-app.command()(rewrite_commands.summarize)
+app.command("per-mpst")(paper.per_mpst)
+app.command("per-doc")(paper.per_doc)
+app.command()(paper.persum)
+app.command()(paper.release)
+app.command()(paper.amazon)
+app.command()(rewrite.anonymize)
+app.command()(rewrite.summarize)
 
 
 @app.command()
@@ -317,7 +317,7 @@ def export(
 
 def run(command: str) -> None:
     """Runs one command with the arguments of the process: what the scripts in data_prep/ do."""
-    from perse.cli import run_app
+    from perse.commands.app import run_app
 
     sys.argv[1:1] = [command]
     run_app(app)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from perse.kgds.options import AsJson, BenchmarkFile, Name, Resamples, Runs, Seed
+from perse.commands.kgds.options import AsJson, BenchmarkFile, Name, Resamples, Runs, Seed
 
 
 def stats(benchmark: BenchmarkFile, as_json: AsJson = False) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from perse.data.command_options import Map, OnErrorOption, Overwrite, Seed, read_columns
-from perse.data.paper_commands import Cache, Dtype, Ner, Tokenizer, Tries, Words, WriterOption, step_in, steps
+from perse.commands.data.options import Map, OnErrorOption, Overwrite, Seed, read_columns
+from perse.commands.data.paper import Cache, Dtype, Ner, Tokenizer, Tries, Words, WriterOption, step_in, steps
 from perse.data.rewriting.plots import RewriteOptions
 from perse.data.rewriting.tables import AUDIT, TableOptions, answers_file, rewrite_table, work_folder
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import typer
 
-from perse.studies import judging_commands, reading_commands
+from perse.commands.studies import judging, reading
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Ask a judge in several ways, or read what it answered: does it know the reader, is it steady, does it know when it "
     "does not know, has it seen the texts before?",
 )
-judging_commands.register(app)
-reading_commands.register(app)
+judging.register(app)
+reading.register(app)

@@ -13,11 +13,22 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from perse.kgds.agreement_command import agreement
-from perse.kgds.build_command import build, feedback
-from perse.kgds.numbers_command import metrics, stats
-from perse.kgds.options import BenchmarkFile, Context, Dtype, JudgeName, Name, Run, Samples, Seed, Tokenizer, load_judge
-from perse.kgds.report_command import report
+from perse.commands.kgds.agreement import agreement
+from perse.commands.kgds.build import build, feedback
+from perse.commands.kgds.numbers import metrics, stats
+from perse.commands.kgds.options import (
+    BenchmarkFile,
+    Context,
+    Dtype,
+    JudgeName,
+    Name,
+    Run,
+    Samples,
+    Seed,
+    Tokenizer,
+    load_judge,
+)
+from perse.commands.kgds.report import report
 
 err = Console(stderr=True)
 app = typer.Typer(no_args_is_help=True, help="Discussion summaries for outsiders: generate, verify and score them (KGDS).")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from perse.kgds.options import AsJson, BenchmarkFile, Context, Dtype, Resamples, Seed, Tokenizer, load_judge
+from perse.commands.kgds.options import AsJson, BenchmarkFile, Context, Dtype, Resamples, Seed, Tokenizer, load_judge
 
 if TYPE_CHECKING:
     from perse.evaluation.results import Estimate
@@ -53,7 +53,7 @@ def build(
 
     Example:  perse kgds build drafts.jsonl --out work/new --writer openai:http://127.0.0.1:8000/v1#llama
     """
-    from perse.data.paper_commands import step_in, steps
+    from perse.commands.data.paper import step_in, steps
     from perse.kgds.build import BuildOptions
     from perse.kgds.build import build as built
     from perse.writing.writer import Writer
@@ -97,7 +97,7 @@ def feedback(
 
     Example:  perse kgds feedback KGDS.json runs/llama --judge openai:http://127.0.0.1:8000/v1#llama
     """
-    from perse.data.paper_commands import steps
+    from perse.commands.data.paper import steps
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.feedback import feedback as asked
 

@@ -36,7 +36,7 @@ def agreement(
 
     Columns:  perse agreement ratings.csv --map annotator=worker --map item=summary_id --map group=product --json
     """
-    from perse.data.command_options import read_columns
+    from perse.commands.data.options import read_columns
     from perse.evaluation.annotators import annotator_agreement
     from perse.evaluation.annotators_file import read_ratings
     from perse.evaluation.annotators_table import agreement_markdown, agreement_view

@@ -31,24 +31,24 @@ from rich.progress import (
 )
 
 from perse import __version__
-from perse.data.command_options import OrderSeed, ReviewText, ShownAspects, ShownK
-from perse.data.commands import app as data_app
+from perse.commands.agreement import agreement
+from perse.commands.compare import compare
+from perse.commands.data.build import app as data_app
+from perse.commands.data.options import OrderSeed, ReviewText, ShownAspects, ShownK
+from perse.commands.evaluate import evaluate
+from perse.commands.kgds.ask import app as kgds_app
+from perse.commands.plan import plan
+from perse.commands.preflight import preflight
+from perse.commands.publish import card, merge, push
+from perse.commands.report import report
+from perse.commands.studies.app import app as study_app
 from perse.data.stand_ins import ProfileShown, stand_in
 from perse.disk import save_failed, write_failed
 from perse.doctor import doctor
 from perse.errors import BadInput, PerseError, panic
-from perse.evaluation.annotators_command import agreement
-from perse.evaluation.commands import evaluate
-from perse.evaluation.compare_command import compare
 from perse.installing import extra_for, install, needing
-from perse.kgds.commands import app as kgds_app
-from perse.publishing.command import card, merge, push
-from perse.reporting.command import report
 from perse.secrets import HARMLESS, redact
 from perse.strict import is_half
-from perse.studies.commands import app as study_app
-from perse.training.plan_command import plan
-from perse.training.preflight_command import preflight
 
 if TYPE_CHECKING:
     from perse.judge import JudgeSettings
@@ -111,7 +111,7 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
     help="Fine-tune a model on personalized examples (as train.py does; see `perse train --help`).",
 )
 def _train(context: typer.Context) -> None:
-    from perse.training.command import app as train_app
+    from perse.commands.train import app as train_app
 
     with needing("train"):
         _leave(train_app(args=list(context.args), prog_name="perse train", standalone_mode=False))
@@ -123,7 +123,7 @@ def _train(context: typer.Context) -> None:
     help="Serve a judge over HTTP (as serve.py does; see `perse serve --help`).",
 )
 def _serve(context: typer.Context) -> None:
-    from perse.serving.command import app as serve_app
+    from perse.commands.serve import app as serve_app
 
     _leave(serve_app(args=list(context.args), prog_name="perse serve", standalone_mode=False))
 
@@ -264,7 +264,7 @@ def _ask(
 
     Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
     """
-    from perse.asking import prompt_for_reviews, prompt_for_text, read_reviews, read_text, show_judgement
+    from perse.commands.asking import prompt_for_reviews, prompt_for_text, read_reviews, read_text, show_judgement
     from perse.judge import Judge
 
     profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)

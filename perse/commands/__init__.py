@@ -1,0 +1,1 @@
+"""The command line: read options, call one function of the library, show what it gives."""
