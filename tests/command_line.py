@@ -12,6 +12,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from unittest.mock import patch
 
 from perse.commands import app as cli
+from perse.commands import terminal
 
 
 def perse(*arguments: object, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
@@ -21,7 +22,7 @@ def perse(*arguments: object, stdin: str | None = None) -> subprocess.CompletedP
     with (
         patch.object(sys, "argv", command),
         patch.object(sys, "stdin", io.StringIO(stdin or "")),
-        patch.object(cli.err, "_width", 120),
+        patch.object(terminal.err, "_width", 120),
         redirect_stdout(out),
         redirect_stderr(err),
     ):

@@ -15,6 +15,7 @@ import typer
 
 from perse import connecting, installing
 from perse.commands import app as cli
+from perse.commands import terminal
 from perse.errors import BadInput
 
 ROOT = Path(__file__).parent.parent
@@ -104,7 +105,7 @@ def test_the_command_line_names_the_extra_of_a_missing_module(
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as left:
         patch.setattr(sys, "argv", ["perse"])
-        cli.run_app(app)
+        terminal.run_app(app)
     assert left.value.code == 2
     assert f"[{extra}]'" in capsys.readouterr().err
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 
-from perse.commands import app as cli
+from perse.commands import terminal
 from perse.errors import BadInput
 from perse.opening import check_embedding_model
 
@@ -31,7 +31,7 @@ def said(raised: BaseException | None, capsys: pytest.CaptureFixture[str]) -> st
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SystemExit) as left:
         patch.setattr("sys.argv", ["perse"])
-        cli.run_app(app)
+        terminal.run_app(app)
     assert left.value.code == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     return line
@@ -61,7 +61,7 @@ def test_another_exception_that_is_none_is_not_swallowed() -> None:
 
     with pytest.MonkeyPatch.context() as patch, pytest.raises(GeneratorExit):
         patch.setattr("sys.argv", ["perse"])
-        cli.run_app(app)
+        terminal.run_app(app)
 
 
 OWN = {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"}

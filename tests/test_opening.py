@@ -22,7 +22,8 @@ import pytest
 from builders import adapter_on
 
 from perse import Judge
-from perse.commands.app import app, run_app
+from perse.commands.app import app
+from perse.commands.terminal import run_app
 from perse.connecting import _tokenizer
 from perse.errors import BadInput
 from perse.model_files import tensors

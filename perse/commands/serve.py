@@ -11,7 +11,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from perse.commands.app import list_recipes, run_app
+from perse.commands.terminal import list_recipes, run_app
 from perse.errors import BadInput
 from perse.loading import require_vllm, vllm_installed
 from perse.models import context_length, find, find_adapter

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from perse.commands.app import list_recipes, run_app
+from perse.commands.terminal import list_recipes, run_app
 from perse.training.config import load_config, recipes
 from perse.training.settings_page import settings_page
 

@@ -37,6 +37,7 @@ from perse.commands.data.options import (
     read_scale,
     show,
 )
+from perse.commands.terminal import run_app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.folder import DATA_SET, export_lines, load_folder
 from perse.data.forget import forget as forget_person
@@ -317,7 +318,5 @@ def export(
 
 def run(command: str) -> None:
     """Runs one command with the arguments of the process: what the scripts in data_prep/ do."""
-    from perse.commands.app import run_app
-
     sys.argv[1:1] = [command]
     run_app(app)

@@ -1,0 +1,155 @@
+"""How every command line of perse runs and ends: what is said goes to stderr, every failure is a sentence, and no traceback is an answer.
+
+`run_app` is the only place that knows exit codes: 2 for what a person can mend, 130 for Ctrl-C, 1 for a bug of ours.
+"""
+
+from __future__ import annotations
+
+import errno
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO
+
+import typer
+from rich.console import Console
+from rich.logging import RichHandler
+
+from perse.disk import save_failed, write_failed
+from perse.errors import BadInput, PerseError, panic
+from perse.installing import extra_for, install
+from perse.secrets import HARMLESS, redact
+from perse.strict import is_half
+
+err = Console(stderr=True)
+
+
+def run_app(typer_app: typer.Typer) -> None:
+    """Run a command line: our errors, and a disk that is full, become one line and exit code 2; Ctrl-C says that the work can be
+    continued."""
+    _open_standard_streams()
+    handler = RichHandler(console=err, show_path=False, show_time=False)
+    handler.addFilter(HARMLESS)
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", handlers=[handler])
+    logging.captureWarnings(True)
+    logging.getLogger("perse").setLevel(logging.INFO)
+    logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    try:
+        _refuse_half_characters(sys.argv[1:])
+        _refuse_lost_folder()
+        try:
+            typer_app()
+        finally:
+            _flush_output()
+    except PerseError as error:
+        _say(error)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        extra = extra_for(error.name or "")
+        if extra is None:
+            raise
+        _say(BadInput(f"this needs {error.name}, which is not installed; run: {install(extra)}"))
+        sys.exit(2)
+    except RecursionError as error:
+        _say(
+            BadInput(
+                f"a file or a text is nested too deeply to be read ({_last_place(error)}); give one without so many brackets"
+            )
+        )
+        sys.exit(2)
+    except SystemExit as left:
+        if left.code == 130:  # Ctrl-C, as typer reports it
+            err.print("\nstopped; what was finished is kept, and the same command goes on from here")
+        raise
+    except Exception as error:  # noqa: BLE001
+        if isinstance(error, OSError) and write_failed(error):
+            _say(save_failed(error.filename or "the output", error))
+            sys.exit(2)
+        if isinstance(error, OSError) and error.filename is not None:  # the system's word about a path is about that path
+            _say(
+                BadInput(
+                    f"{os.fsdecode(error.filename)} cannot be used ({error.strerror}); give another path, or see to this one"
+                )
+            )
+            sys.exit(2)
+        # A bug keeps its traceback, but no key that may stand in it.
+        err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
+        sys.exit(1)
+    except BaseException as error:
+        panicked = panic(error)
+        if panicked is None:
+            raise
+        _say(panicked)
+        sys.exit(2)
+
+
+def _last_place(error: RecursionError) -> str:
+    """The module in which perse called what went too deep: it says what was read."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [Path(frame.filename).stem for frame in frames if Path(frame.filename).parent.is_relative_to(Path(__file__).parent)]
+    return f"in perse.{ours[-1]}" if ours else "outside of perse"
+
+
+def _open_standard_streams() -> None:
+    """One that was closed (`>&-`) leads nowhere: Python has None there, and the next file that is opened would get its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            os.dup2(nowhere, number)
+            setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
+            if nowhere > 2:
+                os.close(nowhere)
+
+
+def _refuse_lost_folder() -> None:
+    """Libraries look for themselves from the working folder, and fail in words of their own where it was removed."""
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        raise BadInput("the folder that you are in was removed, or made anew; cd to one that is there") from None
+
+
+def _say(error: PerseError) -> None:
+    try:
+        err.print(f"perse: {error}", style="bold red", markup=False, highlight=False, soft_wrap=True)
+    except OSError:  # the disk that stderr goes to is full: the exit code has to say it
+        _to_nowhere(sys.stderr)
+
+
+def _flush_output() -> None:
+    """What was printed is out, or it is said here why not: the interpreter would do it after everything, with an exit code of its own.
+
+    Raises:
+        OSError: the disk that stdout goes to is full.
+    """
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        _to_nowhere(sys.stdout)
+        if error.errno != errno.EPIPE:  # a reader that has seen enough, as in `perse ... | head`
+            raise
+
+
+def _to_nowhere(stream: IO[str]) -> None:
+    """What could not be written is not tried again at the interpreter's end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _refuse_half_characters(arguments: Sequence[str]) -> None:
+    """Bytes that are not UTF-8 reach Python as half characters, which no manifest and no file of JSON takes."""
+    for number, argument in enumerate(arguments, start=1):
+        if is_half(argument):
+            raise BadInput(f"argument {number}, '{argument}', is not UTF-8; give the text as UTF-8, or rename the file")
+
+
+def list_recipes(recipes: dict[str, Path]) -> None:
+    """Every packaged recipe with the first line of its file, which says what it is for."""
+    for name, path in recipes.items():
+        first = path.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        typer.echo(f"{name:<18} {first}")
