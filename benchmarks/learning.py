@@ -31,7 +31,7 @@ from perse.evaluation.predictions import baseline_predictions, expected_values, 
 from perse.records import PointwiseExample
 from perse.runlog import read_manifest
 from perse.scale import SCORES
-from perse.training.config import TrainConfig
+from perse.settings.training import TrainConfig
 from perse.training.prepare import prepare, renderer_for
 
 DETECTED = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)

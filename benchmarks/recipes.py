@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 
-from perse.training.config import load_config
+from perse.settings.training import load_config
 from perse.training.hardware import device
 from perse.training.plan import Plan, plan
 

@@ -27,10 +27,10 @@ from perse.data.build import PairwiseOptions, build_pairwise
 from perse.data.load import load_examples
 from perse.questions import QUESTIONS
 from perse.rendering import Renderer
+from perse.settings.training import Lora
 from perse.training.adapting import adapted
 from perse.training.batches import IGNORED, answer_loss, collate
 from perse.training.branches import Branch, training_branches
-from perse.training.config import Lora
 from perse.training.trainer import set_attention
 from perse.training.trie import packed
 

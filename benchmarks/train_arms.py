@@ -24,12 +24,12 @@ from unittest import mock
 
 import torch
 
-from perse.data.identity import draw
+from perse.identity import draw
+from perse.settings.training import Data, Lora, Model, Train, TrainConfig
 from perse.training.accounting import Throughput
 from perse.training.adapting import adapted
 from perse.training.batches import answer_loss, collate
 from perse.training.branches import Branch
-from perse.training.config import Data, Lora, Model, Train, TrainConfig
 from perse.training.finite import FiniteGradients
 from perse.training.flops import passed
 from perse.training.launched import ALONE

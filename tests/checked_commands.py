@@ -89,7 +89,7 @@ def _settings(name: str, words: Sequence[str]) -> str | None:
     if not training and option not in words:
         recipe = "embedded"
     recipe = str(ROOT / recipe) if "/" in recipe else recipe
-    config: Any = importlib.import_module("perse.training.config" if training else "perse.serving.config")
+    config: Any = importlib.import_module("perse.settings.training" if training else "perse.settings.serving")
     try:
         config.load_config(recipe, [*(["data.path=x", "output=x"] if training else ["host=127.0.0.1"]), *given])
     except PerseError as error:

@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 
 from perse import models
+from perse.settings.training import load_config
 from perse.training.batches import answer_loss, collate
-from perse.training.config import load_config
 from perse.training.trainer import load_model, set_attention
 from perse.training.trie import PackedRow, Span, Tree
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from perse.settings.training import Attention
 from perse.training.batches import answer_loss, collate
 from perse.training.branches import Branch
-from perse.training.config import Attention
 from perse.training.trie import packed
 
 Gradients = dict[str, torch.Tensor]

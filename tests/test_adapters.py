@@ -15,12 +15,12 @@ from perse.errors import BadInput
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import Renderer
+from perse.settings.training import TrainConfig, load_config
 from perse.training import quantized
 from perse.training.adapting import adapted
 from perse.training.architecture import architecture, meta_model
 from perse.training.batches import answer_loss, collate
 from perse.training.branches import training_branches
-from perse.training.config import TrainConfig, load_config
 from perse.training.memory import activations, standing
 from perse.training.quantized import check_undivided, load_base, packed_bytes
 from perse.training.trainer import load_model, set_attention, train

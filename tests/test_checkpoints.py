@@ -19,8 +19,8 @@ from builders import pointwise_examples, state_of, tiny_llama, whole_number_toke
 
 from perse.errors import BadInput, SaveFailed
 from perse.records import example_lines
+from perse.settings.training import load_config
 from perse.training.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
-from perse.training.config import load_config
 from perse.training.trainer import train
 from perse.training.whole import check_written, whole_weights, write_weights
 

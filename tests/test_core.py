@@ -45,7 +45,7 @@ def test_the_core_needs_no_torch() -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name.partition('.')[0] in ('torch', 'transformers', 'peft', 'accelerate'): raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
-        "import perse, perse.commands.app, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.training.config, perse.models\n"
+        "import perse, perse.commands.app, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.settings.training, perse.models\n"
         "sys.argv = ['perse', 'score', '--help']\n"
         "perse.commands.app.main()\n"
     )

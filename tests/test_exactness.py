@@ -25,12 +25,12 @@ from transformers import AutoModelForCausalLM
 
 from perse.errors import BadInput
 from perse.records import example_lines
+from perse.settings.training import Attention, Lora, load_config
 from perse.training.adapting import adapted
 from perse.training.attention import check_packable, dense_mask
 from perse.training.batches import IGNORED, answer_loss, collate, filler
 from perse.training.branches import Branch
 from perse.training.checkpoints import whole_checkpoint
-from perse.training.config import Attention, Lora, load_config
 from perse.training.trainer import load_model, set_attention, train
 from perse.training.trie import packed
 

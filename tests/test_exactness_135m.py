@@ -17,10 +17,10 @@ from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, 
 from perse.data.load import load_examples
 from perse.questions import QUESTIONS
 from perse.rendering import Renderer
+from perse.settings.training import Lora
 from perse.sixteen_bit import slow_in_16_bit
 from perse.training.adapting import adapted
 from perse.training.branches import Branch, training_branches
-from perse.training.config import Lora
 from perse.training.trainer import set_attention
 from perse.training.trie import packed
 

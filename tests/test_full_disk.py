@@ -31,7 +31,7 @@ from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import TextRenderer
 from perse.runlog import RunLog
-from perse.training.config import load_config
+from perse.settings.training import load_config
 from perse.training.trainer import train
 from perse.writing.cache import AnswerCache
 from perse.writing.writer import Written

@@ -16,8 +16,8 @@ from command_line import perse
 from test_checkpoints import FACTS, sealed, settings
 
 from perse.errors import BadInput
+from perse.settings.training import load_config
 from perse.training.checkpoints import LIST, seal, sealed_files, whole_checkpoint
-from perse.training.config import load_config
 from perse.training.trainer import train
 from perse.training.watch.trainer import take_weights
 

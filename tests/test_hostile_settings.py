@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from perse.errors import BadInput
-from perse.training.config import load_config, recipes
+from perse.settings.training import load_config, recipes
 from perse.training.launched import told_in
 from perse.yaml_text import DEEPEST, parsed
 

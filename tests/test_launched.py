@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from perse.errors import BadInput
-from perse.training.config import Train, load_config, recipes
+from perse.settings.training import Train, load_config, recipes
 from perse.training.launched import Launched, join, launched, told_in
 
 ROOT = Path(__file__).resolve().parent.parent

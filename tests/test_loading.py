@@ -151,7 +151,7 @@ def test_a_judge_trained_on_another_fold_is_refused_however_it_is_named(shape: s
 def test_the_core_names_judges_and_helps_without_torch_or_servers() -> None:
     """Heavy packages are imported where they are used, so that help and names cost nothing."""
     code = (
-        "import sys, perse, perse.commands.app, perse.judge, perse.loading, perse.serving.config, perse.commands.serve, perse.judgement\n"
+        "import sys, perse, perse.commands.app, perse.judge, perse.loading, perse.settings.serving, perse.commands.serve, perse.judgement\n"
         "heavy = {'torch', 'transformers', 'vllm', 'openai', 'fastapi', 'uvicorn', 'peft'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

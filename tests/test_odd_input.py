@@ -360,7 +360,7 @@ FORMULAS = [
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_a_text_that_a_spreadsheet_would_compute_is_guarded_and_comes_back(text: str) -> None:
-    from perse.reporting.figure import Figure
+    from perse.drawing.figure import Figure
 
     figure = Figure("f", "t", "a", "", b"", ("reader", "value", text), ((text, -0.5, "-0.26"), (f"'{text}", None, "plain")))
     header, first, second = csv.reader(io.StringIO(figure.csv, newline=""))

@@ -15,9 +15,9 @@ from perse.errors import BadInput, RunMismatch
 from perse.own_files import remove_own, replace_folder, write_own, write_together
 from perse.records import example_lines
 from perse.replacing import settle
+from perse.settings.training import load_config
 from perse.training.callbacks import StopFile
 from perse.training.checkpoints import ASIDE, LIST, recover, remove_others, seal, whole_checkpoint
-from perse.training.config import load_config
 from perse.training.launched import Launched
 from perse.training.trainer import train
 from perse.training.watch.trainer import take_weights

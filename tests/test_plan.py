@@ -19,10 +19,10 @@ from perse.commands.app import app
 from perse.commands.plan import SHARDED, WHOLE, plan_words
 from perse.errors import BadInput, ModelNotFound
 from perse.records import example_lines
+from perse.settings.training import Lora, TrainConfig, load_config
 from perse.training.adapting import adapted, check_trainable
 from perse.training.architecture import KNOWN, architecture, meta_model
 from perse.training.batches import answer_loss, collate
-from perse.training.config import Lora, TrainConfig, load_config
 from perse.training.flops import Passed, passed, training_flops
 from perse.training.hardware import GPUS, Device, device, reported
 from perse.training.memory import Activations, Standing, activations, gathered, standing

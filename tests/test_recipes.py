@@ -16,8 +16,8 @@ from perse.config import described, known_keys
 from perse.models import EMBEDDED
 from perse.records import example_lines
 from perse.rendering import chat_frame
+from perse.settings.training import TrainConfig, load_config, recipes
 from perse.training.architecture import KNOWN, architecture, meta_model
-from perse.training.config import TrainConfig, load_config, recipes
 from perse.training.settings_page import COMMAND, settings_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -154,8 +154,8 @@ def test_every_setting_is_described_with_its_default() -> None:
 
 
 def _default(section: str, name: str) -> Any:
-    from perse.training.config import Data, Lora, Model, Train
-    from perse.training.watch.config import Watch
+    from perse.settings.training import Data, Lora, Model, Train
+    from perse.settings.watching import Watch
 
     kinds: dict[str, Any] = {"": TrainConfig, "model": Model, "data": Data, "lora": Lora, "train": Train, "watch": Watch}
     return kinds[section].model_fields[name].default

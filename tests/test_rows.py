@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from perse.errors import BadInput, RunMismatch
 from perse.records import example_lines
 from perse.rendering import Renderer
+from perse.settings.training import TrainConfig, load_config
 from perse.training.branches import Branch, Branches
-from perse.training.config import TrainConfig, load_config
 from perse.training.launched import ALONE
 from perse.training.prepare import Prepared, prepare, renderer_for
 from perse.training.rows import ABOUT, needed, read_rows, rows_key, write_rows

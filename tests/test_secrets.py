@@ -31,7 +31,7 @@ from perse.records import example_lines
 from perse.runlog import RunLog, environment, read_manifest
 from perse.secrets import HARMLESS, printable, redact, redact_command, without_keys
 from perse.serving.client import AsyncJudgeClient, JudgeClient
-from perse.serving.config import api_key as served_key
+from perse.settings.serving import api_key as served_key
 
 ENV = "planted-env-0a1b2c3d"
 PASSWORD = "planted-password-4e5f"

@@ -32,11 +32,11 @@ from perse.judgement import Judgement
 from perse.questions import QUESTIONS
 from perse.records import Example
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
-from perse.serving.config import api_key, load_config, recipes
 from perse.serving.embedded import Stoppable, embedded_app, embedded_models
 from perse.serving.guard import Guard
 from perse.serving.routes import REQUESTS
 from perse.serving.service import Model
+from perse.settings.serving import api_key, load_config, recipes
 
 ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = JudgeSettings(temperature=0, max_new_tokens=8)

@@ -21,10 +21,10 @@ from perse.errors import BadInput, RunMismatch
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import Renderer
+from perse.settings.training import load_config
 from perse.training.batches import collate
 from perse.training.branches import training_branches
 from perse.training.checkpoints import whole_checkpoint
-from perse.training.config import load_config
 from perse.training.prepare import Prepared
 from perse.training.trainer import train
 from perse.training.trie import packed

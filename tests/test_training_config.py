@@ -9,7 +9,7 @@ from builders import pairwise_examples, pointwise_examples
 
 from perse.errors import BadInput
 from perse.records import example_lines
-from perse.training.config import load_config, recipes
+from perse.settings.training import load_config, recipes
 from perse.training.trainer import train
 
 OK = ["data.path=somewhere"]

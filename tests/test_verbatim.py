@@ -34,8 +34,8 @@ from perse.records import (
     read_examples,
 )
 from perse.rendering import LabelSupport, Renderer, TextRenderer
+from perse.settings.training import load_config
 from perse.training.branches import training_branches
-from perse.training.config import load_config
 from perse.training.trainer import train
 
 POINTWISE, PAIRWISE = QUESTIONS["verbatim_pointwise"], QUESTIONS["verbatim_pairwise"]

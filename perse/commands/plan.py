@@ -38,7 +38,7 @@ def plan(
     """
     from rich.console import Console
 
-    from perse.training.config import load_config
+    from perse.settings.training import load_config
     from perse.training.hardware import device
 
     settings, named = load_config(config, overrides or []), device(gpu)

@@ -36,7 +36,7 @@ def preflight(
 
     from rich.console import Console
 
-    from perse.training.config import load_config
+    from perse.settings.training import load_config
     from perse.training.hardware import device
     from perse.training.launched import told_in
 

@@ -15,7 +15,7 @@ from perse.commands.terminal import list_recipes, run_app
 from perse.errors import BadInput
 from perse.loading import require_vllm, vllm_installed
 from perse.models import context_length, find, find_adapter
-from perse.serving.config import ServeConfig, load_config, recipes
+from perse.settings.serving import ServeConfig, load_config, recipes
 
 app = typer.Typer(add_completion=False)
 

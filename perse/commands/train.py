@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from perse.commands.terminal import list_recipes, run_app
-from perse.training.config import load_config, recipes
+from perse.settings.training import load_config, recipes
 from perse.training.settings_page import settings_page
 
 if TYPE_CHECKING:

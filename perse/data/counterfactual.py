@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from perse.data.identity import draw
 from perse.errors import BadInput
+from perse.identity import draw
 from perse.records import PairwiseExample, PointwiseExample, shown_query
 
 Shown = TypeVar("Shown", PointwiseExample, PairwiseExample)

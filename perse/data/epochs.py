@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from perse.data.identity import works
 from perse.data.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.selection import selection
 from perse.errors import BadInput
+from perse.identity import works
 from perse.records import Comparison, Review
 
 

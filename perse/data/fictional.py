@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Set
 
-from perse.data.identity import draw
+from perse.identity import draw
 
 
 def _listed(words: str, between: str | None = None) -> tuple[str, ...]:

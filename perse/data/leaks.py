@@ -12,11 +12,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from perse.data.identity import normalised, pair_key, text_key
 from perse.data.near import near_across, near_duplicate, prints
 from perse.data.profiles import ExampleRow
 from perse.data.splits import sides
 from perse.errors import BadInput
+from perse.identity import normalised, pair_key, text_key
 from perse.records import Comparison, Review
 
 _SHOWN = 3

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from perse.data.identity import normalised
 from perse.errors import BadInput
+from perse.identity import normalised
 from perse.installing import install
 
 SHINGLE = 5

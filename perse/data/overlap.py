@@ -15,8 +15,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-from perse.data.identity import normalised
 from perse.errors import BadInput
+from perse.identity import normalised
 from perse.installing import install
 
 COPIED = 0.8

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import perse
-from perse.data.identity import shuffled
 from perse.data.persum_filters import STEPS, Candidate, Funnel, filtered, hidden, limited
 from perse.data.persum_folder import GROUPS, PERSUM, Group, PersumSummary, Sample, Scores, counted_samples, write_persum
 from perse.data.persum_judging import ASKED, Answers, ask, failure, judge_identity, notes, ranges, scores_of
@@ -29,6 +28,7 @@ from perse.data.persum_options import PersumOptions
 from perse.data.sources.amazon import category_of, read_amazon
 from perse.data.sources.faults import Faults, skipped_lines
 from perse.errors import BadInput
+from perse.identity import shuffled
 from perse.replacing import Claim, claimed
 from perse.runlog import file_digest, read_manifest
 

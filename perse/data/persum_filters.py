@@ -11,12 +11,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from perse.data.identity import shuffled
 from perse.data.overlap import Tokenizer, best_overlap, is_copy
 from perse.data.persum_folder import ProductReview
 from perse.data.persum_options import PersumOptions
 from perse.data.pseudonyms import pseudonyms, salt_from_seed
 from perse.data.sources.amazon import AmazonReview
+from perse.identity import shuffled
 from perse.records import SummaryExample
 
 STEPS = ("reviews", "candidates", "history", "no copy", "overlap", "asked", "answered", "grouped")

@@ -19,8 +19,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
-from perse.data.identity import draw, text_groups
 from perse.data.selection import AT_RANDOM, Prepare
+from perse.identity import draw, text_groups
 from perse.records import Comparison, Review, Split
 
 Profiles = Literal["per_example", "per_reviewer_epoch"]

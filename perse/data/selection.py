@@ -23,9 +23,9 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from perse.data.identity import normalised
 from perse.data.moments import sortable
 from perse.errors import BadInput
+from perse.identity import normalised
 from perse.installing import install
 from perse.records import Comparison, Review
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from perse.data.identity import shuffled
 from perse.errors import BadInput
+from perse.identity import shuffled
 from perse.records import PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, shown_query
 
 Shown = TypeVar("Shown", PointwiseExample, PairwiseExample)

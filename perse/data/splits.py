@@ -22,9 +22,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeVar
 
-from perse.data.identity import shuffled
 from perse.data.profiles import ExampleRow
 from perse.errors import BadInput
+from perse.identity import shuffled
 from perse.records import Comparison, Review
 
 SplitBy = Literal["reviewer", "reviewer_item"]

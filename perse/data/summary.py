@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from perse.data.folder import Kind
-from perse.data.identity import text_key
 from perse.data.lengths import Cell
 from perse.data.profiles import ExampleRow
+from perse.identity import text_key
 from perse.records import Comparison, Review
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"

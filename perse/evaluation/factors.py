@@ -23,9 +23,9 @@ from itertools import product
 
 import numpy as np
 
-from perse.data.identity import draw, shuffled
 from perse.evaluation.bias import BiasModel, TrainingReview, asked, fit_bias_model, on_scale, training_reviews
 from perse.evaluation.correlation import FloatArray, IntArray
+from perse.identity import draw, shuffled
 from perse.records import PointwiseExample
 
 FACTORS = (2, 8)

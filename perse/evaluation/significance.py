@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from perse.data.identity import draw
 from perse.evaluation.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.intervals import ONE_REVIEWER
 from perse.evaluation.resamples import Resamples
+from perse.identity import draw
 
 UNDEFINED = "undefined (one of the values is)"
 _ROUNDING = 1e-11  # sums of the same numbers in another order differ by less

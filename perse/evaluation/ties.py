@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.data.identity import shuffled
 from perse.evaluation.correlation import BoolArray, FloatArray, IntArray
+from perse.identity import shuffled
 
 _DIGITS = 9
 """Gaps are rounded to so many decimals: thirds that differ by the last bit of their binary form are one gap."""

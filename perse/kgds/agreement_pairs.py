@@ -21,7 +21,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from perse.data.identity import draw, shuffled
+from perse.identity import draw, shuffled
 from perse.kgds.benchmark import KEY, MASKED, Benchmark, Sample
 from perse.kgds.verify import plain_opinion
 from perse.records import ClaimExample, ClaimsExample

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from perse.data.identity import normalised
 from perse.engines.base import Sampling
 from perse.errors import BadInput
+from perse.identity import normalised
 from perse.kgds.drafts import Agreed
 from perse.questions.decompose import REFUSED, SCHEMA, again, ask, problems, read_facts
 from perse.writing.cache import AnswerCache

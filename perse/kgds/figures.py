@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from perse.drawing.figure import Cell, Figure
+from perse.drawing.marks import DIM, LINE, PAPER, Style, draw, empty, legend_above, legend_height, plain, style
+from perse.drawing.named_rows import name_row, value_in_words
 from perse.kgds.benchmark import PARADIGMS, Pattern
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.ranked_rows import ROW, Values, cells, looks_of, paradigm_handles, ranked
 from perse.kgds.report_tables import PATTERN_NAMES, metric_name
 from perse.kgds.results import Correlation, Metric, Results, Scores
-from perse.reporting.drawing import DIM, LINE, PAPER, Style, draw, empty, legend_above, legend_height, plain, style
-from perse.reporting.figure import Cell, Figure
-from perse.reporting.named_rows import name_row, value_in_words
 from perse.reporting.trust_figures import listed
 
 if TYPE_CHECKING:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from perse.drawing.figure import Cell, Figure
+from perse.drawing.marks import DIM, PAPER, Style, draw, empty, legend_above, legend_height, plain, style
+from perse.drawing.named_rows import NamedRow, around, name_row, no_interval, reference_line, value_in_words
 from perse.evaluation.results import Estimate
 from perse.kgds.benchmark import PARADIGMS, Paradigm
 from perse.kgds.report_tables import models
 from perse.kgds.results import Results
-from perse.reporting.drawing import DIM, PAPER, Style, draw, empty, legend_above, legend_height, plain, style
-from perse.reporting.figure import Cell, Figure
-from perse.reporting.named_rows import NamedRow, around, name_row, no_interval, reference_line, value_in_words
 from perse.reporting.trust_figures import listed
 
 if TYPE_CHECKING:

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from perse.drawing.figure import Figure
+from perse.drawing.named_rows import value_in_words
 from perse.errors import BadInput
 from perse.kgds.benchmark import Pattern
 from perse.kgds.figures import kgds_figures
@@ -38,8 +40,6 @@ from perse.kgds.report_tables import (
 )
 from perse.kgds.results import Results
 from perse.own_files import write_together
-from perse.reporting.figure import Figure
-from perse.reporting.named_rows import value_in_words
 from perse.reporting.page import fill
 from perse.runlog import MANIFEST
 from perse.secrets import without_keys

@@ -13,8 +13,8 @@ from perse.config import Section
 from perse.errors import BadInput
 from perse.json_text import parsed
 from perse.runlog import read_lines, read_manifest
-from perse.training.config import Data, Lora, Model, Train, TrainConfig
-from perse.training.watch.config import Watch
+from perse.settings.training import Data, Lora, Model, Train, TrainConfig
+from perse.settings.watching import Watch
 
 LOG = "log.jsonl"
 ROWS = ".rows"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from perse.data.identity import normalised
+from perse.identity import normalised
 from perse.prompts import macros
 
 SCHEMA = {

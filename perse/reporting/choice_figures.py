@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perse.evaluation.agreement import NOT_ANSWERED
-from perse.evaluation.results import Estimate, Evaluation, Row
-from perse.reporting.drawing import (
+from perse.drawing.figure import Cell, Figure
+from perse.drawing.marks import (
     DIM,
     INK,
     PAPER,
@@ -24,8 +23,9 @@ from perse.reporting.drawing import (
     say,
     style,
 )
-from perse.reporting.figure import Cell, Figure
-from perse.reporting.named_rows import no_interval
+from perse.drawing.named_rows import no_interval
+from perse.evaluation.agreement import NOT_ANSWERED
+from perse.evaluation.results import Estimate, Evaluation, Row
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import numbered, shade
 from perse.reporting.trust_figures import listed, panel_height

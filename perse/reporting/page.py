@@ -19,9 +19,9 @@ from typing import Any, Literal
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from perse.drawing.figure import Figure
 from perse.evaluation.results import Estimate
 from perse.evaluation.sheets import is_marked
-from perse.reporting.figure import Figure
 from perse.reporting.samples import Samples
 from perse.studies.results import StudyResult, StudyTable
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from perse.batch.comparing import Gathered, gather
 from perse.batch.local import EXAMPLES
+from perse.drawing.figure import Figure
 from perse.errors import BadInput
 from perse.evaluation.alignment import align
 from perse.evaluation.costs import run_costs
@@ -26,7 +27,6 @@ from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.results import Evaluation, Resample
 from perse.judging import JUDGEMENTS
 from perse.own_files import refuse_inputs, write_together
-from perse.reporting.figure import Figure
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
 from perse.reporting.run_figures import run_figures

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from perse.drawing.figure import Cell, Figure
+from perse.drawing.marks import DIM, INK, LINE, PAPER, draw, empty, panels, say, style
+from perse.drawing.named_rows import value_in_words
 from perse.evaluation.correlation import FloatArray, IntArray, kendall, within_reviewers
 from perse.evaluation.results import Evaluation
-from perse.reporting.drawing import DIM, INK, LINE, PAPER, draw, empty, panels, say, style
-from perse.reporting.figure import Cell, Figure
-from perse.reporting.named_rows import value_in_words
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import NOTHING_KNOWN
 from perse.reporting.trust_figures import listed, panel_height

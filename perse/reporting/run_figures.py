@@ -9,12 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from perse.evaluation.results import COLUMN_NAMES, LOWER_IS_BETTER, Estimate, Evaluation, Row
-from perse.judgement import Status
-from perse.reporting.choice_figures import aspects, choice_confusions, order_gaps
-from perse.reporting.drawing import DIM, HATCHES, SERIES, Style, draw, empty, legend_above, style
-from perse.reporting.figure import Cell, Figure
-from perse.reporting.named_rows import (
+from perse.drawing.figure import Cell, Figure
+from perse.drawing.marks import DIM, HATCHES, SERIES, Style, draw, empty, legend_above, style
+from perse.drawing.named_rows import (
     ROW,
     NamedRow,
     around,
@@ -24,6 +21,9 @@ from perse.reporting.named_rows import (
     reference_line,
     value_in_words,
 )
+from perse.evaluation.results import COLUMN_NAMES, LOWER_IS_BETTER, Estimate, Evaluation, Row
+from perse.judgement import Status
+from perse.reporting.choice_figures import aspects, choice_confusions, order_gaps
 from perse.reporting.report_data import RunData
 from perse.reporting.reviewer_figures import reviewers, within
 from perse.reporting.score_figures import calibration, confusions, distributions

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perse.data.identity import draw
+from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example, PairwiseExample, PointwiseExample, ProfileReview, SummaryExample
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perse.evaluation.correlation import FloatArray, IntArray
-from perse.evaluation.results import Estimate, Evaluation
-from perse.reporting.drawing import (
+from perse.drawing.figure import Figure
+from perse.drawing.marks import (
     BASELINE,
     DIM,
     HATCHES,
@@ -29,8 +28,9 @@ from perse.reporting.drawing import (
     say,
     style,
 )
-from perse.reporting.figure import Figure
-from perse.reporting.named_rows import no_interval, value_in_words
+from perse.drawing.named_rows import no_interval, value_in_words
+from perse.evaluation.correlation import FloatArray, IntArray
+from perse.evaluation.results import Estimate, Evaluation
 from perse.reporting.report_data import RunData, entropy
 from perse.reporting.trust_figures import binned, listed, panel_height, whiskers, xy
 

@@ -11,8 +11,8 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from perse.evaluation.results import COLUMN_NAMES, Estimate
-from perse.reporting.drawing import (
+from perse.drawing.figure import Cell, Figure
+from perse.drawing.marks import (
     DIM,
     INK,
     LINE,
@@ -26,8 +26,8 @@ from perse.reporting.drawing import (
     plain,
     style,
 )
-from perse.reporting.figure import Cell, Figure
-from perse.reporting.named_rows import value_in_words
+from perse.drawing.named_rows import value_in_words
+from perse.evaluation.results import COLUMN_NAMES, Estimate
 from perse.reporting.trust_figures import listed
 from perse.runlog import read_lines
 from perse.studies.results import Point, StudyResult

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perse.drawing.figure import Figure
 from perse.evaluation.results import Difference, Estimate, Evaluation
 from perse.evaluation.sheets import Sheet, sheets
 from perse.evaluation.verdict import IN_WORDS, WITHIN, above_zero
-from perse.reporting.figure import Figure
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import COLLAPSED

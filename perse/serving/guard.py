@@ -16,9 +16,9 @@ from http import HTTPStatus
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from perse.secrets import WithoutQuery
-from perse.serving.config import api_key
 from perse.serving.problems import answer, body, brief
 from perse.serving.schemas import ErrorBody
+from perse.settings.serving import api_key
 
 OPEN = frozenset({"/health", "/ready"})
 HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)

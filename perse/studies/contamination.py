@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from perse.data.identity import draw, shuffled
 from perse.data.load import LoadedExamples
 from perse.data.views import View
 from perse.errors import BadInput
+from perse.identity import draw, shuffled
 from perse.path_names import path_name_of
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise

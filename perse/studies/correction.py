@@ -26,7 +26,7 @@ from math import fsum, inf
 
 import numpy as np
 
-from perse.data.identity import shuffled
+from perse.identity import shuffled
 from perse.judgement import Judgement, Status
 from perse.records import PointwiseExample, ProfileReview, ReviewReference, shown_query
 from perse.scale import SCORES

@@ -13,13 +13,13 @@ from itertools import islice
 from math import fsum
 from pathlib import Path
 
-from perse.data.identity import draw, normalised, shuffled
 from perse.data.sources.columns import Role
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import read_records
 from perse.data.sources.mpst import read_mpst
 from perse.data.sources.rows import Row, read_rows, read_score, usable
 from perse.errors import BadInput
+from perse.identity import draw, normalised, shuffled
 from perse.records import Choice, Pair, PairwiseExample, PointwiseExample
 from perse.studies.recognition import plain_title
 

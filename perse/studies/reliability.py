@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.data.identity import draw
 from perse.evaluation.correlation import FloatArray, IntArray
 from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.results import Estimate
+from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
 from perse.scale import Scale

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.data.identity import draw
 from perse.evaluation.correlation import BoolArray, FloatArray
 from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.intervals import Interval
 from perse.evaluation.results import Estimate
+from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.questions.recognition import both_titles
 from perse.records import Choice

@@ -14,8 +14,8 @@ from typing import Any
 
 from perse.errors import BadInput
 from perse.questions import Question
+from perse.settings.training import TrainConfig, load_config
 from perse.studies.running import Asking
-from perse.training.config import TrainConfig, load_config
 
 TRAINED = "trained"
 

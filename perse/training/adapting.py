@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from perse.errors import BadInput
-from perse.training.config import Lora
+from perse.settings.training import Lora
 
 
 def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:

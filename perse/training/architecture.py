@@ -13,8 +13,8 @@ from typing import Any
 
 from perse import models
 from perse.errors import ModelNotFound
+from perse.settings.training import TrainConfig
 from perse.training.adapting import adapted
-from perse.training.config import TrainConfig
 from perse.training.quantized import mark_packed
 
 # As published: the config.json of each, of which only what shapes the model is here; the rest is the class's default.

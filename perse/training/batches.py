@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from perse.settings.training import Attention
 from perse.training.attention import dense_mask
-from perse.training.config import Attention
 from perse.training.trie import PackedRow, Span, Tree
 
 IGNORED = -100

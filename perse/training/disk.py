@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from perse.settings.training import TrainConfig
 from perse.training.architecture import architecture, meta_model
 from perse.training.checkpoints import CHECKPOINTS, check_room, size
-from perse.training.config import TrainConfig
 from perse.training.launched import Sharding
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from perse.errors import BadInput
 from perse.json_text import read_object
-from perse.training.config import Train
+from perse.settings.training import Train
 from perse.yaml_text import read_yaml
 
 Sharding = Literal["none", "fsdp2", "zero1", "zero2", "zero3"]

@@ -13,10 +13,10 @@ from typing import Any
 
 from perse.errors import BadInput
 from perse.rendering import Renderer
+from perse.settings.training import TrainConfig
 from perse.training.adapting import without_adapter
 from perse.training.architecture import Architecture, architecture, meta_model
 from perse.training.attention import check_packable
-from perse.training.config import TrainConfig
 from perse.training.flops import passed, training_flops
 from perse.training.hardware import Device
 from perse.training.memory import activations, gathered, standing

@@ -21,8 +21,8 @@ from perse.errors import BadInput, PerseError
 from perse.installing import install
 from perse.opening import check_model, tokenizer
 from perse.runlog import MANIFEST, refuse_other_run
+from perse.settings.training import TrainConfig
 from perse.training.checkpoints import CHECKPOINTS, whole_checkpoint
-from perse.training.config import TrainConfig
 from perse.training.disk import check_disk
 from perse.training.hardware import Device
 from perse.training.launched import ALONE, Sharding

@@ -20,8 +20,8 @@ from perse.errors import BadInput
 from perse.questions import Question, question_for
 from perse.records import Example, PairwiseExample
 from perse.rendering import Renderer
+from perse.settings.training import TrainConfig
 from perse.training.branches import Branch, Branches, training_branches
-from perse.training.config import TrainConfig
 from perse.training.schedule import Schedule, schedule
 
 

@@ -18,7 +18,7 @@ from typing import Any
 from perse import models
 from perse.errors import BadInput
 from perse.installing import install
-from perse.training.config import Model
+from perse.settings.training import Model
 
 BLOCK = 64
 """Weights that share a scale."""

@@ -28,9 +28,9 @@ from perse.own_files import replace_folder
 from perse.questions import QUESTIONS
 from perse.rendering import Ids, Renderer
 from perse.runlog import file_digest, write_whole
+from perse.settings.training import TrainConfig
 from perse.training.branches import Branch, Branches
 from perse.training.checkpoints import to_disk
-from perse.training.config import TrainConfig
 from perse.training.prepare import Prepared
 from perse.training.schedule import Schedule
 

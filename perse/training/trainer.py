@@ -32,6 +32,7 @@ from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering import Renderer
 from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers, run_closed
+from perse.settings.training import Attention, TrainConfig
 from perse.sixteen_bit import warn_if_slow
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted, without_adapter
@@ -39,7 +40,6 @@ from perse.training.attention import check_packable, takes_tree, use_mask, use_t
 from perse.training.batches import answer_loss, collate
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
 from perse.training.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
-from perse.training.config import Attention, TrainConfig
 from perse.training.curves import write_curves
 from perse.training.disk import check_disk
 from perse.training.finite import FiniteGradients

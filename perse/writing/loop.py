@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
 
-from perse.data.identity import draw
 from perse.engines.base import Failure, Sampling, Turns
 from perse.errors import BadInput, EngineLost
+from perse.identity import draw
 from perse.writing.cache import AnswerCache, answer_key
 from perse.writing.writer import Unreachable, Unwritable, Writer, Written
 

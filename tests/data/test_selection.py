@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.folder import DataSet, load_folder
-from perse.data.identity import draw
 from perse.data.selection import Select, selection
 from perse.data.views import View
 from perse.errors import BadInput
+from perse.identity import draw
 from perse.questions import QUESTIONS
 from perse.records import Review
 from perse.rendering import TextRenderer

@@ -21,10 +21,10 @@ from hypothesis import strategies as st
 from kgds_builders import benchmark
 from typer.testing import CliRunner
 
-from perse.data.identity import normalised
 from perse.engines.base import Failure, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
+from perse.identity import normalised
 from perse.judge import Judge
 from perse.judgement import Status, Tokens
 from perse.kgds.benchmark import read_benchmark, write_benchmark

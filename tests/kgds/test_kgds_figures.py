@@ -10,9 +10,9 @@ from results_builders import delta, estimate, many, results, scores, shares
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
+from perse.drawing.figure import Figure
 from perse.kgds.figures import _least_squares, kgds_figures
 from perse.kgds.results import Across, Correlation, Errors, Results
-from perse.reporting.figure import Figure
 
 NAMES = (
     "figure-2-retrieval",

@@ -24,7 +24,7 @@ def published(base: Path, folder: Path) -> Published:
     from perse.data.load import load_examples
     from perse.judge import Judge, JudgeSettings
     from perse.questions import QUESTIONS
-    from perse.training.config import load_config
+    from perse.settings.training import load_config
     from perse.training.trainer import train
 
     examples = pointwise_examples(18, 3, k=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from figure_builders import GOLD, NEAR, by_name, choices, evaluation, scores
 
-from perse.reporting.figure import Figure
+from perse.drawing.figure import Figure
 
 
 @pytest.fixture(scope="session")

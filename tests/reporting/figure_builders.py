@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from perse.drawing.figure import Cell, Figure
 from perse.evaluation.intervals import Interval
 from perse.evaluation.results import Estimate, Evaluation, JudgeSummary, Row, Spent
 from perse.judgement import Status
-from perse.reporting.figure import Cell, Figure
 from perse.reporting.report_data import RunData
 
 SCORES = tuple(map(str, range(1, 11)))

@@ -9,6 +9,7 @@ import random
 from html.parser import HTMLParser
 from typing import Any
 
+from perse.drawing.figure import Figure
 from perse.evaluation.intervals import Interval
 from perse.evaluation.results import Estimate
 from perse.judgement import Judgement, Status, Tokens
@@ -22,7 +23,6 @@ from perse.records import (
     ProfileReview,
     ReviewReference,
 )
-from perse.reporting.figure import Figure
 from perse.reporting.page import PageData, Section, StudySection, Verdict
 from perse.reporting.samples import pack_samples
 from perse.studies.results import Point, StudyResult, StudyTable

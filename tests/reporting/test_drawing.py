@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from figure_builders import GOLD, NEAR, evaluation, scores
 
-from perse.reporting.figure import Figure, save_figure
+from perse.drawing.figure import Figure, save_figure
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from perse.reporting.drawing import HATCHES, MARKERS, SERIES, draw, empty, file_name, plain, style
+from perse.drawing.marks import HATCHES, MARKERS, SERIES, draw, empty, file_name, plain, style
 from perse.reporting.run_figures import failures, metric
 from perse.reporting.score_figures import calibration, confusions, distributions
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from figure_builders import GOLD, NEAR, SCORES, by_name, column, evaluation, scores
 
+from perse.drawing.figure import Figure
 from perse.evaluation.results import Spent
-from perse.reporting.figure import Figure
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 

@@ -12,9 +12,9 @@ from watching_builders import SAMPLES, TRAIN, rows_to_train, trained
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.questions import QUESTIONS
 from perse.rendering import Renderer
-from perse.training.config import Data
+from perse.settings.training import Data
+from perse.settings.watching import Watch
 from perse.training.watch import trainer as watched
-from perse.training.watch.config import Watch
 from perse.training.watch.plan import FORWARD, WRITING, WatchCost, tokens_once, watch_plan
 from perse.training.watch.run import watching_for
 

@@ -13,8 +13,8 @@ from perse.errors import BadInput
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import Renderer
-from perse.training.config import Data
-from perse.training.watch.config import Watch
+from perse.settings.training import Data
+from perse.settings.watching import Watch
 from perse.training.watch.judging import judged_now
 from perse.training.watch.sample import unseen_examples, watched
 

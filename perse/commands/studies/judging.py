@@ -267,7 +267,7 @@ def show(result: StudyResult, out: Path, *, as_json: bool, markdown: bool) -> No
 
 
 def _draw(result: StudyResult, folder: Path) -> None:
-    from perse.reporting.figure import save_figure
+    from perse.drawing.figure import save_figure
     from perse.reporting.study_figures import study_figures
 
     for figure in study_figures(result):

@@ -16,12 +16,12 @@ from enum import StrEnum
 from typing import Any
 
 from perse.data.capitals import Name
-from perse.data.identity import text_key
 from perse.data.leaks import title_in
 from perse.data.names import Renamer, check_mapping, complete
 from perse.data.recognizing import Recognizer
 from perse.data.rewriting.faults import Fault
 from perse.engines.base import Sampling
+from perse.identity import text_key
 from perse.prompts import macros
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Attempt, Bad, Fair, Good, Kind, Outcome, ask_until_good

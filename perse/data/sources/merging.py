@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from perse.data.identity import pair_key, text_key
 from perse.data.sources.rows import Row
+from perse.identity import pair_key, text_key
 from perse.records import Choice, Comparison
 
 

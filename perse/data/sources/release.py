@@ -15,10 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
-from perse.data.identity import normalised, pair_key
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines, shown
 from perse.errors import BadInput
+from perse.identity import normalised, pair_key
 from perse.questions.written import json_fields
 from perse.records import (
     ASPECTS,

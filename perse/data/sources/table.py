@@ -34,12 +34,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from perse.data.identity import text_key
 from perse.data.sources.columns import Role, check_fields, mapping_for
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines
 from perse.data.sources.merging import Merging
 from perse.data.sources.rows import NO_COLUMN, Row, read_choice, read_rows, read_score, usable
+from perse.identity import text_key
 from perse.records import Comparison, Review
 from perse.scale import rescale
 

@@ -26,9 +26,9 @@ from perse.judgement import Judgement, Status
 from perse.questions import Question
 from perse.records import Example
 from perse.rendering import Ids, LabelSupport, Renderer
+from perse.settings.training import Attention
 from perse.training.attention import NAME as TREE
 from perse.training.batches import answer_loss, collate
-from perse.training.config import Attention
 from perse.training.trie import PackedRow
 from perse.training.watch.sample import Watched
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from perse.questions import Question
 from perse.rendering import Renderer
-from perse.training.config import Data, Train
+from perse.settings.training import Data, Train
+from perse.settings.watching import Watch
 from perse.training.launched import ALONE, Launched
 from perse.training.schedule import Schedule
-from perse.training.watch.config import Watch
 from perse.training.watch.plan import SHARE, WatchPlan, watch_plan
 from perse.training.watch.sample import Watched, by_loss_alone, unseen_examples, watched
 

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import quoteattr
 
+from perse.drawing.figure import Cell, Figure
 from perse.errors import BadInput
 from perse.installing import install
 from perse.path_names import path_name_of
-from perse.reporting.figure import Cell, Figure
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -12,7 +12,7 @@ from perse.config import Section, load_settings, packaged_recipes
 from perse.data.views import View
 from perse.errors import BadInput
 from perse.rendering import ANSWER_TOKENS, MAX_WORDS
-from perse.training.watch.config import Watch
+from perse.settings.watching import Watch
 
 Attention = Literal["tree", "mask"]
 """How a row's tokens are kept to their own paths: `tree` computes nothing else; `mask` works for any attention."""

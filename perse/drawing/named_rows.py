@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from perse.drawing.marks import DIM, INK, LINE, PAPER, Style, plain
 from perse.evaluation.results import Estimate
-from perse.reporting.drawing import DIM, INK, LINE, PAPER, Style, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,1 @@
+"""Figures on sheets: one look for all plots, whoever draws them."""
