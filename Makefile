@@ -82,6 +82,7 @@ versions: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
 format: $(READY)
 	$(BIN)/ruff check --fix .

@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.table import Table
 
 from perse import models, opening
+from perse.data.examples_file import read_examples
 from perse.engines.base import LabelDistribution
 from perse.engines.prefix_cache import BUDGET
 from perse.engines.transformers import TransformersEngine
 from perse.questions import QUESTIONS
-from perse.records import read_examples
 from perse.rendering import Renderer
 
 QUESTION = QUESTIONS["pointwise_score"]

@@ -15,9 +15,10 @@ import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from perse.data.examples_file import read_examples
 from perse.disk import write_whole
 from perse.errors import BadInput
-from perse.records import Example, PointwiseExample, example_lines, read_examples
+from perse.records import Example, PointwiseExample, example_lines
 from perse.scale import SCORES
 
 NEIGHBOURS = (-1, 0, 0, 1)

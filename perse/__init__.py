@@ -9,7 +9,8 @@ Importing perse is cheap and needs no torch; the judge's engine is imported when
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from perse.version import __version__
+
 __all__ = ["Judge", "__version__"]
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from typing import Any
 from openai import APIConnectionError, APIError, APIStatusError
 from pydantic import BaseModel
 
+from perse.answering.base import Identity, Loaded
 from perse.engines.http import (
     FIRST_TIMEOUT,
     Entry,
@@ -29,7 +30,6 @@ from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
 from perse.incoming import Unfit
 from perse.installing import install
-from perse.judge import Judge
 from perse.rendering import Renderer, TextRenderer
 
 FIRST_RETRIES = 2
@@ -49,7 +49,7 @@ class Version(BaseModel):
     models: dict[str, dict[str, Any]] = {}
 
 
-def connect(url: str, model: str, *, tokenizer: str | None, context: int | None, trust_remote_code: bool = False) -> Judge:
+def connect(url: str, model: str, *, tokenizer: str | None, context: int | None, trust_remote_code: bool = False) -> Loaded:
     """The judge at an address: exact where vLLM serves it, else in words.
 
     Args:
@@ -69,7 +69,7 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
     base = entries.get(entry.parent or "", entry)  # an adapter has its base model's tokenizer and context
     base_name, adapter = (entry.parent, name) if entry.parent else (name, None)
     if entry.owned_by != "vllm" or base.max_model_len is None:
-        return Judge(ChatCompletionsEngine(url, name), TextRenderer(), name=base_name, adapter=adapter)
+        return Loaded(ChatCompletionsEngine(url, name), TextRenderer(), Identity(base_name, adapter))
     if base.max_model_len < 1:
         raise BadInput(f"{url} says that {name} takes {base.max_model_len} tokens (max_model_len); look after the server")
     longest = min(context or base.max_model_len, base.max_model_len)
@@ -89,7 +89,7 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
     engine.check_raw(ids)
     told = version.models.get(name, {}).get("sha256") if version.perse else None
     digest = told if isinstance(told, str) and DIGEST.fullmatch(told) else ""
-    return Judge(engine, renderer, name=base_name, adapter=adapter, digest=digest)
+    return Loaded(engine, renderer, Identity(base_name, adapter, digest))
 
 
 async def _first_contact(url: str) -> dict[str, Entry] | None:

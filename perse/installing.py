@@ -89,7 +89,7 @@ def _source(wanted: str) -> str:
         told = json.loads(own.read_text("direct_url.json") or "{}")
         version = own.version
     except (metadata.PackageNotFoundError, ValueError):
-        from perse import __version__ as version
+        from perse.version import __version__ as version
 
         told = {}
     url = urlsplit(str(told.get("url", "")))

@@ -20,6 +20,7 @@ from perse.answering.exact import ExactAnswering
 from perse.engines.base import ChatEngine, Engine, Failure
 from perse.errors import BadInput
 from perse.judgement import Judgement
+from perse.loading import load_judge
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
 from perse.records import Asked, ClaimsExample, PointwiseExample, ProfileReview, explain
@@ -69,9 +70,9 @@ class Judge:
             ModelNotFound: nowhere to be had; the message lists what was tried.
             BadInput: a name of none of these shapes, a model that cannot be used, or a server that cannot be asked.
         """
-        from perse.loading import load_judge
-
-        return load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer, trust_remote_code=trust_remote_code)
+        loaded = load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer, trust_remote_code=trust_remote_code)
+        who = loaded.identity
+        return cls(loaded.engine, loaded.renderer, name=who.model, adapter=who.adapter, digest=who.digest)
 
     def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
         """A judgement for every example, in the order given.

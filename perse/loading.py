@@ -1,4 +1,4 @@
-"""From a judge's name to a judge: which engine, which model, which adapter.
+"""From a judge's name to what the judge is made of: which engine, which model, which adapter.
 
     PATH               the embedded engine, in this process
     vllm:PATH          vLLM, in this process
@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Literal
 
 from perse.addresses import plain_address
+from perse.answering.base import Identity, Loaded
 from perse.errors import BadInput
 from perse.installing import install
-from perse.judge import Judge
 
 KEYS = "into the environment variable OPENAI_API_KEY"
 """Where the key of a server belongs."""
@@ -79,7 +79,7 @@ def _server(address: str) -> tuple[str, str]:
     return plain_address(url, of="the judge's address", keys=KEYS), model
 
 
-def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | None, trust_remote_code: bool = False) -> Judge:
+def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | None, trust_remote_code: bool = False) -> Loaded:
     """See `Judge.load`."""
     parts = parse_judge(name)
     if parts.url is not None:
@@ -94,10 +94,10 @@ def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | N
 
     path = find(parts.model, trust_remote_code=trust_remote_code)
     adapter = find_adapter(parts.adapter, path) if parts.adapter else None
-    return local_judge(parts, path, adapter, dtype=dtype, context=context, trust_remote_code=trust_remote_code)
+    return load_local(parts, path, adapter, dtype=dtype, context=context, trust_remote_code=trust_remote_code)
 
 
-def local_judge(
+def load_local(
     parts: JudgeName,
     path: Path,
     adapter: Path | None,
@@ -105,7 +105,7 @@ def local_judge(
     dtype: str,
     context: int | None,
     trust_remote_code: bool = False,
-) -> Judge:
+) -> Loaded:
     """A judge in this process, of the model folder `path` and perhaps an adapter's."""
     from perse.engines.base import Engine
     from perse.models import context_length, judge_digest
@@ -128,7 +128,7 @@ def local_judge(
         from perse.engines.transformers import TransformersEngine
 
         engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype, trust_remote_code=trust_remote_code)
-    return Judge(engine, renderer, name=parts.model, adapter=parts.adapter, digest=judge_digest(path, adapter))
+    return Loaded(engine, renderer, Identity(parts.model, parts.adapter, judge_digest(path, adapter)))
 
 
 def require_vllm() -> None:

@@ -254,14 +254,6 @@ def context_length(folder: Path) -> int:
     return found or 4096
 
 
-def merge(base: Path, adapter: Path, out: Path, *, dtype: str, trust_remote_code: bool = False) -> None:
-    """Write base + adapter as an ordinary model folder, whole or not at all; see `publishing.merging.write_merged`."""
-    from perse.publishing.merging import made_whole, write_merged
-
-    with made_whole(out) as making:
-        write_merged(base, adapter, making, dtype=dtype, compared=False, trust_remote_code=trust_remote_code)
-
-
 def load(folder: Path, *, dtype: str, adapter: Path | None = None, trust_remote_code: bool = False) -> Any:
     """The causal LM in a model folder, weights held as `dtype`, without a progress bar of its own; with a LoRA adapter on it
     where one is given, not merged.

@@ -16,8 +16,9 @@ import torch
 
 from perse import models
 from perse.settings.training import load_config
+from perse.training.attention import set_attention
 from perse.training.batches import answer_loss, collate
-from perse.training.trainer import load_model, set_attention
+from perse.training.trainer import load_model
 from perse.training.trie import PackedRow, Span, Tree
 
 

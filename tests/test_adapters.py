@@ -12,6 +12,7 @@ from tolerances import forward, logprob
 
 from perse import models
 from perse.errors import BadInput
+from perse.publishing import merging
 from perse.questions import QUESTIONS
 from perse.records import example_lines
 from perse.rendering import Renderer
@@ -19,11 +20,12 @@ from perse.settings.training import TrainConfig, load_config
 from perse.training import quantized
 from perse.training.adapting import adapted
 from perse.training.architecture import architecture, meta_model
+from perse.training.attention import set_attention
 from perse.training.batches import answer_loss, collate
 from perse.training.branches import training_branches
 from perse.training.memory import activations, standing
 from perse.training.quantized import check_undivided, load_base, packed_bytes
-from perse.training.trainer import load_model, set_attention, train
+from perse.training.trainer import load_model, train
 from perse.training.trie import PackedRow, packed
 
 KINDS = {
@@ -99,7 +101,7 @@ def test_merged_in_float32_it_is_the_whole_base_with_its_adapter(kind: str, base
     model = made(config, base)
     stepped(model, row, steps=3)
     model.save_pretrained(tmp_path / "adapter")
-    models.merge(base, tmp_path / "adapter", tmp_path / "merged", dtype="float32")
+    merging.merge(base, tmp_path / "adapter", tmp_path / "merged", dtype="float32")
     merged = models.load(tmp_path / "merged", dtype="float32")
     unmerged = models.load(base, dtype="float32", adapter=tmp_path / "adapter").eval()
     plain = models.load(base, dtype="float32")
@@ -118,7 +120,7 @@ def test_the_merged_model_is_the_one_that_was_trained(kind: str, base: Path, row
     model = made(config, base)
     stepped(model, row, steps=3)
     model.save_pretrained(tmp_path / "adapter")
-    models.merge(base, tmp_path / "adapter", tmp_path / "merged", dtype="float32")
+    merging.merge(base, tmp_path / "adapter", tmp_path / "merged", dtype="float32")
     merged = models.load(tmp_path / "merged", dtype="float32")
     batch = collate([row], attention=set_attention(merged, "tree"))
     batch.pop("labels")

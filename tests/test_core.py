@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from perse.answering.base import Identity, JudgeSettings
+from perse.data.examples_file import read_examples
 from perse.data.profiles import Drawing, ExampleRow
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.errors import BadInput
@@ -25,7 +26,7 @@ from perse.evaluation.intervals import Interval
 from perse.evaluation.results import Estimate
 from perse.evaluation.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
-from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines, read_examples
+from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines
 from perse.rendering import ChatFrame, LabelSupport, Message, Rendered, Segment
 from perse.scale import CHOICES, SCORES, Scale, rescale
 

@@ -27,11 +27,11 @@ from perse.errors import BadInput
 from perse.records import example_lines
 from perse.settings.training import Attention, Lora, load_config
 from perse.training.adapting import adapted
-from perse.training.attention import check_packable, dense_mask
+from perse.training.attention import check_packable, dense_mask, set_attention
 from perse.training.batches import IGNORED, answer_loss, collate, filler
 from perse.training.branches import Branch
 from perse.training.checkpoints import whole_checkpoint
-from perse.training.trainer import load_model, set_attention, train
+from perse.training.trainer import load_model, train
 from perse.training.trie import packed
 
 pytestmark = pytest.mark.numeric

@@ -20,8 +20,8 @@ from perse.rendering import Renderer
 from perse.settings.training import Lora
 from perse.sixteen_bit import slow_in_16_bit
 from perse.training.adapting import adapted
+from perse.training.attention import set_attention
 from perse.training.branches import Branch, training_branches
-from perse.training.trainer import set_attention
 from perse.training.trie import packed
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]

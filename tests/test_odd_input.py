@@ -30,6 +30,7 @@ from perse.answering.base import JudgeSettings
 from perse.commands import app as cli
 from perse.commands.asking import read_reviews
 from perse.csv_cells import csv_text, guarded, plain
+from perse.data.examples_file import read_examples
 from perse.data.load import load_examples
 from perse.data.sources.faults import BadRow
 from perse.data.sources.rows import number_in
@@ -39,7 +40,7 @@ from perse.engines.base import Reply
 from perse.engines.openai import _reply
 from perse.errors import BadInput
 from perse.judgement import parse_judgement
-from perse.records import ProfileReview, example_lines, parse_example, read_examples
+from perse.records import ProfileReview, example_lines, parse_example
 from perse.rendering import TextRenderer
 from perse.serving.embedded import embedded_app, embedded_models
 

@@ -22,6 +22,7 @@ from perse.records import example_lines
 from perse.settings.training import Lora, TrainConfig, load_config
 from perse.training.adapting import adapted, check_trainable
 from perse.training.architecture import KNOWN, architecture, meta_model
+from perse.training.attention import set_attention
 from perse.training.batches import answer_loss, collate
 from perse.training.flops import Passed, passed, training_flops
 from perse.training.hardware import GPUS, Device, device, reported
@@ -29,7 +30,7 @@ from perse.training.memory import Activations, Standing, activations, gathered, 
 from perse.training.placement import Needs, chosen, placement, placements, remedies
 from perse.training.plan import Plan, plan
 from perse.training.prepare import prepare, renderer_for
-from perse.training.trainer import load_model, set_attention
+from perse.training.trainer import load_model
 from perse.training.trie import PackedRow
 
 HERE = Path(__file__).resolve().parent

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from perse import Judge
 from perse.batch.comparing import judges_and_parts
 from perse.batch.local import score
+from perse.data.examples_file import read_examples
 from perse.data.load import load_examples
 from perse.engines.base import Capabilities, Generation, LabelDistribution, Reply, Sampling
 from perse.engines.transformers import TransformersEngine
@@ -24,15 +25,7 @@ from perse.evaluation.evaluate import evaluate_many
 from perse.judge import JudgeSettings
 from perse.judgement import Status, Tokens
 from perse.questions import QUESTIONS, question_for
-from perse.records import (
-    ChoiceReference,
-    PointwiseExample,
-    ReviewReference,
-    VerbatimExample,
-    example_lines,
-    parse_example,
-    read_examples,
-)
+from perse.records import ChoiceReference, PointwiseExample, ReviewReference, VerbatimExample, example_lines, parse_example
 from perse.rendering import LabelSupport, Renderer, TextRenderer
 from perse.settings.training import load_config
 from perse.training.branches import training_branches

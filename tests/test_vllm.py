@@ -28,11 +28,12 @@ from tolerances import EMBEDDED_LOGITS, WIDE_LOGITS, logprob, share
 
 from perse import Judge
 from perse.answering.base import JudgeSettings
+from perse.data.examples_file import read_examples
 from perse.evaluation.correlation import FloatArray
 from perse.judgement import Judgement, Status
 from perse.prompts import source
 from perse.questions import QUESTIONS
-from perse.records import Example, example_lines, read_examples
+from perse.records import Example, example_lines
 from perse.rendering import Renderer, TextRenderer
 from perse.serving.client import JudgeClient, ServerError
 from perse.sixteen_bit import slow_in_16_bit

@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from perse.engines.base import Failure
+from perse.engines.base import ChatEngine, Engine, Failure
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
+from perse.rendering import Renderer, TextRenderer
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,15 @@ class Identity:
             return Path(name).resolve().name if Path(name).is_dir() else name
 
         return replace(self, model=plain(self.model), adapter=self.adapter and plain(self.adapter))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a judge is made of: who computes, what renders for it, and who it is."""
+
+    engine: Engine | ChatEngine
+    renderer: Renderer | TextRenderer
+    identity: Identity
 
 
 class Answering(Protocol):

@@ -12,6 +12,7 @@ import logging
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from os.path import commonprefix
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from perse.batch.local import ScoredRun, read_run
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.evaluation.alignment import Part
-from perse.judgement import Judgement
+from perse.judgement import Judgement, Prices
 from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
 from perse.runlog import read_manifest
 
@@ -220,3 +221,17 @@ def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: Sequence[str])
     name = own[0].name if len(own) == 1 else commonprefix([folder.name for folder in own]).rstrip("-_. ")  # noqa: RUF071 (characters are meant, not parts of a path)
     alike = [folder for folder in folders if folder.name == own[0].name]
     return str(own[0]) if not name or name in taken or len(alike) > 1 else name
+
+
+def run_costs(runs: Mapping[str, Sequence[ScoredRun]]) -> tuple[dict[str, Prices], dict[str, float]]:
+    """Prices and seconds by judge, of those whose runs (one a fold) all kept them. Prices that differ are none."""
+    prices: dict[str, Prices] = {}
+    seconds: dict[str, float] = {}
+    for name, own in runs.items():
+        first = own[0].prices
+        if first is not None and all(run.prices == first for run in own):
+            prices[name] = first
+        times = [run.seconds for run in own if run.seconds is not None]
+        if len(times) == len(own):
+            seconds[name] = fsum(times)
+    return prices, seconds

@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from perse.data.examples_file import read_examples
 from perse.data.folder import is_data_folder
 from perse.data.load import LoadedExamples, load_examples
 from perse.disk import write_whole
@@ -25,7 +26,7 @@ from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging import JUDGEMENTS, TIMING, answer_all, read_timing
 from perse.loading import parse_judge
 from perse.questions import Question
-from perse.records import Example, example_lines, explain, read_examples
+from perse.records import Example, example_lines, explain
 from perse.runlog import MANIFEST, RunLog, read_lines, read_manifest
 
 EXAMPLES = "examples.jsonl"

@@ -46,9 +46,9 @@ def evaluate(
 
     Costs:    perse evaluate runs/served runs/mine --prices served=0.15,0.60 --all
     """
-    from perse.batch.comparing import gather
+    from perse.batch.comparing import gather, run_costs
     from perse.errors import BadInput
-    from perse.evaluation.costs import parse_prices, run_costs
+    from perse.evaluation.costs import parse_prices
     from perse.evaluation.evaluate import Texts, Validation, evaluate_many
     from perse.evaluation.results import Resample
 

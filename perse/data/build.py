@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import perse
 from perse.data.card import shared_texts_notes
-from perse.data.folder import DATA_SET, Kind, folder_digest, write_folder
+from perse.data.folder import DATA_SET, folder_digest, write_folder
 from perse.data.moments import sortable
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
 from perse.data.parts import parts_of
@@ -25,9 +25,10 @@ from perse.data.sources.faults import Faults, skipped_lines
 from perse.data.sources.table import read_comparisons, read_reviews
 from perse.data.splits import review_pools, reviewer_folds, touched, valid_share
 from perse.data.summary import Summary, dropped_lines, summary_table
+from perse.data.works import works
 from perse.errors import BadInput
-from perse.identity import shuffled, works
-from perse.records import Comparison, Review
+from perse.identity import shuffled
+from perse.records import Comparison, Kind, Review
 from perse.replacing import Claim, claimed
 from perse.runlog import file_digest
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
+from perse.data.examples_file import shown_query
 from perse.errors import BadInput
 from perse.identity import draw
-from perse.records import PairwiseExample, PointwiseExample, shown_query
+from perse.records import PairwiseExample, PointwiseExample
 
 Shown = TypeVar("Shown", PointwiseExample, PairwiseExample)
 

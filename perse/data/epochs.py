@@ -12,8 +12,8 @@ from typing import Any
 
 from perse.data.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.selection import selection
+from perse.data.works import works
 from perse.errors import BadInput
-from perse.identity import works
 from perse.records import Comparison, Review
 
 

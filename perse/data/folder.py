@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -37,6 +37,7 @@ from perse.json_text import read_object, shortened
 from perse.records import (
     ChoiceReference,
     Comparison,
+    Kind,
     Pair,
     PairwiseExample,
     PointwiseExample,
@@ -52,8 +53,6 @@ from perse.replacing import Claim, reading
 
 SCHEMA = 2
 """Version of the folder's layout; a folder of another one is refused."""
-
-Kind = Literal["pointwise", "pairwise"]
 
 DATA_SET = Belongings(
     what="data set",

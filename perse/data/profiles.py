@@ -20,7 +20,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from perse.data.selection import AT_RANDOM, Prepare
-from perse.identity import draw, text_groups
+from perse.data.works import text_groups
+from perse.identity import draw
 from perse.records import Comparison, Review, Split
 
 Profiles = Literal["per_example", "per_reviewer_epoch"]
@@ -71,7 +72,7 @@ def pointwise_rows(
 
     Args:
         reviews: reviewer_id -> the reviews that queries and profiles may be drawn from.
-        works: review_id -> the work reviewed (`identity.works`).
+        works: review_id -> the work reviewed (`perse.data.works`).
         prepare: how profiles are picked; at random by default.
     Returns:
         Rows by reviewer. Reviewers without k reviews of other works than a query's have none.

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
+from perse.data.examples_file import shown_query
 from perse.errors import BadInput
 from perse.identity import shuffled
-from perse.records import PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, shown_query
+from perse.records import PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview
 
 Shown = TypeVar("Shown", PointwiseExample, PairwiseExample)
 

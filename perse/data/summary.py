@@ -10,11 +10,10 @@ from pydantic import BaseModel, ConfigDict
 from rich.table import Table
 from rich.text import Text
 
-from perse.data.folder import Kind
 from perse.data.lengths import Cell
 from perse.data.profiles import ExampleRow
 from perse.identity import text_key
-from perse.records import Comparison, Review
+from perse.records import Comparison, Kind, Review
 
 _BLOCKS = " ▁▂▃▄▅▆▇█"
 

@@ -7,14 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
-from typing import TYPE_CHECKING
 
 from perse.errors import BadInput
 from perse.evaluation.results import Spent
 from perse.judgement import Judgement, Prices
-
-if TYPE_CHECKING:
-    from perse.batch.local import ScoredRun
 
 
 def spent(judgements: Sequence[Judgement], *, prices: Prices | None = None, seconds: float | None = None) -> Spent:
@@ -29,20 +25,6 @@ def spent(judgements: Sequence[Judgement], *, prices: Prices | None = None, seco
         cost=prices.cost(judgements) if prices else None,
         seconds=seconds,
     )
-
-
-def run_costs(runs: Mapping[str, Sequence[ScoredRun]]) -> tuple[dict[str, Prices], dict[str, float]]:
-    """Prices and seconds by judge, of those whose runs (one a fold) all kept them. Prices that differ are none."""
-    prices: dict[str, Prices] = {}
-    seconds: dict[str, float] = {}
-    for name, own in runs.items():
-        first = own[0].prices
-        if first is not None and all(run.prices == first for run in own):
-            prices[name] = first
-        times = [run.seconds for run in own if run.seconds is not None]
-        if len(times) == len(own):
-            seconds[name] = fsum(times)
-    return prices, seconds
 
 
 def parse_prices(given: Sequence[str], names: Iterable[str]) -> dict[str, Prices]:

@@ -297,3 +297,9 @@ def _equal(written: Any, known: Any) -> bool:
 def _refuse_existing(out: Path) -> None:
     if os.path.lexists(out):
         raise BadInput(f"{out} is there already; choose another folder, or remove it first")
+
+
+def merge(base: Path, adapter: Path, out: Path, *, dtype: str, trust_remote_code: bool = False) -> None:
+    """Write base + adapter as an ordinary model folder, whole or not at all; see `write_merged`."""
+    with made_whole(out) as making:
+        write_merged(base, adapter, making, dtype=dtype, compared=False, trust_remote_code=trust_remote_code)

@@ -17,12 +17,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from perse.batch.comparing import Gathered, gather
+from perse.batch.comparing import Gathered, gather, run_costs
 from perse.batch.local import EXAMPLES
 from perse.drawing.figure import Figure
 from perse.errors import BadInput
 from perse.evaluation.alignment import align
-from perse.evaluation.costs import run_costs
 from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.results import Evaluation, Resample
 from perse.judging import JUDGEMENTS
@@ -31,11 +30,12 @@ from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
 from perse.reporting.run_figures import run_figures
 from perse.reporting.samples import pack_samples
-from perse.reporting.study_figures import study_figures, training_figure
+from perse.reporting.study_figures import study_figures
 from perse.reporting.summary import cautions, sections, verdicts
 from perse.runlog import MANIFEST, environment, file_digest, read_manifest
 from perse.secrets import without_keys
 from perse.studies.running import RESULT, read_study
+from perse.training.curves import training_figure
 
 PAGE = "report.html"
 NUMBERS = "evaluation.json"

@@ -17,13 +17,14 @@ from pydantic import ValidationError
 
 from perse import __version__
 from perse.answering.base import JudgeSettings
+from perse.data.examples_file import shown_query
 from perse.engines.base import Engine
 from perse.engines.calls import Calls
 from perse.errors import BadInput, TooLong
 from perse.judge import Judge
 from perse.judgement import Judgement, Status
 from perse.questions import QUESTIONS
-from perse.records import Example, shown_query
+from perse.records import Example
 from perse.rendering import Renderer
 from perse.serving.problems import EngineFailed, UnknownModel, brief, problem
 from perse.serving.schemas import (

@@ -26,9 +26,10 @@ from math import fsum, inf
 
 import numpy as np
 
+from perse.data.examples_file import shown_query
 from perse.identity import shuffled
 from perse.judgement import Judgement, Status
-from perse.records import PointwiseExample, ProfileReview, ReviewReference, shown_query
+from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.scale import SCORES
 from perse.studies.risk_coverage import predicted
 

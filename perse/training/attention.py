@@ -20,6 +20,8 @@ from torch import Tensor
 from transformers import AttentionInterface
 
 from perse.errors import BadInput
+from perse.settings.training import Attention
+from perse.training.adapting import without_adapter
 from perse.training.trie import Tree
 
 NAME = "perse_tree"
@@ -259,3 +261,19 @@ def _attend_backward(
     return torch.ops.aten._scaled_dot_product_flash_attention_backward(  # type: ignore[no-any-return]
         grad, *parts, out, logsumexp, *lengths, 0.0, causal, none, none, scale=scale
     )
+
+
+def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype | None = None) -> Attention:
+    """Make `model` attend as `asked`, or in the way it can; returns which.
+
+    Args:
+        computed: the type that attention is computed in; the model's own by default.
+    Raises:
+        BadInput: tree attention was asked of a model that cannot.
+    """
+    inner = without_adapter(model)
+    if asked == "mask" or (asked is None and not takes_tree(inner, computed=computed or model.dtype)):
+        use_mask(inner)
+        return "mask"
+    use_tree_attention(inner, computed=computed or model.dtype)
+    return "tree"

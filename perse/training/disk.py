@@ -8,6 +8,7 @@ from perse.settings.training import TrainConfig
 from perse.training.architecture import architecture, meta_model
 from perse.training.checkpoints import CHECKPOINTS, check_room, size
 from perse.training.launched import Sharding
+from perse.training.memory import standing
 
 
 def check_disk(config: TrainConfig, sharding: Sharding) -> int:
@@ -16,8 +17,6 @@ def check_disk(config: TrainConfig, sharding: Sharding) -> int:
     Raises:
         BadInput: there is no room for them.
     """
-    from perse.training.memory import standing  # which takes the trainer's way of setting attention
-
     model = meta_model(
         config, architecture(config.model.path, trust_remote_code=config.model.trust_remote_code), checkpointing=False
     )

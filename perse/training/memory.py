@@ -24,9 +24,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from perse.settings.training import Attention
+from perse.training.attention import set_attention
 from perse.training.batches import answer_loss, collate
 from perse.training.quantized import held_bytes, unpacked_bytes
-from perse.training.trainer import set_attention
 from perse.training.trie import PackedRow, Span, Tree
 
 

@@ -28,6 +28,7 @@ from perse.errors import BadInput
 from perse.opening import check_model
 from perse.opening import tokenizer as opened_tokenizer
 from perse.own_files import put_back, replace_folder
+from perse.publishing import merging
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering import Renderer
@@ -36,7 +37,7 @@ from perse.settings.training import Attention, TrainConfig
 from perse.sixteen_bit import warn_if_slow
 from perse.training.accounting import Throughput, device_peak
 from perse.training.adapting import adapted, without_adapter
-from perse.training.attention import check_packable, takes_tree, use_mask, use_tree_attention
+from perse.training.attention import check_packable, set_attention
 from perse.training.batches import answer_loss, collate
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
 from perse.training.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
@@ -261,7 +262,7 @@ def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     replace_folder(trained, out / ADAPTER)
     write_card(out)
     trust = config.model.trust_remote_code
-    models.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype, trust_remote_code=trust)
+    merging.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype, trust_remote_code=trust)
 
 
 @dataclass(frozen=True)
@@ -317,22 +318,6 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
         if lora is not None:
             lora = lora.model_copy(update={"dropout": 0.0})
     return adapted(model, lora, checkpointing=config.train.gradient_checkpointing)
-
-
-def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype | None = None) -> Attention:
-    """Make `model` attend as `asked`, or in the way it can; returns which.
-
-    Args:
-        computed: the type that attention is computed in; the model's own by default.
-    Raises:
-        BadInput: tree attention was asked of a model that cannot.
-    """
-    inner = without_adapter(model)
-    if asked == "mask" or (asked is None and not takes_tree(inner, computed=computed or model.dtype)):
-        use_mask(inner)
-        return "mask"
-    use_tree_attention(inner, computed=computed or model.dtype)
-    return "tree"
 
 
 def training_arguments(

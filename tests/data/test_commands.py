@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from perse.commands.data.build import app
+from perse.data.examples_file import read_examples
 from perse.data.folder import load_folder
 from perse.errors import BadInput
-from perse.records import read_examples
 
 
 def run(*arguments: object) -> Result:

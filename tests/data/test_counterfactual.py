@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.data.counterfactual import dealt_anew, with_another_profile, without_profile
+from perse.data.examples_file import shown_query
 from perse.errors import BadInput
-from perse.records import PointwiseExample, ProfileReview, shown_query
+from perse.records import PointwiseExample, ProfileReview
 
 
 @given(st.integers(0, 10**6), st.integers(2, 6))

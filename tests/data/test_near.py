@@ -11,7 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from perse.data.near import BANDS, ROWS, hashed, near_across, near_duplicate, near_groups, prints, shingles
-from perse.identity import normalised, text_groups, text_key, works
+from perse.data.works import text_groups, works
+from perse.identity import normalised, text_key
 from perse.records import Review
 
 WORDS = [f"w{number}" for number in range(400)]
@@ -165,7 +166,7 @@ def test_a_text_of_many_copies_and_a_sentence_of_all_texts_cost_little() -> None
 
 def test_groups_are_the_same_in_every_process() -> None:
     program = (
-        "import random; from perse.identity import text_groups; r = random.Random(5);"
+        "import random; from perse.data.works import text_groups; r = random.Random(5);"
         "t = [' '.join(r.choices('abcdefgh', k=80)) for _ in range(50)]; t += [x[:70] + ' z' + x[70:] for x in t];"
         "print(*text_groups(t).values())"
     )

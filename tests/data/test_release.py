@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from perse.data.examples_file import read_examples
 from perse.data.release import build_release
 from perse.data.sources.faults import Faults
 from perse.data.sources.release import (
@@ -23,7 +24,7 @@ from perse.data.sources.release import (
     unwrapped,
 )
 from perse.errors import BadInput
-from perse.records import PairwiseExample, PointwiseExample, ReviewReference, read_examples
+from perse.records import PairwiseExample, PointwiseExample, ReviewReference
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "perse_release"
 MPST, DOC = SHARED / "PerMPST.k3.sample.jsonl", SHARED / "PerDOC.I.sample.jsonl"

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 from builders import pairwise_examples, pointwise_examples, words
 
+from perse.data.examples_file import shown_query
 from perse.data.shots import with_shots
 from perse.errors import BadInput
-from perse.records import PointwiseExample, shown_query
+from perse.records import PointwiseExample
 
 
 def test_every_query_is_shown_the_same_answers_of_as_many_other_readers() -> None:

@@ -376,7 +376,7 @@ def test_refusals_say_what_to_do(judge: Published, tiny_model_folder: Path, toke
 def test_the_trainer_needs_no_comparison(tiny_model_folder: Path, tmp_path: Path) -> None:
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     assert write_merged(tiny_model_folder, adapter, tmp_path / "some", dtype="bfloat16", compared=False) is None
-    models.merge(tiny_model_folder, adapter, tmp_path / "same", dtype="bfloat16")
+    merging.merge(tiny_model_folder, adapter, tmp_path / "same", dtype="bfloat16")
     assert models.weights_digest(tmp_path / "some") == models.weights_digest(tmp_path / "same")
     assert not (tmp_path / "same" / "adapter").exists()
 
@@ -403,8 +403,9 @@ def test_vllm_serves_the_shipped_adapter_on_its_base(tokenizers: dict[str, Any],
     """In a process of its own; the label probabilities are those of the merged model in the embedded engine."""
     from perse import Judge
     from perse.answering.base import JudgeSettings
+    from perse.data.examples_file import read_examples
     from perse.questions import QUESTIONS
-    from perse.records import example_lines, read_examples
+    from perse.records import example_lines
 
     base, examples = tmp_path / "base", tmp_path / "examples.jsonl"
     tiny_llama(tokenizers["whole_numbers"], width=128, context=2048).save_pretrained(base)

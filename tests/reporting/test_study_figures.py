@@ -12,7 +12,8 @@ from perse.studies.results import Point, StudyResult
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from perse.reporting.study_figures import study_figures, training_figure
+from perse.reporting.study_figures import study_figures
+from perse.training.curves import training_figure
 
 
 def study(points: Sequence[Point], *, plot: str = "lines", name: str = "k-curve") -> StudyResult:

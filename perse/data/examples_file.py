@@ -1,0 +1,65 @@
+"""Examples of a file of JSON lines, refused where the answer stands in the question (DESIGN.md, promise 5)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perse.data.near import near_duplicate
+from perse.data.sources.lines import read_json_lines
+from perse.errors import BadInput
+from perse.records import ChoiceReference, Example, PointwiseExample, SummaryExample, VerbatimExample, parse_example
+
+
+def read_examples(path: Path) -> list[Example]:
+    """Examples from JSON lines. All of one kind, ids unique.
+
+    Raises:
+        BadInput: file, line and field of the first problem.
+    """
+    examples: list[Example] = []
+    lines_of: dict[str, int] = {}
+    known = ""
+    for line, fields in read_json_lines(path):
+        try:
+            example = parse_example(fields)
+        except BadInput as error:
+            raise BadInput(f"{path}, line {line}: {error}") from None
+        if shown_query(example):
+            raise BadInput(
+                f"{path}, line {line}: the query stands in its own profile; the judge would only have to copy the answer"
+            )
+        if example.id in lines_of:
+            raise BadInput(
+                f"{path}, line {line}: id '{example.id}' was already used on line {lines_of[example.id]}; ids must be unique"
+            )
+        kind = _kind(example)
+        if not (kind.startswith(known) or known.startswith(kind)):
+            raise BadInput(f"{path}, line {line}: {known} and {kind} examples in one file; put them in two")
+        known = max(known, kind, key=len)  # a prompt without an answer goes with either kind of answer
+        lines_of[example.id] = line
+        examples.append(example)
+    return examples
+
+
+def shown_query(example: Example) -> bool:
+    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds its text, or one of its two, or nearly."""
+    if isinstance(example, VerbatimExample):
+        return False  # what stands in the prompt is not told apart
+    if isinstance(example, SummaryExample):
+        return False  # a summary may quote a review, and nothing in the reviews says how well it does
+    if isinstance(example, PointwiseExample):
+        return any(past.item_id == example.item_id or near_duplicate(past.text, example.query) for past in example.profile)
+    return any(
+        near_duplicate(shown, asked)
+        for past in example.profile
+        for shown in (past.text_a, past.text_b)
+        for asked in (example.query.text_a, example.query.text_b)
+    )
+
+
+def _kind(example: Example) -> str:
+    """What all examples of a file must be."""
+    kind = type(example).__name__.removesuffix("Example").lower()
+    if isinstance(example, VerbatimExample) and example.reference is not None:
+        kind += " pairwise" if isinstance(example.reference, ChoiceReference) else " pointwise"
+    return kind

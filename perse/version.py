@@ -1,0 +1,3 @@
+"""The version of this perse, which the wheel, manifests and servers name."""
+
+__version__ = "0.1.0"
