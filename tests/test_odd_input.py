@@ -396,3 +396,17 @@ def test_every_seed_of_the_command_line_is_refused_below_zero_before_anything_is
 
     found = dict(seeds(typer.main.get_command(cli.app), "perse"))
     assert len(found) > 20 and not [name for name, least in found.items() if least != 0]
+
+
+def test_a_stdout_that_cannot_write_our_characters_gets_them_escaped(tmp_path: Path) -> None:
+    table = tmp_path / "reviews.jsonl"
+    table.write_text(
+        "".join(
+            json.dumps({"reviewer_id": f"é{n % 3}", "item_id": f"i{n}", "text": "a text", "review": "good", "score": 1 + n % 9})
+            + "\n"
+            for n in range(30)
+        )
+    )
+    command = [sys.executable, "-m", "perse", "data", "describe", str(table)]
+    done = subprocess.run(command, capture_output=True, check=False, env=os.environ | {"PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0 and b"\\u" in done.stdout and b"Traceback" not in done.stderr, done.stderr

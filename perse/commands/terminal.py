@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import logging
 import os
 import sys
@@ -104,6 +105,8 @@ def _open_standard_streams() -> None:
             setattr(sys, name, open(number, "r" if number == 0 else "w", encoding="utf-8", closefd=False))  # noqa: SIM115
             if nowhere > 2:
                 os.close(nowhere)
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors == "strict":
+        sys.stdout.reconfigure(errors="backslashreplace")  # an encoding without our bars, as stderr has it anyway
 
 
 def _refuse_lost_folder() -> None:

@@ -1,8 +1,9 @@
 """Where a person still stands after they were forgotten: exports, scored runs, reports, other data sets and what killed builds left.
 
 What perse writes of a person has their pseudonym in it, 13 letters and digits that nothing else has, so files are looked through for it,
-and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and what gzip, bzip2, xz and zip have packed are looked into, too;
-what cannot be read is counted. What lies elsewhere cannot be known.
+and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and what gzip,
+bzip2, xz, zip and tar have packed are looked into, too, whatever their names; what cannot be read is counted. What lies
+elsewhere, or is written otherwise (in UTF-16, encrypted), cannot be known.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import json
 import lzma
 import os
 import re
+import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from perse.belongings import MANIFEST
 from perse.data.folder import is_data_folder
@@ -31,7 +33,15 @@ FILES = 20_000
 _NOT_LOOKED_INTO = {".git", ".venv", "venv", "node_modules", "__pycache__"}
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".gguf"}
 _PIECE = 1 << 20
-_PACKED = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+_HEAD = 512
+_DEEPEST = 4
+"""Packed within each other: a compressed archive of compressed files has 3."""
+_PACKED: tuple[tuple[bytes, str, Callable[[IO[bytes]], IO[bytes]]], ...] = (
+    (b"\x1f\x8b\x08", ".gz", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
+    (b"BZh", ".bz2", lambda file: cast(IO[bytes], bz2.BZ2File(file))),
+    (b"\xfd7zXZ\x00", ".xz", lambda file: cast(IO[bytes], lzma.LZMAFile(file))),  # noqa: SIM115
+)
+"""How a packed file begins, how its name ends, and what opens it."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +74,16 @@ def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
             try:
                 if _names_them(path, words):
                     places[_place(path, root)] = None
-            except (OSError, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, zipfile.BadZipFile):
+            except (
+                OSError,
+                EOFError,
+                ValueError,
+                RuntimeError,
+                zlib.error,
+                lzma.LZMAError,
+                zipfile.BadZipFile,
+                tarfile.TarError,
+            ):
                 unread.append(path)
     return Remaining(tuple(places), count, all=True, unread=tuple(unread))
 
@@ -112,15 +131,34 @@ def _names_them(path: Path, words: re.Pattern[bytes]) -> bool:
 def _streams(path: Path) -> Iterator[Iterator[bytes]]:
     if path.suffix == ".parquet":
         yield _rows(path)
-    elif path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
+        return
+    with path.open("rb") as file:
+        yield from _unpacked(file, path.suffix)
+
+
+def _unpacked(file: IO[bytes], ending: str = "", depth: int = 0) -> Iterator[Iterator[bytes]]:
+    """What is in a file, and in what is packed in it: told by its first bytes, for a name can be any."""
+    head = file.read(_HEAD)
+    file.seek(0)
+    packed = [opener for begin, suffix, opener in _PACKED if head.startswith(begin) or suffix == ending]
+    if depth == _DEEPEST:
+        yield _pieces(file)
+    elif packed:
+        with packed[0](file) as inner:
+            yield from _unpacked(inner, depth=depth + 1)
+    elif head.startswith(b"PK\x03\x04") or ending == ".zip":
+        with zipfile.ZipFile(file) as archive:
             for name in archive.namelist():
                 with archive.open(name) as member:
-                    yield _pieces(member)
+                    yield from _unpacked(member, depth=depth + 1)
     else:
-        opened: Callable[[Path, str], IO[bytes]] = _PACKED.get(path.suffix, open)  # type: ignore[assignment]
-        with opened(path, "rb") as file:
-            yield _pieces(file)
+        yield _pieces(file)  # of a tar, too: what is packed as it is, and the names
+        if head[257:262] == b"ustar":
+            file.seek(0)
+            with tarfile.open(fileobj=file, mode="r:") as members:
+                for each in members:
+                    if (inside := members.extractfile(each)) is not None:
+                        yield from _unpacked(inside, depth=depth + 1)
 
 
 def _rows(path: Path) -> Iterator[bytes]:

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import json
 import os
+import tarfile
 import zipfile
 from pathlib import Path
 
@@ -197,13 +198,16 @@ def test_copies_that_are_packed_or_tables_or_other_names_of_a_file_are_named_too
     (copies / "c.parquet").write_bytes((data / "reviews.parquet").read_bytes())
     with zipfile.ZipFile(copies / "d.zip", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("inside.jsonl", content)
+    for name, mode in (("e.tgz", "w:gz"), ("f.tbz2", "w:bz2"), ("g.dat", "w:xz"), ("h.tar", "w")):
+        with tarfile.open(copies / name, mode) as members:  # type: ignore[call-overload]
+            members.add(copies / "a.jsonl.gz", "inner.jsonl.gz")
     (copies / "torn.jsonl.gz").write_bytes(gzip.compress(content)[:40])
     (tmp_path / "far").mkdir()
     os.link(export, tmp_path / "far" / "linked.jsonl")
     done = CliRunner().invoke(app, ["data", "forget", NAME, str(data), str(export), "--look-in", str(copies)])
     assert done.exit_code == 0, done.output
     said = done.stderr.splitlines()
-    for name in ("a.jsonl.gz", "b.jsonl.bz2", "c.parquet", "d.zip"):
+    for name in ("a.jsonl.gz", "b.jsonl.bz2", "c.parquet", "d.zip", "e.tgz", "f.tbz2", "g.dat", "h.tar"):
         assert f"still holds the person: {copies / name}" in said
     assert f"could not be looked into: {copies / 'torn.jsonl.gz'}" in said
     assert f"may still hold the person: the other name of {export} (a hard link)" in said
