@@ -5,7 +5,7 @@ READY := .venv/.ready
 VLLM := .venv/.vllm
 DEMO := work/demo
 # What the demo computes in: `make demo DTYPE=float32` on any CPU; by itself where the CPU has no instructions for 16 bits.
-DTYPE = $(shell $(BIN)/python -c "from perse.sixteen_bit import slow_in_16_bit as slow; print('float32' if slow() else 'bfloat16')")
+DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_16_bit as slow; print('float32' if slow() else 'bfloat16')")
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 

@@ -33,7 +33,9 @@ from rich.table import Table
 _BUILD = "from perse.commands.app import main; main()"
 _PLANTED = ((100, 10), (700, 25))  # words of a text (650 bytes and 4.5 kB), and names in it
 _PLANTED_BYTES = 13_000_000  # of text of each kind
-_LOAD = "import sys; from pathlib import Path; from perse.data.folder import load_folder; load_folder(Path(sys.argv[1]))"
+_LOAD = (
+    "import sys; from pathlib import Path; from perse.data.dataset.folder import load_folder; load_folder(Path(sys.argv[1]))"
+)
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def _run(program: str, *arguments: str) -> Cost:
 
 def _names(vocabulary: list[str], *, repeats: int, seed: int, size_of_each: int = _PLANTED_BYTES) -> Table:
     """How fast names are replaced on one core, medians of `repeats`."""
-    from perse.data.names import Renamer, check_mapping, complete
+    from perse.data.names.names import Renamer, check_mapping, complete
 
     title = f"names replaced, a mapping for each text, CPU time of one core, median of {repeats}"
     table = Table("texts", "names each", title=title, title_justify="left")

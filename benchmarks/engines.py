@@ -23,12 +23,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from perse import Judge, opening
+from perse import Judge
 from perse.answering.base import JudgeSettings
 from perse.judgement import Status
+from perse.models import opening
 from perse.questions import QUESTIONS
 from perse.records import Example
-from perse.rendering import LABEL_TOKENS, TextRenderer
+from perse.rendering.prompt import LABEL_TOKENS, TextRenderer
 
 Way = Callable[[Sequence[Example]], int]
 """Judges examples; how many of them got a label."""
@@ -64,7 +65,7 @@ def main() -> None:
 def _original(options: argparse.Namespace, settings: JudgeSettings) -> Way:
     import torch
 
-    from perse import models
+    from perse.models import finding as models
 
     path = models.find(options.model)
     model = models.load(path, dtype=options.dtype).eval()

@@ -4,7 +4,7 @@
 
 Reviewers with their own leniency and their own agreement with the judge give whole scores from 1 to 10 to 5 to 11 items each;
 the truth is the value over 100,000 reviewers. Every method sees the same resamples. A nominal 95% is met up to chance by
-95 +- 1.4 points with 1,000 simulations. `perse.evaluation.intervals` has the method that this table speaks for.
+95 +- 1.4 points with 1,000 simulations. `perse.evaluation.stats.intervals` has the method that this table speaks for.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from rich.console import Console
 from rich.progress import track
 from scipy import stats
 
-from perse.evaluation.correlation import FloatArray, IntArray
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.intervals import LEVEL, bootstrap_interval
-from perse.evaluation.resamples import Resamples
+from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import LEVEL, bootstrap_interval
+from perse.evaluation.stats.resamples import Resamples
 
 REVIEWERS = (10, 20, 50, 200)
 STATISTICS = ("pearson", "spearman", "kendall", "within_kendall", "between_pearson", "mae", "accuracy")

@@ -23,11 +23,11 @@ from rich.table import Table
 
 from perse.engines.prefix_cache import BUDGET
 from perse.engines.transformers import TransformersEngine
-from perse.judge import Judge, JudgeSettings
 from perse.judgement import Judgement
+from perse.judging.judge import Judge, JudgeSettings
+from perse.kgds.asking.verify import FactMode, plain_opinion, questions
 from perse.kgds.benchmark import Sample, read_benchmark
 from perse.kgds.folder import Summary
-from perse.kgds.verify import FactMode, plain_opinion, questions
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 
 MODES: tuple[FactMode, ...] = ("single", "paragraph")

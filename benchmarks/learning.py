@@ -21,18 +21,19 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from perse import models, opening
 from perse.batch.comparing import gather
 from perse.data.load import load_examples
 from perse.evaluation.alignment import align
-from perse.evaluation.correlation import BoolArray, Convention, FloatArray, IntArray, kendall, within_reviewers
-from perse.evaluation.estimates import Bootstrap
 from perse.evaluation.predictions import baseline_predictions, expected_values, gold_scores
+from perse.evaluation.stats.correlation import BoolArray, Convention, FloatArray, IntArray, kendall, within_reviewers
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.files.runlog import read_manifest
+from perse.models import finding as models
+from perse.models import opening
 from perse.records import PointwiseExample
-from perse.runlog import read_manifest
 from perse.scale import SCORES
 from perse.settings.training import TrainConfig
-from perse.training.prepare import prepare, renderer_for
+from perse.training.rows.prepare import prepare, renderer_for
 
 DETECTED = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
 """Standard errors of a difference that a two-sided test at 5% finds in four of five repetitions."""

@@ -16,10 +16,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from perse import models, opening
+from perse.models import finding as models
+from perse.models import opening
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview
-from perse.rendering import MAX_WORDS, Renderer
+from perse.rendering.prompt import MAX_WORDS, Renderer
 
 CONTEXT = 8192
 WORDS = [

@@ -10,8 +10,8 @@ from __future__ import annotations
 import argparse
 
 from perse.settings.training import load_config
-from perse.training.hardware import device
-from perse.training.plan import Plan, plan
+from perse.training.planning.hardware import device
+from perse.training.planning.plan import Plan, plan
 
 GB = 1e9
 WHERE: dict[str, tuple[tuple[str, int], ...]] = {

@@ -16,13 +16,14 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from perse import models, opening
 from perse.data.examples_file import read_examples
 from perse.engines.base import LabelDistribution
 from perse.engines.prefix_cache import BUDGET
 from perse.engines.transformers import TransformersEngine
+from perse.models import finding as models
+from perse.models import opening
 from perse.questions import QUESTIONS
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 
 QUESTION = QUESTIONS["pointwise_score"]
 

@@ -22,17 +22,18 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from perse import models, opening
 from perse.data.build import PairwiseOptions, build_pairwise
 from perse.data.load import load_examples
+from perse.models import finding as models
+from perse.models import opening
 from perse.questions import QUESTIONS
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import Lora
-from perse.training.adapting import adapted
-from perse.training.batches import IGNORED, answer_loss, collate
-from perse.training.branches import Branch, training_branches
+from perse.training.model.adapting import adapted
+from perse.training.rows.batches import IGNORED, answer_loss, collate
+from perse.training.rows.branches import Branch, training_branches
+from perse.training.rows.trie import packed
 from perse.training.trainer import set_attention
-from perse.training.trie import packed
 
 SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
 WAYS = ("sdpa", "sdpa, reverse order", "eager", "packed")

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from perse.data.examples_file import read_examples
-from perse.disk import write_whole
 from perse.errors import BadInput
+from perse.files.disk import write_whole
 from perse.records import Example, PointwiseExample, example_lines
 from perse.scale import SCORES
 

@@ -27,13 +27,13 @@ import torch
 from perse.identity import draw
 from perse.settings.training import Data, Lora, Model, Train, TrainConfig
 from perse.training.accounting import Throughput
-from perse.training.adapting import adapted
-from perse.training.batches import answer_loss, collate
-from perse.training.branches import Branch
 from perse.training.finite import FiniteGradients
-from perse.training.flops import passed
 from perse.training.launched import ALONE
-from perse.training.schedule import RowDataset, Schedule
+from perse.training.model.adapting import adapted
+from perse.training.planning.flops import passed
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.branches import Branch
+from perse.training.rows.schedule import RowDataset, Schedule
 from perse.training.trainer import set_attention, training_arguments
 from perse.training.watch.trainer import Kept, WatchedTrainer
 

@@ -34,9 +34,9 @@ from rich.console import Console
 from rich.table import Table
 from train_arms import DEFAULT, OURS, SCENARIOS, WAYS, Arm, Settings, Step, begin, examples_of, peak, step
 
-from perse import models
-from perse.training.branches import Branch
-from perse.training.trie import packed
+from perse.models import finding as models
+from perse.training.rows.branches import Branch
+from perse.training.rows.trie import packed
 
 DISCARDED = 2
 """Steps of every arm before those that count."""

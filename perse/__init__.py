@@ -14,12 +14,12 @@ from perse.version import __version__
 __all__ = ["Judge", "__version__"]
 
 if TYPE_CHECKING:
-    from perse.judge import Judge
+    from perse.judging.judge import Judge
 
 
 def __getattr__(name: str) -> Any:
     if name == "Judge":
-        from perse.judge import Judge
+        from perse.judging.judge import Judge
 
         return Judge
     raise AttributeError(f"module 'perse' has no attribute '{name}'")

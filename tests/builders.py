@@ -18,7 +18,7 @@ from perse.records import (
     ProfileReview,
     ReviewReference,
 )
-from perse.rendering import Message, TextRenderer
+from perse.rendering.prompt import Message, TextRenderer
 
 KINDS = ("chatml", "llama2", "whole_numbers")
 

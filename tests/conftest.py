@@ -31,7 +31,7 @@ hypothesis.settings.load_profile("perse")
 @pytest.fixture(scope="session")
 def embedded() -> Path:
     """The embedded model's folder; `make setup` pulls it."""
-    from perse.models import pull
+    from perse.models.finding import pull
 
     return pull("smollm2-135m")
 

@@ -63,7 +63,7 @@ def failing_sync(nth: int, number: int) -> Iterator[None]:
 def every_answer_synced() -> Iterator[None]:
     """So that each sync can be the one that fails, however fast the machine is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("perse.judging.SYNC_EVERY", 0.0)
+        patch.setattr("perse.judging.loop.SYNC_EVERY", 0.0)
         yield
 
 

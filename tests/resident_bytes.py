@@ -14,12 +14,12 @@ from pathlib import Path
 
 import torch
 
-from perse import models
+from perse.models import finding as models
 from perse.settings.training import load_config
-from perse.training.attention import set_attention
-from perse.training.batches import answer_loss, collate
+from perse.training.rows.attention import set_attention
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.trie import PackedRow, Span, Tree
 from perse.training.trainer import load_model
-from perse.training.trie import PackedRow, Span, Tree
 
 
 def status(name: str) -> int:

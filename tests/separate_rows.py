@@ -8,9 +8,9 @@ from typing import Any
 import torch
 
 from perse.settings.training import Attention
-from perse.training.batches import answer_loss, collate
-from perse.training.branches import Branch
-from perse.training.trie import packed
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.branches import Branch
+from perse.training.rows.trie import packed
 
 Gradients = dict[str, torch.Tensor]
 

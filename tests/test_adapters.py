@@ -10,23 +10,23 @@ import torch
 from builders import pointwise_examples, tiny_llama
 from tolerances import forward, logprob
 
-from perse import models
 from perse.errors import BadInput
+from perse.models import finding as models
 from perse.publishing import merging
 from perse.questions import QUESTIONS
 from perse.records import example_lines
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import TrainConfig, load_config
-from perse.training import quantized
-from perse.training.adapting import adapted
-from perse.training.architecture import architecture, meta_model
-from perse.training.attention import set_attention
-from perse.training.batches import answer_loss, collate
-from perse.training.branches import training_branches
-from perse.training.memory import activations, standing
-from perse.training.quantized import check_undivided, load_base, packed_bytes
+from perse.training.model import quantized
+from perse.training.model.adapting import adapted
+from perse.training.model.architecture import architecture, meta_model
+from perse.training.model.quantized import check_undivided, load_base, packed_bytes
+from perse.training.planning.memory import activations, standing
+from perse.training.rows.attention import set_attention
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.branches import training_branches
+from perse.training.rows.trie import PackedRow, packed
 from perse.training.trainer import load_model, train
-from perse.training.trie import PackedRow, packed
 
 KINDS = {
     "lora": [],

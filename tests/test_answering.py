@@ -12,10 +12,10 @@ from perse import Judge
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling
 from perse.engines.scripted import ScriptedEngine
 from perse.engines.transformers import TransformersEngine
-from perse.judge import JudgeSettings
 from perse.judgement import Judgement, Status
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
-from perse.rendering import Ids, LabelSupport, Renderer, TextRenderer, label_room
+from perse.rendering.prompt import Ids, LabelSupport, Renderer, TextRenderer, label_room
 
 REVIEW, SCORE, PAIR = QUESTIONS["pointwise"], QUESTIONS["pointwise_score"], QUESTIONS["pairwise"]
 

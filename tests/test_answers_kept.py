@@ -20,9 +20,9 @@ from perse.batch.local import score
 from perse.data.load import LoadedExamples
 from perse.engines.openai import ChatCompletionsEngine
 from perse.engines.scripted import ScriptedEngine
-from perse.judge import Judge, JudgeSettings
+from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 
 TWENTY = LoadedExamples(pointwise_examples(5, 4), digest="d", folder=None, fold=None)
 AT_ONCE = 4

@@ -14,14 +14,14 @@ from builders import pointwise_examples, tiny_llama
 from perse.engines.base import Capabilities, Failure, LabelDistribution, Reply, RequestFailure, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, EngineLost
-from perse.judge import Judge, JudgeSettings
+from perse.files.runlog import RunLog
 from perse.judgement import Judgement, Status, Tokens
-from perse.judging import JUDGEMENTS, answer_all, read_judgements
+from perse.judging.judge import Judge, JudgeSettings
+from perse.judging.loop import JUDGEMENTS, answer_all, read_judgements
 from perse.questions import QUESTIONS
 from perse.questions.claims import VERIFY_FACTS
 from perse.records import ClaimsExample
-from perse.rendering import Ids, LabelSupport, Renderer, TextRenderer
-from perse.runlog import RunLog
+from perse.rendering.prompt import Ids, LabelSupport, Renderer, TextRenderer
 
 TWENTY = pointwise_examples(5, 4)
 BATCH = 8

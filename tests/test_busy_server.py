@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from perse.answering.base import JudgeSettings
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.serving import problems, service
 from perse.serving.embedded import embedded_app, embedded_models
 from perse.serving.routes import judge_router

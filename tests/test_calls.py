@@ -74,7 +74,7 @@ def test_cancelling_stops_what_runs_and_what_would_be_begun(loop: asyncio.Abstra
 def test_a_client_that_leaves_cancels_its_calls_of_the_engine(tiny_model_folder: Any) -> None:
     from transformers import AutoTokenizer
 
-    from perse.rendering import Renderer
+    from perse.rendering.prompt import Renderer
 
     stopped = threading.Event()
 

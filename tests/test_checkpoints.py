@@ -20,9 +20,9 @@ from builders import pointwise_examples, state_of, tiny_llama, whole_number_toke
 from perse.errors import BadInput, SaveFailed
 from perse.records import example_lines
 from perse.settings.training import load_config
-from perse.training.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
+from perse.training.saving.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
+from perse.training.saving.whole import check_written, whole_weights, write_weights
 from perse.training.trainer import train
-from perse.training.whole import check_written, whole_weights, write_weights
 
 FACTS = {"model_digest": "m", "data_digest": "d"}
 
@@ -274,7 +274,7 @@ def test_weights_taken_from_a_checkpoint_are_those_it_was_sealed_with(tmp_path: 
 
 @pytest.mark.slow
 def test_the_room_that_is_counted_is_what_checkpoints_take(tiny_model_folder: Path, tmp_path: Path) -> None:
-    from perse.training.disk import check_disk
+    from perse.training.planning.disk import check_disk
 
     given = settings(tiny_model_folder, tmp_path, "lora=null", "train.save_every=1", "train.keep_checkpoints=2", "watch=null")
     config = load_config("embedded_lora", given)

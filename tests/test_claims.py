@@ -15,12 +15,12 @@ from perse import Judge
 from perse.engines.base import Failure, LabelDistribution, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.engines.transformers import TransformersEngine
-from perse.judge import JudgeSettings
 from perse.judgement import Judgement, Status, Tokens
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 from perse.questions.claims import MASK_CONFLICT, OPINION_ERROR, VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.records import ClaimExample, ClaimsExample
-from perse.rendering import Ids, Renderer, TextRenderer
+from perse.rendering.prompt import Ids, Renderer, TextRenderer
 
 GREEDY = JudgeSettings(temperature=0)
 TEXT = "The ferry to Skarholm was built in 1987.\nFrom June it will sail only twice a day."

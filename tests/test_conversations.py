@@ -12,8 +12,8 @@ from perse.engines.base import Failure, Reply, Sampling
 from perse.engines.openai import RequestFailure, _message
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput
-from perse.judge import Judge
-from perse.rendering import Renderer, TextRenderer
+from perse.judging.judge import Judge
+from perse.rendering.prompt import Renderer, TextRenderer
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Bad, Good, Kind, ask_until_good
 from perse.writing.writer import Unwritable, Writer

@@ -19,15 +19,15 @@ from pydantic import BaseModel, ValidationError
 
 from perse.answering.base import Identity, JudgeSettings
 from perse.data.examples_file import read_examples
-from perse.data.profiles import Drawing, ExampleRow
+from perse.data.profiles.profiles import Drawing, ExampleRow
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.errors import BadInput
-from perse.evaluation.intervals import Interval
-from perse.evaluation.results import Estimate
-from perse.evaluation.significance import Permutation
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Estimate
+from perse.evaluation.stats.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
 from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines
-from perse.rendering import ChatFrame, LabelSupport, Message, Rendered, Segment
+from perse.rendering.prompt import ChatFrame, LabelSupport, Message, Rendered, Segment
 from perse.scale import CHOICES, SCORES, Scale, rescale
 
 SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
@@ -46,7 +46,7 @@ def test_the_core_needs_no_torch() -> None:
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name.partition('.')[0] in ('torch', 'transformers', 'peft', 'accelerate'): raise ModuleNotFoundError(name)\n"
         "sys.meta_path.insert(0, Absent())\n"
-        "import perse, perse.commands.app, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.settings.training, perse.models\n"
+        "import perse, perse.commands.app, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.settings.training, perse.models.finding\n"
         "sys.argv = ['perse', 'score', '--help']\n"
         "perse.commands.app.main()\n"
     )

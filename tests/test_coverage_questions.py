@@ -15,10 +15,10 @@ from perse import Judge
 from perse.data.examples_file import read_examples
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
-from perse.judge import JudgeSettings
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS, question_for
 from perse.records import SummaryExample, SummaryReference, example_lines, parse_example
-from perse.rendering import Renderer, TextRenderer
+from perse.rendering.prompt import Renderer, TextRenderer
 
 NAMES = ("coverage", "sentiment", "coverage_100", "sentiment_100")
 

@@ -12,9 +12,10 @@ import pytest
 from packaging.requirements import Requirement
 from typer.testing import CliRunner
 
-from perse import doctor, machine
+from perse.commands import doctor
 from perse.commands.app import app
-from perse.machine import model_cache
+from perse.models import machine
+from perse.models.machine import model_cache
 
 FINE = {"writable": True, "folder": "models"}
 

@@ -26,13 +26,13 @@ from transformers import AutoModelForCausalLM
 from perse.errors import BadInput
 from perse.records import example_lines
 from perse.settings.training import Attention, Lora, load_config
-from perse.training.adapting import adapted
-from perse.training.attention import check_packable, dense_mask, set_attention
-from perse.training.batches import IGNORED, answer_loss, collate, filler
-from perse.training.branches import Branch
-from perse.training.checkpoints import whole_checkpoint
+from perse.training.model.adapting import adapted
+from perse.training.rows.attention import check_packable, dense_mask, set_attention
+from perse.training.rows.batches import IGNORED, answer_loss, collate, filler
+from perse.training.rows.branches import Branch
+from perse.training.rows.trie import packed
+from perse.training.saving.checkpoints import whole_checkpoint
 from perse.training.trainer import load_model, train
-from perse.training.trie import packed
 
 pytestmark = pytest.mark.numeric
 

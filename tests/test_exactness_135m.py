@@ -12,17 +12,17 @@ import torch
 from separate_rows import Gradients, alone, cosine, furthest, together
 from tolerances import forward, gradient
 
-from perse import models
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.load import load_examples
+from perse.engines.sixteen_bit import slow_in_16_bit
+from perse.models import finding as models
 from perse.questions import QUESTIONS
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import Lora
-from perse.sixteen_bit import slow_in_16_bit
-from perse.training.adapting import adapted
-from perse.training.attention import set_attention
-from perse.training.branches import Branch, training_branches
-from perse.training.trie import packed
+from perse.training.model.adapting import adapted
+from perse.training.rows.attention import set_attention
+from perse.training.rows.branches import Branch, training_branches
+from perse.training.rows.trie import packed
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from perse.errors import TooLong
 from perse.questions import QUESTIONS
 from perse.records import Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, SummaryExample
-from perse.rendering import Message, Rendered, Renderer, Segment, TextRenderer, label_room
+from perse.rendering.prompt import Message, Rendered, Renderer, Segment, TextRenderer, label_room
 
 TEXTS = st.text(max_size=30) | st.lists(
     st.sampled_from(

@@ -22,15 +22,15 @@ from kills import killed_at
 
 from perse.batch.local import read_run, score
 from perse.data.load import LoadedExamples
-from perse.disk import GrowingFile, save_failed, sweep_temporaries, write_failed, write_whole
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import SaveFailed
-from perse.judge import Judge, JudgeSettings
-from perse.own_files import write_together
+from perse.files.disk import GrowingFile, save_failed, sweep_temporaries, write_failed, write_whole
+from perse.files.own_files import write_together
+from perse.files.runlog import RunLog
+from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import example_lines
-from perse.rendering import TextRenderer
-from perse.runlog import RunLog
+from perse.rendering.prompt import TextRenderer
 from perse.settings.training import load_config
 from perse.training.trainer import train
 from perse.writing.cache import AnswerCache
@@ -84,7 +84,7 @@ def test_answers_that_come_fast_wait_for_the_disk_together_and_slow_ones_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 0.0
-    monkeypatch.setattr("perse.judging.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("perse.judging.loop.time", SimpleNamespace(monotonic=lambda: now))
     few = syncs(lambda: scored(tmp_path / "fast"))
 
     def later(message: str, seed: int) -> str:

@@ -12,7 +12,7 @@ import pytest
 from builders import tiny_llama
 
 from perse.errors import BadInput
-from perse.training.fused import exchange, fuse
+from perse.training.model.fused import exchange, fuse
 
 # On a CPU only triton's interpreter runs the kernels, and it must be told so before triton is imported. It hands plain numbers
 # to a kernel where a compiler hands scalars, and does not know the device library's rsqrt: both are mended here, for the test.
@@ -28,7 +28,7 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 import liger_kernel.ops.rms_norm as norms
 from tolerances import forward, gradient
-from perse.training.fused import exchange
+from perse.training.model.fused import exchange
 
 as_it_is = interpreter._implicit_cvt
 
@@ -108,7 +108,7 @@ def test_without_cuda_torchs_kernels_are_used_and_nothing_is_said_unless_others_
 def test_a_missing_package_and_an_unknown_model_are_named(tokenizers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     import torch
 
-    from perse.training import fused
+    from perse.training.model import fused
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     model = tiny_llama(tokenizers["whole_numbers"])

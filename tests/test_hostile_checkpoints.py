@@ -17,7 +17,7 @@ from test_checkpoints import FACTS, sealed, settings
 
 from perse.errors import BadInput
 from perse.settings.training import load_config
-from perse.training.checkpoints import LIST, seal, sealed_files, whole_checkpoint
+from perse.training.saving.checkpoints import LIST, seal, sealed_files, whole_checkpoint
 from perse.training.trainer import train
 from perse.training.watch.trainer import take_weights
 

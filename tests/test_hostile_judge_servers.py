@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hostile_server import DRIPS, dripping, hostile
 
-import perse.incoming
+import perse.models.incoming
 from perse.judgement import Judgement
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
 
@@ -161,14 +161,14 @@ def test_the_client_follows_no_redirect_and_says_where_it_points(call: Any) -> N
 
 @pytest.mark.parametrize("call", [ask, ask_later])
 def test_the_client_reads_no_answer_larger_than_one_can_be(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perse.incoming, "LARGEST", 1 << 20)
+    monkeypatch.setattr(perse.models.incoming, "LARGEST", 1 << 20)
     assert "larger than 1 MiB" in str(refused(b" " * (1 << 21), call))
     assert "packed as 'gzip, gzip'" in str(refused((200, {"Content-Encoding": "gzip, gzip"}, b""), call))
 
 
 @pytest.mark.parametrize(("kind", "client"), [("body", JudgeClient), *((kind, AsyncJudgeClient) for kind in DRIPS)])
 def test_the_client_waits_for_no_answer_without_end(kind: str, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perse.incoming, "PATIENCE", 0.25)
+    monkeypatch.setattr(perse.models.incoming, "PATIENCE", 0.25)
 
     async def ask(url: str) -> None:
         said = client(url, timeout=0.5).version()

@@ -16,14 +16,14 @@ from hostile_server import DRIPS, dripping, hostile
 from openai import Timeout
 
 import perse.engines.http
-import perse.incoming
+import perse.models.incoming
 from perse import Judge
-from perse.connecting import connect
 from perse.engines.base import Failure, LabelDistribution, Reply, Sampling
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput
-from perse.incoming import not_followed
-from perse.rendering import LabelSupport
+from perse.judging.connecting import connect
+from perse.models.incoming import not_followed
+from perse.rendering.prompt import LabelSupport
 
 DEEP = b"[" * 100_000
 TEN = LabelSupport(stem=(), labels=(*((n,) for n in range(1, 10)), (1, 0)))
@@ -283,7 +283,7 @@ def test_an_answer_nested_without_end_is_a_failure_and_at_connecting_a_sentence(
 def test_an_answer_larger_than_one_can_be_is_not_read_to_its_end_nor_asked_for_again(
     monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
-    monkeypatch.setattr(perse.incoming, "LARGEST", 1 << 20)
+    monkeypatch.setattr(perse.models.incoming, "LARGEST", 1 << 20)
     large = json.dumps(said("x" * (1 << 20))).encode()
     for headers, content in (({}, large), ({"Content-Encoding": "gzip"}, gzip.compress(large))):
         with hostile(lambda *_, headers=headers, content=content: (status, headers, content)) as server:
@@ -296,7 +296,7 @@ def test_an_answer_that_never_ends_is_waited_for_so_long_and_not_asked_for_again
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(0.5))
-    monkeypatch.setattr(perse.incoming, "PATIENCE", 0.25)
+    monkeypatch.setattr(perse.models.incoming, "PATIENCE", 0.25)
     with dripping(*DRIPS[kind]) as url:
         began = time.monotonic()
         assert "the answer was not whole after 0.75 s" in reason(chat(url))

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from perse.errors import BadInput
+from perse.formats.yaml_text import DEEPEST, parsed
 from perse.settings.training import load_config, recipes
 from perse.training.launched import told_in
-from perse.yaml_text import DEEPEST, parsed
 
 OK = ["data.path=somewhere"]
 BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(

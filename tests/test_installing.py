@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 import typer
 
-from perse import connecting, installing
+from perse import installing
 from perse.commands import app as cli
 from perse.commands import terminal
 from perse.errors import BadInput
+from perse.judging import connecting
 
 ROOT = Path(__file__).parent.parent
 MODULES = {"protobuf": "google", "liger-kernel": "liger_kernel", "bert-score": "bert_score"}

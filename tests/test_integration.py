@@ -14,8 +14,8 @@ from tolerances import EMBEDDED_LOGITS, probability
 
 from perse import Judge
 from perse.engines.transformers import TransformersEngine
-from perse.judge import JudgeSettings
 from perse.judgement import Status
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 
 pytestmark = pytest.mark.integration

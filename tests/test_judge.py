@@ -14,10 +14,10 @@ from perse.answering.base import draw
 from perse.engines.base import LabelDistribution
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
-from perse.judge import JudgeSettings
 from perse.judgement import Status, Tokens
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS, question_for
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 
 GREEDY = JudgeSettings(temperature=0, max_new_tokens=12)
 

@@ -19,7 +19,7 @@ from perse.engines.prefix_cache import PrefixCache
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
 from perse.questions import QUESTIONS
-from perse.rendering import LabelSupport, Renderer
+from perse.rendering.prompt import LabelSupport, Renderer
 from perse.scale import SCORES
 
 pytestmark = pytest.mark.numeric

@@ -13,7 +13,7 @@ import typer
 
 from perse.commands import terminal
 from perse.errors import BadInput
-from perse.opening import check_embedding_model
+from perse.models.opening import check_embedding_model
 
 
 def said(raised: BaseException | None, capsys: pytest.CaptureFixture[str]) -> str:

@@ -20,8 +20,8 @@ from perse.data.load import LoadedExamples
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, ModelNotFound
 from perse.judgement import Judgement, Prices, Status, Tokens
-from perse.loading import JudgeName, parse_judge
-from perse.models import judge_digest, weights_digest
+from perse.judging.loading import JudgeName, parse_judge
+from perse.models.finding import judge_digest, weights_digest
 from perse.questions import QUESTIONS
 
 QUESTION = QUESTIONS["pointwise_score"]
@@ -131,7 +131,7 @@ def test_what_is_no_adapter_or_another_models_is_refused(
 
 
 def test_without_vllm_a_vllm_judge_says_how_to_get_it(tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perse.loading.vllm_installed", lambda: False)
+    monkeypatch.setattr("perse.judging.loading.vllm_installed", lambda: False)
     with pytest.raises(BadInput, match=r"vLLM is not installed; on a GPU machine: pip install .*\[vllm\]'"):
         Judge.load(f"vllm:{tiny_model_folder}")
 
@@ -151,7 +151,7 @@ def test_a_judge_trained_on_another_fold_is_refused_however_it_is_named(shape: s
 def test_the_core_names_judges_and_helps_without_torch_or_servers() -> None:
     """Heavy packages are imported where they are used, so that help and names cost nothing."""
     code = (
-        "import sys, perse, perse.commands.app, perse.judge, perse.loading, perse.settings.serving, perse.commands.serve, perse.judgement\n"
+        "import sys, perse, perse.commands.app, perse.judging.judge, perse.judging.loading, perse.settings.serving, perse.commands.serve, perse.judgement\n"
         "heavy = {'torch', 'transformers', 'vllm', 'openai', 'fastapi', 'uvicorn', 'peft'} & set(sys.modules)\n"
         "assert not heavy, heavy"
     )

@@ -22,7 +22,7 @@ from safetensors.torch import load_file
 from tolerances import TRAINED, TRAINED_WEIGHTS
 
 from perse.records import example_lines
-from perse.training.checkpoints import ASIDE
+from perse.training.saving.checkpoints import ASIDE
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
 

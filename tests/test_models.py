@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from perse import models
 from perse.errors import ModelNotFound
+from perse.models import finding as models
 
 
 def test_a_model_folder_and_a_training_run_are_found(tiny_model_folder: Path, tmp_path: Path) -> None:

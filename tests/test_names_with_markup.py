@@ -9,9 +9,9 @@ from builders import pointwise_examples
 from command_line import perse
 
 from perse.engines.scripted import ScriptedEngine
-from perse.judge import Judge
+from perse.judging.judge import Judge
 from perse.records import example_lines
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 
 SAMPLES = Path(__file__).parent.parent / "perse" / "samples"
 ODD = "[/b]"

@@ -29,7 +29,6 @@ from perse import Judge, __main__
 from perse.answering.base import JudgeSettings
 from perse.commands import app as cli
 from perse.commands.asking import read_reviews
-from perse.csv_cells import csv_text, guarded, plain
 from perse.data.examples_file import read_examples
 from perse.data.load import load_examples
 from perse.data.sources.faults import BadRow
@@ -39,9 +38,10 @@ from perse.data.sources.table import read_reviews as read_table
 from perse.engines.base import Reply
 from perse.engines.openai import _reply
 from perse.errors import BadInput
+from perse.formats.csv_cells import csv_text, guarded, plain
 from perse.judgement import parse_judgement
 from perse.records import ProfileReview, example_lines, parse_example
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 from perse.serving.embedded import embedded_app, embedded_models
 
 HALF = "\ud800"

@@ -26,15 +26,15 @@ from builders import KINDS, pairwise_examples, pointwise_examples
 from openai import DefaultAsyncHttpxClient
 
 from perse import Judge
-from perse.connecting import connect
 from perse.engines.base import Failure, Generation, LabelDistribution, Reply, Sampling
 from perse.engines.http import ClientFault
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, EngineLost
-from perse.judge import JudgeSettings
 from perse.judgement import Status, Tokens
+from perse.judging.connecting import connect
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
-from perse.rendering import LABEL_TOKENS, Renderer, TextRenderer
+from perse.rendering.prompt import LABEL_TOKENS, Renderer, TextRenderer
 
 KEY = "sk-secret-0123456789"
 SOON = {"retry-after-ms": "1"}

@@ -24,10 +24,10 @@ from builders import adapter_on
 from perse import Judge
 from perse.commands.app import app
 from perse.commands.terminal import run_app
-from perse.connecting import _tokenizer
 from perse.errors import BadInput
-from perse.model_files import tensors
-from perse.opening import causal_lm, check_adapter
+from perse.judging.connecting import _tokenizer
+from perse.models.model_files import tensors
+from perse.models.opening import causal_lm, check_adapter
 from perse.publishing.merging import merge_adapter
 from perse.secrets import HARMLESS
 
@@ -45,7 +45,7 @@ def test_models_are_opened_in_one_place() -> None:
                 node.attr in opens or (node.attr, ast.unparse(node)) == ("load", "torch.load")
             ):
                 found.append(str(file.relative_to(ROOT)))
-    assert set(found) == {"perse/opening.py"}
+    assert set(found) == {"perse/models/opening.py"}
 
 
 def changed(**values: Any) -> Harm:
@@ -239,7 +239,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_damaged_or_hostile_adapter_is_one_sentence(
     damage: str, tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("perse.opening.SECONDS", 2)
+    monkeypatch.setattr("perse.models.opening.SECONDS", 2)
     adapter = adapter_on(tiny_model_folder, tmp_path / "adapter")
     check_adapter(adapter, base=tiny_model_folder)
     if damage in ADAPTER_DAMAGES:

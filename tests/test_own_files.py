@@ -12,13 +12,13 @@ from builders import pointwise_examples, state_of
 from kills import killed_at
 
 from perse.errors import BadInput, RunMismatch
-from perse.own_files import remove_own, replace_folder, write_own, write_together
+from perse.files.own_files import remove_own, replace_folder, write_own, write_together
+from perse.files.replacing import settle
 from perse.records import example_lines
-from perse.replacing import settle
 from perse.settings.training import load_config
 from perse.training.callbacks import StopFile
-from perse.training.checkpoints import ASIDE, LIST, recover, remove_others, seal, whole_checkpoint
 from perse.training.launched import Launched
+from perse.training.saving.checkpoints import ASIDE, LIST, recover, remove_others, seal, whole_checkpoint
 from perse.training.trainer import train
 from perse.training.watch.trainer import take_weights
 

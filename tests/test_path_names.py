@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.errors import BadInput
-from perse.path_names import LONGEST, PathName, path_name_of
+from perse.files.path_names import LONGEST, PathName, path_name_of
 
 HOSTILE = [
     *("", ".", "..", "../x", "../../x", "a/b", "a/../../b", "/etc/x", "C:\\x", "a\\b", "~", "~root", "-rf", "--out", ".hidden"),

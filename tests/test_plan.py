@@ -20,18 +20,18 @@ from perse.commands.plan import SHARDED, WHOLE, plan_words
 from perse.errors import BadInput, ModelNotFound
 from perse.records import example_lines
 from perse.settings.training import Lora, TrainConfig, load_config
-from perse.training.adapting import adapted, check_trainable
-from perse.training.architecture import KNOWN, architecture, meta_model
-from perse.training.attention import set_attention
-from perse.training.batches import answer_loss, collate
-from perse.training.flops import Passed, passed, training_flops
-from perse.training.hardware import GPUS, Device, device, reported
-from perse.training.memory import Activations, Standing, activations, gathered, standing
-from perse.training.placement import Needs, chosen, placement, placements, remedies
-from perse.training.plan import Plan, plan
-from perse.training.prepare import prepare, renderer_for
+from perse.training.model.adapting import adapted, check_trainable
+from perse.training.model.architecture import KNOWN, architecture, meta_model
+from perse.training.planning.flops import Passed, passed, training_flops
+from perse.training.planning.hardware import GPUS, Device, device, reported
+from perse.training.planning.memory import Activations, Standing, activations, gathered, standing
+from perse.training.planning.placement import Needs, chosen, placement, placements, remedies
+from perse.training.planning.plan import Plan, plan
+from perse.training.rows.attention import set_attention
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.prepare import prepare, renderer_for
+from perse.training.rows.trie import PackedRow
 from perse.training.trainer import load_model
-from perse.training.trie import PackedRow
 
 HERE = Path(__file__).resolve().parent
 LORA = ["model.dtype=bfloat16"]

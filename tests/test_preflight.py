@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from perse.commands.app import app
 from perse.records import example_lines
 from perse.settings.training import load_config
-from perse.training.hardware import GPUS
+from perse.training.planning.hardware import GPUS
 from perse.training.preflight import preflight
 from perse.training.trainer import train
 

@@ -12,12 +12,12 @@ import yaml
 from builders import pointwise_examples
 from typer.testing import CliRunner
 
-from perse.config import described, known_keys
-from perse.models import EMBEDDED
+from perse.models.finding import EMBEDDED
 from perse.records import example_lines
-from perse.rendering import chat_frame
+from perse.rendering.prompt import chat_frame
+from perse.settings.config import described, known_keys
 from perse.settings.training import TrainConfig, load_config, recipes
-from perse.training.architecture import KNOWN, architecture, meta_model
+from perse.training.model.architecture import KNOWN, architecture, meta_model
 from perse.training.settings_page import COMMAND, settings_page
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -107,7 +107,7 @@ def test_a_row_longer_than_a_models_window_is_planned(tmp_path: Path) -> None:
     """A packed row holds several examples, none of which is longer than the window."""
     from transformers import AutoConfig
 
-    from perse.training.memory import activations
+    from perse.training.planning.memory import activations
 
     tokens = {"vocab_size": 90, "bos_token_id": None, "eos_token_id": 1, "pad_token_id": 0}
     small = {**KNOWN["allenai/Olmo-3-7B-Instruct"], **SMALL, **tokens, "sliding_window": 64}

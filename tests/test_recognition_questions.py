@@ -9,12 +9,12 @@ import pytest
 
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput
-from perse.judge import Judge, JudgeSettings
 from perse.judgement import Status
+from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS, question_for
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR, both_titles
 from perse.records import ChoiceReference, Pair, PairwiseExample, PointwiseExample, ProfileReview, ReviewReference
-from perse.rendering import Renderer, TextRenderer
+from perse.rendering.prompt import Renderer, TextRenderer
 
 PLOT = PointwiseExample(id="p", reviewer_id="p", item_id="p", profile=(), query="A shark visits a beach.")
 PAIR = PairwiseExample(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from perse.errors import BadInput, TooLong
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
-from perse.rendering import LABEL_TOKENS, Renderer, TextRenderer
+from perse.rendering.prompt import LABEL_TOKENS, Renderer, TextRenderer
 
 TEXTS = st.text(max_size=60) | st.lists(
     st.sampled_from(

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from kills import killed_at
 
-from perse.belongings import Belongings, check_file, kind_of
 from perse.errors import BadInput, RunMismatch, SaveFailed
-from perse.locking import locked
-from perse.replacing import COMMIT, STAGING, claimed, reading, settle, update_files
+from perse.files.belongings import Belongings, check_file, kind_of
+from perse.files.locking import locked
+from perse.files.replacing import COMMIT, STAGING, claimed, reading, settle, update_files
 
 SORT = Belongings(what="album", kinds=("album",), names=("a.txt", "b.txt", "c.txt", "pictures/*.svg", "README.md"))
 MANIFEST = {"schema": 1, "kind": "album"}

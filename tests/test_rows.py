@@ -16,13 +16,13 @@ from hypothesis import strategies as st
 
 from perse.errors import BadInput, RunMismatch
 from perse.records import example_lines
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import TrainConfig, load_config
-from perse.training.branches import Branch, Branches
 from perse.training.launched import ALONE
-from perse.training.prepare import Prepared, prepare, renderer_for
-from perse.training.rows import ABOUT, needed, read_rows, rows_key, write_rows
-from perse.training.schedule import Schedule
+from perse.training.rows.branches import Branch, Branches
+from perse.training.rows.deal import ABOUT, needed, read_rows, rows_key, write_rows
+from perse.training.rows.prepare import Prepared, prepare, renderer_for
+from perse.training.rows.schedule import Schedule
 from perse.training.trainer import prepared_once, train
 
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from perse import runlog
 from perse.errors import BadInput, RunMismatch
-from perse.locking import lock_file
-from perse.runlog import RunLog, read_lines, read_manifest, write_whole
+from perse.files import runlog
+from perse.files.locking import lock_file
+from perse.files.runlog import RunLog, read_lines, read_manifest, write_whole
 
 
 def test_lines_are_read_back_and_a_run_is_continued(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from perse.engines.base import Failure, Generation, Sampling
 from perse.engines.grammar import Grammars
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
-from perse.rendering import LabelSupport
+from perse.rendering.prompt import LabelSupport
 from perse.writing.writer import Writer, Written
 
 BOUNDED: dict[str, dict[str, Any]] = {

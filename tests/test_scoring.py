@@ -20,10 +20,10 @@ from perse.batch.local import score
 from perse.data.load import LoadedExamples
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import RunMismatch
-from perse.judge import Judge, JudgeSettings
+from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import Example, example_lines
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 
 PERSE = [sys.executable, "-m", "perse"]
 

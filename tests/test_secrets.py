@@ -26,9 +26,9 @@ from perse.commands import app as cli
 from perse.engines.base import Sampling
 from perse.engines.openai import ChatCompletionsEngine
 from perse.errors import BadInput
-from perse.loading import parse_judge
+from perse.files.runlog import RunLog, environment, read_manifest
+from perse.judging.loading import parse_judge
 from perse.records import example_lines
-from perse.runlog import RunLog, environment, read_manifest
 from perse.secrets import HARMLESS, printable, redact, redact_command, without_keys
 from perse.serving.client import AsyncJudgeClient, JudgeClient
 from perse.settings.serving import api_key as served_key
@@ -357,7 +357,7 @@ def test_a_bug_keeps_its_traceback_and_no_key(perse: Perse, monkeypatch: pytest.
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError(f"cannot reach http://user:{PASSWORD}@host with {ENV}")
 
-    monkeypatch.setattr("perse.models.pull", broken)
+    monkeypatch.setattr("perse.models.finding.pull", broken)
     code, printed = perse("models", "pull", "smollm2-135m")
     assert code == 1 and "Traceback" in printed and "cannot reach http://***@host with ***" in printed
     assert_clean(printed, tmp_path)
@@ -367,12 +367,12 @@ def test_a_terminal_obeys_nothing_that_a_command_logs_or_warns_of(
     perse: Perse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def noisy(*_: Any, **__: Any) -> Path:
-        logging.getLogger("perse.models").warning("a tensor named %s", "\x1b[2Jx\u202e")
+        logging.getLogger("perse.models.finding").warning("a tensor named %s", "\x1b[2Jx\u202e")
         warnings.warn(f"a pipeline of version \x1b]0;owned\x07 {ENV}", UserWarning, stacklevel=1)
         warnings.warn("unseen as ever", DeprecationWarning, stacklevel=1)
         return tmp_path
 
-    monkeypatch.setattr("perse.models.pull", noisy)
+    monkeypatch.setattr("perse.models.finding.pull", noisy)
     monkeypatch.setattr(logging.getLogger(), "handlers", [])  # pytest's own, beside which ours would not be set up
     logging.captureWarnings(False)
     with warnings.catch_warnings():

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from perse import sixteen_bit
+from perse.engines import sixteen_bit
 
 
 def told(caplog: pytest.LogCaptureFixture, **change: Any) -> list[str]:

@@ -12,9 +12,9 @@ from builders import pairwise_examples, pointwise_examples
 
 from perse.errors import BadInput
 from perse.questions import QUESTIONS
-from perse.rendering import Renderer
-from perse.training.branches import training_branches
-from perse.training.trie import packed
+from perse.rendering.prompt import Renderer
+from perse.training.rows.branches import training_branches
+from perse.training.rows.trie import packed
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
 

@@ -14,19 +14,19 @@ from hypothesis import strategies as st
 from perse import Judge
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput
-from perse.judge import JudgeSettings
 from perse.judgement import Status
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS, question_for
 from perse.questions.pointwise import Pointwise
 from perse.questions.pointwise_stated import score_summary
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
-from perse.rendering import LABEL_TOKENS, Renderer, TextRenderer
+from perse.rendering.prompt import LABEL_TOKENS, Renderer, TextRenderer
 from perse.serving.routes import REQUESTS
 from perse.serving.schemas import PointwiseRequest
-from perse.studies.contamination import Contamination
+from perse.studies.contamination.study import Contamination
 from perse.studies.decoding import decoding
-from perse.studies.running import Asking
-from perse.training.branches import training_branches
+from perse.studies.frame.running import Asking
+from perse.training.rows.branches import training_branches
 
 STATED = ("pointwise_stated", "pointwise_score_stated")
 PLAIN = {"pointwise_stated": "pointwise", "pointwise_score_stated": "pointwise_score"}

@@ -20,14 +20,14 @@ from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput, RunMismatch
 from perse.questions import QUESTIONS
 from perse.records import example_lines
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import load_config
-from perse.training.batches import collate
-from perse.training.branches import training_branches
-from perse.training.checkpoints import whole_checkpoint
-from perse.training.prepare import Prepared
+from perse.training.rows.batches import collate
+from perse.training.rows.branches import training_branches
+from perse.training.rows.prepare import Prepared
+from perse.training.rows.trie import packed
+from perse.training.saving.checkpoints import whole_checkpoint
 from perse.training.trainer import train
-from perse.training.trie import packed
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perse.errors import BadInput
-from perse.training.attention import dense_mask
-from perse.training.branches import Branch
-from perse.training.schedule import schedule
-from perse.training.trie import PackedRow, RowSize, pack, packed, row_size
+from perse.training.rows.attention import dense_mask
+from perse.training.rows.branches import Branch
+from perse.training.rows.schedule import schedule
+from perse.training.rows.trie import PackedRow, RowSize, pack, packed, row_size
 
 # Few different segments, so that many branches begin alike, some equal others whole, and some end where others go on.
 SEGMENTS = st.sampled_from([(1, 2, 3), (4, 5), (1, 2), (6,), (7, 8, 9, 1)])

@@ -22,13 +22,13 @@ from perse.engines.base import Capabilities, Generation, LabelDistribution, Repl
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, TooLong
 from perse.evaluation.evaluate import evaluate_many
-from perse.judge import JudgeSettings
 from perse.judgement import Status, Tokens
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS, question_for
 from perse.records import ChoiceReference, PointwiseExample, ReviewReference, VerbatimExample, example_lines, parse_example
-from perse.rendering import LabelSupport, Renderer, TextRenderer
+from perse.rendering.prompt import LabelSupport, Renderer, TextRenderer
 from perse.settings.training import load_config
-from perse.training.branches import training_branches
+from perse.training.rows.branches import training_branches
 from perse.training.trainer import train
 
 POINTWISE, PAIRWISE = QUESTIONS["verbatim_pointwise"], QUESTIONS["verbatim_pairwise"]

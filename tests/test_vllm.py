@@ -29,15 +29,15 @@ from tolerances import EMBEDDED_LOGITS, WIDE_LOGITS, logprob, share
 from perse import Judge
 from perse.answering.base import JudgeSettings
 from perse.data.examples_file import read_examples
-from perse.evaluation.correlation import FloatArray
+from perse.engines.sixteen_bit import slow_in_16_bit
+from perse.evaluation.stats.correlation import FloatArray
 from perse.judgement import Judgement, Status
 from perse.prompts import source
 from perse.questions import QUESTIONS
 from perse.records import Example, example_lines
-from perse.rendering import Renderer, TextRenderer
+from perse.rendering.prompt import Renderer, TextRenderer
 from perse.serving.client import JudgeClient, ServerError
-from perse.sixteen_bit import slow_in_16_bit
-from perse.training.branches import training_branches
+from perse.training.rows.branches import training_branches
 
 pytestmark = [
     pytest.mark.integration,
@@ -402,7 +402,7 @@ from builders import pointwise_examples
 from perse import Judge
 from perse.batch.local import score
 from perse.data.load import LoadedExamples
-from perse.judge import JudgeSettings
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 
 def tick(done):

@@ -12,7 +12,7 @@ from perse.engines.base import ChatEngine, Engine, Failure
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
-from perse.rendering import Renderer, TextRenderer
+from perse.rendering.prompt import Renderer, TextRenderer
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
-from perse.rendering import Message, TextRenderer, label_room
+from perse.rendering.prompt import Message, TextRenderer, label_room
 
 log = logging.getLogger(__name__)
 

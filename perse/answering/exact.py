@@ -16,7 +16,7 @@ from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
-from perse.rendering import Ids, Rendered, Renderer, label_room
+from perse.rendering.prompt import Ids, Rendered, Renderer, label_room
 from perse.scale import Scale
 
 log = logging.getLogger(__name__)

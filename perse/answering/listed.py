@@ -20,7 +20,7 @@ from perse.judgement import Judgement, Status, Tokens
 from perse.questions.base import ListedQuestion
 from perse.questions.written import read_written
 from perse.records import ClaimExample, ClaimsExample
-from perse.rendering import LABEL_TOKENS, Ids, LabelSupport, Renderer, TextRenderer
+from perse.rendering.prompt import LABEL_TOKENS, Ids, LabelSupport, Renderer, TextRenderer
 
 log = logging.getLogger(__name__)
 

@@ -21,14 +21,14 @@ from perse.batch.local import ScoredRun, read_run
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.evaluation.alignment import Part
+from perse.files.runlog import read_manifest
 from perse.judgement import Judgement, Prices
 from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
-from perse.runlog import read_manifest
 
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
 OWN = "own"
-"""What the manifest of a run calls profiles that are the readers' own (`perse.data.stand_ins`)."""
+"""What the manifest of a run calls profiles that are the readers' own (`perse.data.variants.stand_ins`)."""
 
 log = logging.getLogger(__name__)
 

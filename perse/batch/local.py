@@ -1,7 +1,7 @@
 """Score examples with one judge on this machine, resumable: examples + judge -> run folder of judgements.
 
 A run folder holds manifest.json, examples.jsonl (what was asked, so that the run can be evaluated by itself),
-judgements.jsonl, which grows with every answer (see `perse.judging`), and timing.jsonl, when they came. The same command after a kill asks
+judgements.jsonl, which grows with every answer (see `perse.judging.loop`), and timing.jsonl, when they came. The same command after a kill asks
 only what has no judgement yet.
 """
 
@@ -16,18 +16,18 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from perse.data.dataset.folder import is_data_folder
 from perse.data.examples_file import read_examples
-from perse.data.folder import is_data_folder
 from perse.data.load import LoadedExamples, load_examples
-from perse.disk import write_whole
 from perse.errors import BadInput
-from perse.judge import Judge, JudgeSettings
+from perse.files.disk import write_whole
+from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest
 from perse.judgement import Judgement, Prices, Status, parse_judgement
-from perse.judging import JUDGEMENTS, TIMING, answer_all, read_timing
-from perse.loading import parse_judge
+from perse.judging.judge import Judge, JudgeSettings
+from perse.judging.loading import parse_judge
+from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_timing
 from perse.questions import Question
 from perse.records import Example, example_lines, explain
-from perse.runlog import MANIFEST, RunLog, read_lines, read_manifest
 
 EXAMPLES = "examples.jsonl"
 

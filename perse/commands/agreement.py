@@ -37,9 +37,9 @@ def agreement(
     Columns:  perse agreement ratings.csv --map annotator=worker --map item=summary_id --map group=product --json
     """
     from perse.commands.data.options import read_columns
-    from perse.evaluation.annotators import annotator_agreement
-    from perse.evaluation.annotators_file import read_ratings
-    from perse.evaluation.annotators_table import agreement_markdown, agreement_view
+    from perse.evaluation.annotators.file import read_ratings
+    from perse.evaluation.annotators.measuring import annotator_agreement
+    from perse.evaluation.annotators.table import agreement_markdown, agreement_view
 
     found = annotator_agreement(read_ratings(file, read_columns(columns)), resamples=resamples, seed=seed)
     if as_json:

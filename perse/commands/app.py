@@ -27,6 +27,7 @@ from perse.commands.agreement import agreement
 from perse.commands.compare import compare
 from perse.commands.data.build import app as data_app
 from perse.commands.data.options import OrderSeed, ReviewText, ShownAspects, ShownK
+from perse.commands.doctor import doctor
 from perse.commands.evaluate import evaluate
 from perse.commands.kgds.ask import app as kgds_app
 from perse.commands.plan import plan
@@ -35,14 +36,13 @@ from perse.commands.publish import card, merge, push
 from perse.commands.report import report
 from perse.commands.studies.app import app as study_app
 from perse.commands.terminal import err, run_app
-from perse.data.stand_ins import ProfileShown, stand_in
-from perse.doctor import doctor
+from perse.data.variants.stand_ins import ProfileShown, stand_in
 from perse.errors import BadInput
 from perse.installing import needing
 from perse.secrets import redact
 
 if TYPE_CHECKING:
-    from perse.judge import JudgeSettings
+    from perse.judging.judge import JudgeSettings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -129,7 +129,7 @@ def _pull(name: Annotated[str, typer.Argument(help="An embedded model, such as s
 
     Example:  perse models pull smollm2-135m
     """
-    from perse.models import pull
+    from perse.models.finding import pull
 
     typer.echo(pull(name))
 
@@ -137,7 +137,7 @@ def _pull(name: Annotated[str, typer.Argument(help="An embedded model, such as s
 @models_app.command("list")
 def _list() -> None:
     """Embedded models, and which are here already."""
-    from perse.models import EMBEDDED, cache_folder
+    from perse.models.finding import EMBEDDED, cache_folder
 
     for model in EMBEDDED.values():
         here = (cache_folder() / model.name / "config.json").exists()
@@ -194,9 +194,9 @@ def _score(
     """
     from perse.batch.local import check_unseen, read_run, sample, score
     from perse.data.load import load_examples
-    from perse.data.views import View
-    from perse.judge import Judge
+    from perse.data.profiles.views import View
     from perse.judgement import Prices, Status
+    from perse.judging.judge import Judge
     from perse.questions import question_for
 
     costs = Prices.parse(prices) if prices else None
@@ -253,7 +253,7 @@ def _ask(
     Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
     """
     from perse.commands.asking import prompt_for_reviews, prompt_for_text, read_reviews, read_text, show_judgement
-    from perse.judge import Judge
+    from perse.judging.judge import Judge
 
     profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)
     asked = read_text(text) if text is not None else prompt_for_text(err)
@@ -269,7 +269,7 @@ def _ask(
 
 
 def _settings(temperature: float, max_new_tokens: int, seed: int) -> JudgeSettings:
-    from perse.judge import JudgeSettings
+    from perse.judging.judge import JudgeSettings
 
     return JudgeSettings(temperature=temperature, max_new_tokens=max_new_tokens, seed=seed)
 

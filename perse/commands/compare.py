@@ -49,9 +49,9 @@ def compare(
     """
     from perse.batch.comparing import gather
     from perse.errors import BadInput
-    from perse.evaluation.comparison import compare as compared
-    from perse.evaluation.comparison_table import comparison_markdown, comparison_view
-    from perse.evaluation.results import Resample
+    from perse.evaluation.comparing.comparison import compare as compared
+    from perse.evaluation.comparing.table import comparison_markdown, comparison_view
+    from perse.evaluation.stats.results import Resample
 
     if resample not in get_args(Resample):
         raise BadInput(f"--resample is '{resample}'; choose {' or '.join(get_args(Resample))}")

@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from perse.evaluation.results import Evaluation
+    from perse.evaluation.stats.results import Evaluation
 
 err = Console(stderr=True)
 
@@ -50,7 +50,7 @@ def evaluate(
     from perse.errors import BadInput
     from perse.evaluation.costs import parse_prices
     from perse.evaluation.evaluate import Texts, Validation, evaluate_many
-    from perse.evaluation.results import Resample
+    from perse.evaluation.stats.results import Resample
 
     if resample not in get_args(Resample):
         raise BadInput(f"--resample is '{resample}'; choose {' or '.join(get_args(Resample))}")

@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from perse.training.plan import Plan
+    from perse.training.planning.plan import Plan
 
 GB = 1e9
 WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
@@ -39,10 +39,10 @@ def plan(
     from rich.console import Console
 
     from perse.settings.training import load_config
-    from perse.training.hardware import device
+    from perse.training.planning.hardware import device
 
     settings, named = load_config(config, overrides or []), device(gpu)
-    from perse.training.plan import plan as planned
+    from perse.training.planning.plan import plan as planned
 
     console = Console(stderr=True)
     with console.status("planning"):
@@ -74,7 +74,7 @@ def plan_tables(found: Plan) -> tuple[Table, Table]:
     from rich.markup import escape
     from rich.table import Table
 
-    from perse.training.hardware import RESERVED
+    from perse.training.planning.hardware import RESERVED
 
     work = found.work
     run = Table(title="What is trained", show_header=False, title_justify="left")

@@ -37,8 +37,8 @@ def preflight(
     from rich.console import Console
 
     from perse.settings.training import load_config
-    from perse.training.hardware import device
     from perse.training.launched import told_in
+    from perse.training.planning.hardware import device
 
     settings, named, sharding = load_config(config, overrides or []), device(gpu), told_in(launch) if launch else "none"
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")

@@ -36,7 +36,7 @@ def report(
     """
     from perse.errors import BadInput
     from perse.evaluation.evaluate import Texts
-    from perse.evaluation.results import Evaluation, Resample
+    from perse.evaluation.stats.results import Evaluation, Resample
     from perse.evaluation.verdict import verdict
     from perse.reporting.report import NUMBERS, write_report
 

@@ -13,8 +13,8 @@ from rich.markup import escape
 
 from perse.commands.terminal import list_recipes, run_app
 from perse.errors import BadInput
-from perse.loading import require_vllm, vllm_installed
-from perse.models import context_length, find, find_adapter
+from perse.judging.loading import require_vllm, vllm_installed
+from perse.models.finding import context_length, find, find_adapter
 from perse.settings.serving import ServeConfig, load_config, recipes
 
 app = typer.Typer(add_completion=False)
@@ -39,7 +39,7 @@ def serve(
     show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
 ) -> None:
     """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
-    from perse.opening import check_adapter, check_model
+    from perse.models.opening import check_adapter, check_model
 
     console = Console(stderr=True)
     if show_recipes:

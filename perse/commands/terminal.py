@@ -13,6 +13,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
+from importlib.resources import files
 from pathlib import Path
 from typing import IO
 
@@ -20,8 +21,8 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
-from perse.disk import save_failed, write_failed
 from perse.errors import BadInput, PerseError, panic
+from perse.files.disk import save_failed, write_failed
 from perse.installing import extra_for, install
 from perse.secrets import HARMLESS, redact
 from perse.strict import is_half
@@ -92,7 +93,7 @@ def run_app(typer_app: typer.Typer) -> None:
 def _last_place(error: RecursionError) -> str:
     """The module in which perse called what went too deep: it says what was read."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [Path(frame.filename).stem for frame in frames if Path(frame.filename).parent.is_relative_to(Path(__file__).parent)]
+    ours = [Path(frame.filename).stem for frame in frames if Path(frame.filename).parent.is_relative_to(str(files("perse")))]
     return f"in perse.{ours[-1]}" if ours else "outside of perse"
 
 

@@ -17,7 +17,7 @@ from perse.settings.training import load_config, recipes
 from perse.training.settings_page import settings_page
 
 if TYPE_CHECKING:
-    from perse.training.prepare import Prepared
+    from perse.training.rows.prepare import Prepared
 
 app = typer.Typer(add_completion=False)
 

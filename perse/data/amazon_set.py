@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from perse.data.build import Material, Summary, pointwise_set
-from perse.data.folder import DATA_SET
+from perse.data.dataset.folder import DATA_SET
 from perse.data.options import PointwiseOptions
 from perse.data.sources.amazon import amazon_reviews_as_records
 from perse.data.sources.faults import Faults
 from perse.errors import BadInput
-from perse.replacing import claimed
+from perse.files.replacing import claimed
 
 
 def build_amazon(options: PointwiseOptions) -> Summary:

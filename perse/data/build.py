@@ -13,24 +13,24 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import perse
-from perse.data.card import shared_texts_notes
-from perse.data.folder import DATA_SET, folder_digest, write_folder
+from perse.data.dataset.card import shared_texts_notes
+from perse.data.dataset.folder import DATA_SET, folder_digest, write_folder
+from perse.data.dataset.parts import parts_of
+from perse.data.dataset.summary import Summary, dropped_lines, summary_table
 from perse.data.moments import sortable
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
-from perse.data.parts import parts_of
-from perse.data.profiles import ExampleRow, pairwise_rows, pointwise_rows
+from perse.data.profiles.profiles import ExampleRow, pairwise_rows, pointwise_rows
+from perse.data.profiles.selection import Selection, selection
+from perse.data.profiles.splits import review_pools, reviewer_folds, touched, valid_share
 from perse.data.pseudonyms import hide_annotators, hide_reviewers, salt_from_seed
-from perse.data.selection import Selection, selection
 from perse.data.sources.faults import Faults, skipped_lines
 from perse.data.sources.table import read_comparisons, read_reviews
-from perse.data.splits import review_pools, reviewer_folds, touched, valid_share
-from perse.data.summary import Summary, dropped_lines, summary_table
 from perse.data.works import works
 from perse.errors import BadInput
+from perse.files.replacing import Claim, claimed
+from perse.files.runlog import file_digest
 from perse.identity import shuffled
 from perse.records import Comparison, Kind, Review
-from perse.replacing import Claim, claimed
-from perse.runlog import file_digest
 
 __all__ = [
     "PairwiseOptions",

@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from perse.data.near import near_across, near_duplicate, prints
-from perse.data.profiles import ExampleRow
-from perse.data.splits import sides
+from perse.data.profiles.profiles import ExampleRow
+from perse.data.profiles.splits import sides
 from perse.errors import BadInput
 from perse.identity import normalised, pair_key, text_key
 from perse.records import Comparison, Review
@@ -206,7 +206,7 @@ def check_names(
     Raises:
         BadInput: the first of these sentences, unless `warn`.
     """
-    from perse.data.names import Renamer
+    from perse.data.names.names import Renamer
 
     named: list[str] = []
     titled: list[str] = []

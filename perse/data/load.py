@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from perse.data.dataset.folder import DEFAULT_VIEW, is_data_folder, load_folder
 from perse.data.examples_file import read_examples
-from perse.data.folder import DEFAULT_VIEW, is_data_folder, load_folder
-from perse.data.views import View
+from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.json_text import read_object
+from perse.files.runlog import MANIFEST, file_digest
+from perse.formats.json_text import read_object
 from perse.records import Example, Split
-from perse.runlog import MANIFEST, file_digest
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from perse.data.profiles import Drawing, Profiles
-from perse.data.selection import EMBEDDING_MODEL, Select
+from perse.data.profiles.profiles import Drawing, Profiles
+from perse.data.profiles.selection import EMBEDDING_MODEL, Select
+from perse.data.profiles.splits import SplitBy
 from perse.data.sources.faults import OnError
-from perse.data.splits import SplitBy
 from perse.errors import BadInput
 
 _NOT_IN_MANIFEST = frozenset({"reviews", "pairs", "items", "out", "overwrite", "salt"})
@@ -34,7 +34,7 @@ class BuildOptions:
     profiles: Profiles = "per_example"
     """Draw a profile for each query (the paper), or one for each reviewer, anew in every epoch of training."""
     select: Select = "random"
-    """Which of the others make a profile (`perse.data.selection`)."""
+    """Which of the others make a profile (`perse.data.profiles.selection`)."""
     embedding_model: str = EMBEDDING_MODEL
     """Of `select: embedding`: a folder or a hub name."""
     max_queries: int | None = 10
@@ -127,7 +127,7 @@ class PointwiseOptions(BuildOptions):
     min_review_chars: int = 0
     """Reviews with fewer characters are left out."""
     valid_items: float = 0.3
-    """`reviewer_item`: share of the items that is for validation (why: `perse.data.splits`)."""
+    """`reviewer_item`: share of the items that is for validation (why: `perse.data.profiles.splits`)."""
 
     @property
     def least(self) -> tuple[str, int]:

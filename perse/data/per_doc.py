@@ -6,11 +6,11 @@ The stories were written by systems, so nothing is anonymized. Everything after 
 from __future__ import annotations
 
 from perse.data.build import Material, Summary, pairwise_set
-from perse.data.folder import DATA_SET
+from perse.data.dataset.folder import DATA_SET
 from perse.data.options import PairwiseOptions
 from perse.data.sources.doc import read_doc
 from perse.data.sources.faults import Faults
-from perse.replacing import claimed
+from perse.files.replacing import claimed
 
 
 def build_per_doc(options: PairwiseOptions) -> Summary:

@@ -13,9 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from perse.belongings import manifest_of
 from perse.data.build import Material, Summary, pointwise_set
-from perse.data.folder import DATA_SET
+from perse.data.dataset.folder import DATA_SET
 from perse.data.leaks import check_names
 from perse.data.options import PointwiseOptions
 from perse.data.rewriting.plots import NONE, RULES, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
@@ -24,9 +23,10 @@ from perse.data.sources.faults import Faults
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.table import read_reviews
 from perse.errors import BadInput
-from perse.own_files import write_own
+from perse.files.belongings import manifest_of
+from perse.files.own_files import write_own
+from perse.files.replacing import Claim, claimed
 from perse.records import Review
-from perse.replacing import Claim, claimed
 from perse.secrets import without_keys
 
 NAMES = "names_sha256"

@@ -20,17 +20,17 @@ from pathlib import Path
 from typing import Any, get_args
 
 import perse
-from perse.belongings import Belongings
-from perse.data.card import hub_header
+from perse.data.dataset.card import hub_header
 from perse.data.examples_file import shown_query
 from perse.data.pseudonyms import pseudonyms, salt_from_seed
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge_aspects, read_release
 from perse.errors import BadInput
+from perse.files.belongings import Belongings
+from perse.files.replacing import Claim, claimed
+from perse.files.runlog import file_digest
 from perse.identity import shuffled
 from perse.records import ChoiceReference, Example, PairwiseExample, example_lines
-from perse.replacing import Claim, claimed
-from perse.runlog import file_digest
 
 SCHEMA = 1
 """Version of the folder's layout."""

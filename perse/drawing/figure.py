@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.csv_cells import Cell as Cell
-from perse.csv_cells import csv_text
-from perse.disk import writing
-from perse.own_files import write_own_bytes
-from perse.path_names import PathName
+from perse.files.disk import writing
+from perse.files.own_files import write_own_bytes
+from perse.files.path_names import PathName
+from perse.formats.csv_cells import Cell as Cell
+from perse.formats.csv_cells import csv_text
 
 
 @dataclass(frozen=True)

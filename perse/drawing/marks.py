@@ -19,8 +19,8 @@ from xml.sax.saxutils import quoteattr
 
 from perse.drawing.figure import Cell, Figure
 from perse.errors import BadInput
+from perse.files.path_names import path_name_of
 from perse.installing import install
-from perse.path_names import path_name_of
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

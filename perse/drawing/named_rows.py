@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perse.drawing.marks import DIM, INK, LINE, PAPER, Style, plain
-from perse.evaluation.results import Estimate
+from perse.evaluation.stats.results import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Tokens
-from perse.rendering import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelSupport
 
 FEW = 4
 """So few prompts that fail alike are no proof that all will."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.labels import Logprobs, Read, distribution
-from perse.rendering import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelSupport
 
 NEVER = -1000.0
 """No model says so of a token: less is vLLM's word for one that was masked, or left out."""

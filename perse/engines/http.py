@@ -24,7 +24,7 @@ from pydantic import BaseModel
 
 from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
-from perse.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
+from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.secrets import printable, redact
 from perse.strict import Strict
 

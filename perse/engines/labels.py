@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from perse.engines.base import LabelDistribution
 from perse.errors import BadInput
-from perse.rendering import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelSupport
 
 Logprobs = Mapping[int, float]
 """Natural log-probability of some tokens at one position, the model's own: before temperature, masks or penalties."""

@@ -32,7 +32,7 @@ from perse.engines.http import Answer, SharedClient, cause, key_refused, listed,
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput
 from perse.judgement import Tokens
-from perse.rendering import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelSupport
 from perse.secrets import without_keys
 
 CONCURRENCY = 32

@@ -13,7 +13,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from perse.errors import BadInput
-from perse.rendering import Ids
+from perse.rendering.prompt import Ids
 
 BUDGET = 2 * 1024**3
 """Bytes of keys and values kept: about 100 prompts of 900 tokens for the embedded model."""

@@ -17,13 +17,13 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from perse import models
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Sampling
 from perse.engines.labels import label_probabilities
 from perse.engines.prefix_cache import BUDGET, PrefixCache, parts
+from perse.engines.sixteen_bit import warn_if_slow
 from perse.errors import BadInput
-from perse.rendering import Ids, LabelSupport
-from perse.sixteen_bit import warn_if_slow
+from perse.models import finding as models
+from perse.rendering.prompt import Ids, LabelSupport
 
 if TYPE_CHECKING:
     from perse.engines.grammar import Grammars, Guide
@@ -118,7 +118,7 @@ class TransformersEngine:
                     "make it with tokenizer=FOLDER or by TransformersEngine.load"
                 )
             from perse.engines.grammar import Grammars
-            from perse.opening import tokenizer
+            from perse.models.opening import tokenizer
 
             self._grammars = Grammars(tokenizer(self._tokenizer, trust_remote_code=self._trust))
         return self._grammars.guides(sampling.schema, sampling.stop_ids, count=count)
@@ -185,7 +185,7 @@ def _check_computes(model: Any, what: str, dtype: str) -> None:
     Raises:
         BadInput: it does.
     """
-    from perse.opening import one_sentence
+    from perse.models.opening import one_sentence
 
     with one_sentence(what):
         count = min(8, model.get_input_embeddings().weight.shape[0])

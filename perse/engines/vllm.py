@@ -42,8 +42,8 @@ from perse.engines.calls import Calls
 from perse.engines.completions import Completion, distribution_of, generation_of
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput, EngineLost
-from perse.json_text import read_object
-from perse.rendering import Ids, LabelSupport
+from perse.formats.json_text import read_object
+from perse.rendering.prompt import Ids, LabelSupport
 
 BATCH = 256
 """Prompts given at once: enough to keep vLLM's continuous batching full."""
@@ -188,7 +188,7 @@ def engine_options(*, dtype: str, context: int, memory_gb: float | None, trust_r
 
 def lora_request(adapter: Path) -> LoRARequest:
     """An adapter for vLLM, named by its weights: vLLM keeps prefixes by adapter name, also over a change of weights."""
-    from perse.models import weights_digest
+    from perse.models.finding import weights_digest
 
     digest = weights_digest(adapter)
     return LoRARequest(digest[:16], 1 + int(digest[:7], 16), str(adapter))

@@ -13,8 +13,8 @@ from itertools import chain
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.correlation import IntArray
-from perse.evaluation.results import JudgeSummary
+from perse.evaluation.stats.correlation import IntArray
+from perse.evaluation.stats.results import JudgeSummary
 from perse.identity import pair_key, text_key
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import fsum
 
 from perse.errors import BadInput
-from perse.evaluation.results import Spent
+from perse.evaluation.stats.results import Spent
 from perse.judgement import Judgement, Prices
 
 

@@ -16,11 +16,8 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items, Part, align, crossed
-from perse.evaluation.baselines import NO_TRAINING_DATA
-from perse.evaluation.correlation import BoolArray
+from perse.evaluation.baselines.ratings import NO_TRAINING_DATA
 from perse.evaluation.costs import with_costs
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.intervals import Interval
 from perse.evaluation.pairwise_rows import choice_predictions, pairwise_rows
 from perse.evaluation.pointwise_rows import Scores, fitted_epsilons, pointwise_rows
 from perse.evaluation.predictions import (
@@ -31,9 +28,12 @@ from perse.evaluation.predictions import (
     score_predictions,
     training_means,
 )
-from perse.evaluation.results import Difference, Estimate, Evaluation, JudgeSummary, Resample, Row
-from perse.evaluation.text_rows import Texts, text_rows
-from perse.evaluation.ties import reviewer_halves
+from perse.evaluation.stats.correlation import BoolArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Difference, Estimate, Evaluation, JudgeSummary, Resample, Row
+from perse.evaluation.stats.ties import reviewer_halves
+from perse.evaluation.text.rows import Texts, text_rows
 from perse.evaluation.verdict import COMPARED, choice_difference, score_difference, sentences
 from perse.judgement import Judgement, Prices, Status
 from perse.records import Example, PairwiseExample

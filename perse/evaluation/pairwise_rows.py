@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.evaluation.agreement import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
 from perse.evaluation.alignment import Items
-from perse.evaluation.baselines import joined, pairwise_baselines
-from perse.evaluation.correlation import FloatArray
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.intervals import Interval
+from perse.evaluation.baselines.ratings import joined, pairwise_baselines
 from perse.evaluation.predictions import only
-from perse.evaluation.results import Estimate, Row
+from perse.evaluation.stats.agreement import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Estimate, Row
 from perse.judgement import Judgement, Status
 from perse.records import PairwiseExample
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
-from perse.evaluation.correlation import BoolArray, FloatArray, IntArray
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.intervals import Interval
-from perse.evaluation.ordinal import on_scale, point_masses, qwk_of_tables, rps_values, table_cells
 from perse.evaluation.predictions import Prediction, gold_scores, score_predictions
-from perse.evaluation.results import POINTWISE_COLUMNS, Estimate, Row
-from perse.evaluation.ties import calibrated_pairs, fit_epsilon
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.ordinal import on_scale, point_masses, qwk_of_tables, rps_values, table_cells
+from perse.evaluation.stats.results import POINTWISE_COLUMNS, Estimate, Row
+from perse.evaluation.stats.ties import calibrated_pairs, fit_epsilon
 from perse.scale import Scale
 
 NOTHING_ANSWERED = "undefined (nothing was answered)"

@@ -15,9 +15,9 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
-from perse.evaluation.baselines import Baseline, joined, pointwise_baselines, summary_baselines, training_mean
-from perse.evaluation.correlation import FloatArray
-from perse.evaluation.ordinal import label_distributions
+from perse.evaluation.baselines.ratings import Baseline, joined, pointwise_baselines, summary_baselines, training_mean
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.ordinal import label_distributions
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
 from perse.scale import CHOICES, SCORES, Scale

@@ -9,10 +9,10 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from perse.evaluation.agreement import NOT_ANSWERED
-from perse.evaluation.estimates import NO_COEFFICIENT
-from perse.evaluation.intervals import FEW_REVIEWERS, FEWEST_REVIEWERS
-from perse.evaluation.results import (
+from perse.evaluation.stats.agreement import NOT_ANSWERED
+from perse.evaluation.stats.estimates import NO_COEFFICIENT
+from perse.evaluation.stats.intervals import FEW_REVIEWERS, FEWEST_REVIEWERS
+from perse.evaluation.stats.results import (
     BETWEEN_COLUMNS,
     COLUMN_NAMES,
     ERROR_COLUMNS,

@@ -9,8 +9,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from perse.evaluation.results import Estimate, Evaluation
 from perse.evaluation.sheets import ABSENT, Cell, Sheet, is_marked, sheets
+from perse.evaluation.stats.results import Estimate, Evaluation
 from perse.evaluation.verdict import verdict
 
 

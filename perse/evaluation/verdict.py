@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perse.evaluation.correlation import FloatArray, IntArray
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.results import COLUMN_NAMES, Difference, Estimate, Evaluation, JudgeSummary, Row
+from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.results import COLUMN_NAMES, Difference, Estimate, Evaluation, JudgeSummary, Row
 
 COMPARED = "kendall"
 WITHIN = "within_kendall"

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
-from perse.json_text import file_bytes, json_value
+from perse.formats.json_text import file_bytes, json_value
 from perse.records import explain
 from perse.strict import Strict
 

@@ -21,19 +21,19 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, ValidationError
 
-from perse import judging
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
-from perse.json_text import read_object
+from perse.files.path_names import PathName
+from perse.files.runlog import MANIFEST, read_lines, read_manifest
+from perse.formats.json_text import read_object
 from perse.judgement import Judgement, Status
+from perse.judging import loop as judging
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.outcomes import NUMBERED, Outcome, Outcomes
-from perse.path_names import PathName
 from perse.records import Asked, ClaimExample, ClaimsExample, explain
-from perse.runlog import MANIFEST, read_lines, read_manifest
 
 if TYPE_CHECKING:
-    from perse.judge import Judge
+    from perse.judging.judge import Judge
     from perse.questions import Question
 from perse.strict import Strict
 

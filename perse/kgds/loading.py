@@ -9,7 +9,7 @@ from perse.errors import BadInput
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import VERIFIED, read_outcomes
 from perse.kgds.outcomes import Outcomes
-from perse.kgds.released import is_released, read_released
+from perse.kgds.released.reader import is_released, read_released
 
 
 def load_outcomes(benchmark: Benchmark, runs: Sequence[Path], *, name: str = VERIFIED) -> list[Outcomes]:

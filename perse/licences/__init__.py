@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
-from perse.runlog import write_whole
+from perse.files.runlog import write_whole
 
 LICENCE, NOTICE = "LICENSE", "NOTICE"
 

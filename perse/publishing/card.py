@@ -12,12 +12,12 @@ from typing import Any
 
 import yaml
 
-from perse.own_files import write_own
+from perse.files.own_files import write_own
+from perse.formats.yaml_text import parsed
 from perse.publishing.base_model import hub_name, licence, public_name
 from perse.publishing.facts import RunFacts, read_facts
 from perse.publishing.markdown import plain, table, word
 from perse.publishing.measured import when_scored, while_training
-from perse.yaml_text import parsed
 
 CARD = "README.md"
 _ANSWERS = {

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from perse.config import Section
 from perse.errors import BadInput
-from perse.json_text import parsed
-from perse.runlog import read_lines, read_manifest
+from perse.files.runlog import read_lines, read_manifest
+from perse.formats.json_text import parsed
+from perse.settings.config import Section
 from perse.settings.training import Data, Lora, Model, Train, TrainConfig
 from perse.settings.watching import Watch
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from perse.json_text import read_object
-from perse.runlog import write_whole
+from perse.files.runlog import write_whole
+from perse.formats.json_text import read_object
 
 SETTINGS = "adapter_config.json"
 _PLAIN_STARTS = ("gaussian", "eva", "orthogonal", "mica", "lora_ga")

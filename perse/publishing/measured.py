@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
-from perse.models import weights_digest
+from perse.files.runlog import read_manifest
+from perse.models.finding import weights_digest
 from perse.publishing.facts import ADAPTER, MERGED, RunFacts
 from perse.publishing.markdown import plain, table, word
-from perse.runlog import read_manifest
 
 STRAYS = 0.67
 """Kendall of n examples strays by about this / sqrt(n) by chance (perse/training/watch/judging.py)."""

@@ -17,20 +17,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perse import models
-from perse.disk import aside, staged, write_failed
 from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
+from perse.files.disk import aside, staged, write_failed
+from perse.files.own_files import one_writer
+from perse.files.runlog import MANIFEST, read_manifest, write_whole
 from perse.licences import carry_terms
-from perse.opening import causal_lm, check_adapter, check_model, with_adapter
-from perse.opening import tokenizer as opened_tokenizer
-from perse.own_files import one_writer
+from perse.models import finding as models
+from perse.models.opening import causal_lm, check_adapter, check_model, with_adapter
+from perse.models.opening import tokenizer as opened_tokenizer
 from perse.prompts import source
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, for_weights
 from perse.publishing.facts import ADAPTER
 from perse.publishing.for_vllm import SETTINGS, adapter_settings, refused_by_vllm, ship_adapter
 from perse.publishing.sample_prompts import sample_prompts
-from perse.runlog import MANIFEST, read_manifest, write_whole
 
 DTYPES = ("bfloat16", "float16", "float32")
 KEPT = 64

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
-from perse.json_text import read_object
+from perse.files.runlog import MANIFEST, read_manifest
+from perse.formats.json_text import read_object
 from perse.licences import terms_in
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
 from perse.publishing.facts import ADAPTER, MERGED, read_facts
-from perse.runlog import MANIFEST, read_manifest
 from perse.secrets import redact, without_keys
 
 _TOKENIZER = (

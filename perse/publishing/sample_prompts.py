@@ -8,11 +8,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from perse.models import context_length
-from perse.opening import tokenizer
+from perse.models.finding import context_length
+from perse.models.opening import tokenizer
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 
 READERS = 3
 SHOWN = 2

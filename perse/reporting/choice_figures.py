@@ -24,8 +24,8 @@ from perse.drawing.marks import (
     style,
 )
 from perse.drawing.named_rows import no_interval
-from perse.evaluation.agreement import NOT_ANSWERED
-from perse.evaluation.results import Estimate, Evaluation, Row
+from perse.evaluation.stats.agreement import NOT_ANSWERED
+from perse.evaluation.stats.results import Estimate, Evaluation, Row
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import numbered, shade
 from perse.reporting.trust_figures import listed, panel_height

@@ -20,10 +20,10 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from perse.drawing.figure import Figure
-from perse.evaluation.results import Estimate
 from perse.evaluation.sheets import is_marked
+from perse.evaluation.stats.results import Estimate
 from perse.reporting.samples import Samples
-from perse.studies.results import StudyResult, StudyTable
+from perse.studies.frame.results import StudyResult, StudyTable
 
 Standing = Literal["better", "unclear", "worse", "undefined", "collapsed", "silent"]
 SIGNS: Mapping[Standing, str] = {

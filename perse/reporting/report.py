@@ -23,18 +23,18 @@ from perse.drawing.figure import Figure
 from perse.errors import BadInput
 from perse.evaluation.alignment import align
 from perse.evaluation.evaluate import Texts, evaluate_many
-from perse.evaluation.results import Evaluation, Resample
-from perse.judging import JUDGEMENTS
-from perse.own_files import refuse_inputs, write_together
+from perse.evaluation.stats.results import Evaluation, Resample
+from perse.files.own_files import refuse_inputs, write_together
+from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest
+from perse.judging.loop import JUDGEMENTS
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
 from perse.reporting.run_figures import run_figures
 from perse.reporting.samples import pack_samples
 from perse.reporting.study_figures import study_figures
 from perse.reporting.summary import cautions, sections, verdicts
-from perse.runlog import MANIFEST, environment, file_digest, read_manifest
 from perse.secrets import without_keys
-from perse.studies.running import RESULT, read_study
+from perse.studies.frame.running import RESULT, read_study
 from perse.training.curves import training_figure
 
 PAGE = "report.html"

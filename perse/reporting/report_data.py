@@ -17,8 +17,8 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
-from perse.evaluation.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.predictions import expected_values, gold_scores, label_values
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
 from perse.scale import CHOICES, GRADES, HUNDREDS, SCORES, Scale

@@ -13,8 +13,8 @@ import numpy as np
 from perse.drawing.figure import Cell, Figure
 from perse.drawing.marks import DIM, INK, LINE, PAPER, draw, empty, panels, say, style
 from perse.drawing.named_rows import value_in_words
-from perse.evaluation.correlation import FloatArray, IntArray, kendall, within_reviewers
-from perse.evaluation.results import Evaluation
+from perse.evaluation.stats.correlation import FloatArray, IntArray, kendall, within_reviewers
+from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import NOTHING_KNOWN
 from perse.reporting.trust_figures import listed, panel_height

@@ -21,7 +21,7 @@ from perse.drawing.named_rows import (
     reference_line,
     value_in_words,
 )
-from perse.evaluation.results import COLUMN_NAMES, LOWER_IS_BETTER, Estimate, Evaluation, Row
+from perse.evaluation.stats.results import COLUMN_NAMES, LOWER_IS_BETTER, Estimate, Evaluation, Row
 from perse.judgement import Status
 from perse.reporting.choice_figures import aspects, choice_confusions, order_gaps
 from perse.reporting.report_data import RunData

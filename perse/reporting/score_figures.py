@@ -29,8 +29,8 @@ from perse.drawing.marks import (
     style,
 )
 from perse.drawing.named_rows import no_interval, value_in_words
-from perse.evaluation.correlation import FloatArray, IntArray
-from perse.evaluation.results import Estimate, Evaluation
+from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.results import Estimate, Evaluation
 from perse.reporting.report_data import RunData, entropy
 from perse.reporting.trust_figures import binned, listed, panel_height, whiskers, xy
 

@@ -25,9 +25,9 @@ from perse.drawing.marks import (
     style,
 )
 from perse.drawing.named_rows import value_in_words
-from perse.evaluation.results import COLUMN_NAMES, Estimate
+from perse.evaluation.stats.results import COLUMN_NAMES, Estimate
 from perse.reporting.trust_figures import listed
-from perse.studies.results import Point, StudyResult
+from perse.studies.frame.results import Point, StudyResult
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

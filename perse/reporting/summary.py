@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.drawing.figure import Figure
-from perse.evaluation.results import Difference, Estimate, Evaluation
 from perse.evaluation.sheets import Sheet, sheets
+from perse.evaluation.stats.results import Difference, Estimate, Evaluation
 from perse.evaluation.verdict import IN_WORDS, WITHIN, above_zero
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import COLLAPSED
-from perse.studies.results import StudyTable
+from perse.studies.frame.results import StudyTable
 
 FEW = 50
 """Readers below which a page says that they are few."""

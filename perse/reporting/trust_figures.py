@@ -12,9 +12,9 @@ import numpy as np
 
 from perse.drawing.figure import Cell, Figure
 from perse.drawing.marks import DIM, LINE, draw, empty, legend_above, panels, say, style
-from perse.evaluation.correlation import BoolArray, FloatArray, IntArray
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.results import Estimate, Evaluation
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.results import Estimate, Evaluation
 from perse.reporting.report_data import RunData
 
 if TYPE_CHECKING:

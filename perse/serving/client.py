@@ -24,8 +24,8 @@ from pydantic import BaseModel
 
 from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
-from perse.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.judgement import Judgement
+from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.records import Example
 from perse.serving.answers import Answers, Problem, ServerError
 

@@ -15,9 +15,9 @@ from perse.answering.base import JudgeSettings
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.calls import Calls
 from perse.engines.transformers import TransformersEngine
-from perse.models import context_length, judge_digest
-from perse.opening import tokenizer
-from perse.rendering import Ids, LabelSupport, Renderer
+from perse.models.finding import context_length, judge_digest
+from perse.models.opening import tokenizer
+from perse.rendering.prompt import Ids, LabelSupport, Renderer
 from perse.serving.guard import Guard
 from perse.serving.problems import answer, body, not_a_route
 from perse.serving.routes import judge_router

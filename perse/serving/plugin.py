@@ -19,8 +19,8 @@ from starlette.exceptions import HTTPException
 from perse.answering.base import JudgeSettings
 from perse.engines.calls import Calls
 from perse.errors import BadInput
-from perse.models import judge_digest
-from perse.rendering import Renderer
+from perse.models.finding import judge_digest
+from perse.rendering.prompt import Renderer
 from perse.serving.problems import not_a_route
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
@@ -52,7 +52,7 @@ class JudgePlugin:
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
         from perse.engines.vllm import VERSION, Served
-        from perse.opening import tokenizer
+        from perse.models.opening import tokenizer
 
         serving: Serving = args.perse
         if engine_client is None or "generate" not in await engine_client.get_supported_tasks():

@@ -21,11 +21,11 @@ from perse.data.examples_file import shown_query
 from perse.engines.base import Engine
 from perse.engines.calls import Calls
 from perse.errors import BadInput, TooLong
-from perse.judge import Judge
 from perse.judgement import Judgement, Status
+from perse.judging.judge import Judge
 from perse.questions import QUESTIONS
 from perse.records import Example
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.serving.problems import EngineFailed, UnknownModel, brief, problem
 from perse.serving.schemas import (
     ErrorBody,

@@ -12,8 +12,8 @@ from pydantic import Field
 
 from perse.addresses import header_key
 from perse.answering.base import JudgeSettings
-from perse.config import Section, load_settings, packaged_recipes
 from perse.errors import BadInput
+from perse.settings.config import Section, load_settings, packaged_recipes
 
 KEY = "PERSE_API_KEY"
 """Environment variable that holds the key clients must send; never a setting, so that it stands in no file or command line."""

@@ -8,10 +8,10 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from perse.config import Section, load_settings, packaged_recipes
-from perse.data.views import View
+from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.rendering import ANSWER_TOKENS, MAX_WORDS
+from perse.rendering.prompt import ANSWER_TOKENS, MAX_WORDS
+from perse.settings.config import Section, load_settings, packaged_recipes
 from perse.settings.watching import Watch
 
 Attention = Literal["tree", "mask"]

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from perse.config import Section
+from perse.settings.config import Section
 
 
 class Watch(Section):

@@ -14,15 +14,15 @@ import numpy as np
 
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
-from perse.evaluation.correlation import FloatArray
-from perse.path_names import path_name_of
+from perse.evaluation.stats.correlation import FloatArray
+from perse.files.path_names import path_name_of
 from perse.records import PairwiseExample
-from perse.studies.arms import Arm, LoadJudge, Watch, unwatched
-from perse.studies.measuring import PAIRED, READINGS, Cell
-from perse.studies.results import Point, StudyResult, StudyTable
-from perse.studies.retraining import Recipe, configs, identity, trained
-from perse.studies.running import Asking, opened
-from perse.studies.summarizing import (
+from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
+from perse.studies.frame.measuring import PAIRED, READINGS, Cell
+from perse.studies.frame.results import Point, StudyResult, StudyTable
+from perse.studies.frame.retraining import Recipe, configs, identity, trained
+from perse.studies.frame.running import Asking, opened
+from perse.studies.frame.summarizing import (
     NOTHING,
     Ruler,
     arithmetic,

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from perse.data.counterfactual import dealt_anew, with_another_profile, without_profile
 from perse.data.load import LoadedExamples
-from perse.data.views import View
+from perse.data.profiles.views import View
+from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
 from perse.errors import BadInput
-from perse.studies.arms import Arm, LoadJudge, Source, Watch, unwatched
-from perse.studies.measuring import PAIRED, Cell, Condition, Measured, measure
-from perse.studies.results import StudyResult, StudyTable
-from perse.studies.running import Asking, opened
-from perse.studies.summarizing import heading, short, verdict, words
+from perse.studies.frame.arms import Arm, LoadJudge, Source, Watch, unwatched
+from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
+from perse.studies.frame.results import StudyResult, StudyTable
+from perse.studies.frame.running import Asking, opened
+from perse.studies.frame.summarizing import heading, short, verdict, words
 
 ASKS = "Does the judge go by this reader's past, or would any other do as well?"
 

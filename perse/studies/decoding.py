@@ -14,14 +14,14 @@ from pathlib import Path
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.correlation import FloatArray
+from perse.evaluation.stats.correlation import FloatArray
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
-from perse.studies.arms import Answers, Arm, LoadJudge, Watch, unwatched
-from perse.studies.measuring import PAIRED, READINGS, Cell
-from perse.studies.results import StudyResult, StudyTable
-from perse.studies.running import Asking, opened
-from perse.studies.summarizing import (
+from perse.studies.frame.arms import Answers, Arm, LoadJudge, Watch, unwatched
+from perse.studies.frame.measuring import PAIRED, READINGS, Cell
+from perse.studies.frame.results import StudyResult, StudyTable
+from perse.studies.frame.running import Asking, opened
+from perse.studies.frame.summarizing import (
     NOTHING,
     POINTWISE,
     Reading,

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from perse.data.views import View
+from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.studies.arms import Arm, LoadJudge, Watch, unwatched
-from perse.studies.measuring import PAIRED, Cell, Condition, Measured, measure
-from perse.studies.results import StudyResult, StudyTable
-from perse.studies.retraining import Recipe, configs, identity, kinds_of_judge, trained
-from perse.studies.running import Asking, opened
-from perse.studies.summarizing import heading, short, verdict, words
+from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
+from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
+from perse.studies.frame.results import StudyResult, StudyTable
+from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
+from perse.studies.frame.running import Asking, opened
+from perse.studies.frame.summarizing import heading, short, verdict, words
 
 ASKS = "Does the judge know a reader better with more of their past?"
 

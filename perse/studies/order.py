@@ -13,16 +13,16 @@ from pathlib import Path
 
 import numpy as np
 
-from perse.data.views import View
+from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.evaluation.correlation import FloatArray
-from perse.evaluation.results import Estimate
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.results import Estimate
 from perse.records import PairwiseExample
-from perse.studies.arms import Arm, LoadJudge, Watch, unwatched
-from perse.studies.measuring import Cell, Condition, measure
-from perse.studies.results import Point, StudyResult, StudyTable
-from perse.studies.running import Asking, opened
-from perse.studies.summarizing import NOTHING, Ruler, heading, predictions, short, undefined, words
+from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
+from perse.studies.frame.measuring import Cell, Condition, measure
+from perse.studies.frame.results import Point, StudyResult, StudyTable
+from perse.studies.frame.running import Asking, opened
+from perse.studies.frame.summarizing import NOTHING, Ruler, heading, predictions, short, undefined, words
 
 ASKS = "How much do the judge's answers depend on the order in which a reader's past is shown?"
 

@@ -12,10 +12,10 @@ from typing import Any
 import torch
 from transformers import TrainerCallback
 
-from perse.training.batches import filler
-from perse.training.flops import Passed, training_flops
-from perse.training.hardware import reported
-from perse.training.schedule import Schedule
+from perse.training.planning.flops import Passed, training_flops
+from perse.training.planning.hardware import reported
+from perse.training.rows.batches import filler
+from perse.training.rows.schedule import Schedule
 
 FILLER = len(filler().ids)
 """Tokens of a row that teaches nothing."""

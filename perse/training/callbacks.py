@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from perse.errors import BadInput
-from perse.runlog import RunLog
+from perse.files.runlog import RunLog
 from perse.training.launched import Launched, told_by_first
 
 log = logging.getLogger(__name__)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from perse.drawing.figure import Figure
 from perse.drawing.marks import DIM, LINE, draw, empty, style
 from perse.errors import BadInput
-from perse.own_files import write_own_bytes
-from perse.runlog import read_lines
+from perse.files.own_files import write_own_bytes
+from perse.files.runlog import read_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

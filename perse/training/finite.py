@@ -14,8 +14,8 @@ from torch import Tensor
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from perse.errors import BadInput
-from perse.training.schedule import Schedule
-from perse.training.trie import PackedRow
+from perse.training.rows.schedule import Schedule
+from perse.training.rows.trie import PackedRow
 
 
 def check_loss(loss: Tensor, *, schedule: Schedule, step: int, input_ids: Tensor) -> None:

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from perse.errors import BadInput
-from perse.json_text import read_object
+from perse.formats.json_text import read_object
+from perse.formats.yaml_text import read_yaml
 from perse.settings.training import Train
-from perse.yaml_text import read_yaml
 
 Sharding = Literal["none", "fsdp2", "zero1", "zero2", "zero3"]
 """How the model is held: whole on every device, or divided among them by FSDP2 or a stage of DeepSpeed's ZeRO."""

@@ -16,20 +16,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from perse import models
 from perse.errors import BadInput, PerseError
+from perse.files.runlog import MANIFEST, refuse_other_run
 from perse.installing import install
-from perse.opening import check_model, tokenizer
-from perse.runlog import MANIFEST, refuse_other_run
+from perse.models import finding as models
+from perse.models.opening import check_model, tokenizer
 from perse.settings.training import TrainConfig
-from perse.training.checkpoints import CHECKPOINTS, whole_checkpoint
-from perse.training.disk import check_disk
-from perse.training.hardware import Device
 from perse.training.launched import ALONE, Sharding
-from perse.training.placement import optimizer_divided
-from perse.training.plan import plan
-from perse.training.prepare import Prepared, renderer_for
-from perse.training.quantized import check_undivided
+from perse.training.model.quantized import check_undivided
+from perse.training.planning.disk import check_disk
+from perse.training.planning.hardware import Device
+from perse.training.planning.placement import optimizer_divided
+from perse.training.planning.plan import plan
+from perse.training.rows.prepare import Prepared, renderer_for
+from perse.training.saving.checkpoints import CHECKPOINTS, whole_checkpoint
 from perse.training.trainer import made_of, prepared_once, run_identity
 
 

@@ -5,7 +5,7 @@ There is one source, the line below each field of `TrainConfig`; nothing is writ
 
 from __future__ import annotations
 
-from perse.config import described
+from perse.settings.config import described
 from perse.settings.training import TrainConfig
 
 COMMAND = "perse train --settings > docs/training-settings.md"

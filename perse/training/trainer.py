@@ -23,35 +23,35 @@ from transformers import (
     TrainingArguments,
 )
 
-from perse import models
+from perse.engines.sixteen_bit import warn_if_slow
 from perse.errors import BadInput
-from perse.opening import check_model
-from perse.opening import tokenizer as opened_tokenizer
-from perse.own_files import put_back, replace_folder
+from perse.files.own_files import put_back, replace_folder
+from perse.files.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers, run_closed
+from perse.models import finding as models
+from perse.models.opening import check_model
+from perse.models.opening import tokenizer as opened_tokenizer
 from perse.publishing import merging
 from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
-from perse.rendering import Renderer
-from perse.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers, run_closed
+from perse.rendering.prompt import Renderer
 from perse.settings.training import Attention, TrainConfig
-from perse.sixteen_bit import warn_if_slow
 from perse.training.accounting import Throughput, device_peak
-from perse.training.adapting import adapted, without_adapter
-from perse.training.attention import check_packable, set_attention
-from perse.training.batches import answer_loss, collate
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
-from perse.training.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.curves import write_curves
-from perse.training.disk import check_disk
 from perse.training.finite import FiniteGradients
-from perse.training.flops import passed
-from perse.training.fused import fuse
 from perse.training.launched import PATIENCE, Launched, check_sharded, join, launched, on_cpu, part, told_by_first
-from perse.training.prepare import Prepared, prepare, renderer_for
-from perse.training.quantized import check_undivided, load_base
-from perse.training.regroup import regroup
-from perse.training.rows import FOLDER, needed, read_rows, rows_key, write_rows
-from perse.training.schedule import RowDataset
+from perse.training.model.adapting import adapted, without_adapter
+from perse.training.model.fused import fuse
+from perse.training.model.quantized import check_undivided, load_base
+from perse.training.planning.disk import check_disk
+from perse.training.planning.flops import passed
+from perse.training.rows.attention import check_packable, set_attention
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_rows
+from perse.training.rows.prepare import Prepared, prepare, renderer_for
+from perse.training.rows.schedule import RowDataset
+from perse.training.saving.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
+from perse.training.saving.regroup import regroup
 from perse.training.trackers import tracker_names, trackers
 from perse.training.watch.judging import judged_now
 from perse.training.watch.run import Watching, watching_for

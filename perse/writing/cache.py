@@ -19,9 +19,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from perse.disk import save_failed, write_failed
 from perse.engines.base import Sampling, Turns
 from perse.errors import BadInput
+from perse.files.disk import save_failed, write_failed
 from perse.writing.writer import Writer, Written
 
 PATIENCE = 60.0

@@ -16,8 +16,8 @@ from typing import cast
 from perse.engines.base import ChatEngine, Engine, Failure, Generation, Reply, Sampling, Turns
 from perse.engines.calls import as_they_come
 from perse.errors import BadInput
-from perse.judge import Judge
-from perse.rendering import Ids, Renderer
+from perse.judging.judge import Judge
+from perse.rendering.prompt import Ids, Renderer
 
 _BLAMES_THE_REQUEST = frozenset(range(400, 500)) - {408, 409, 429}
 """HTTP statuses that another try does not heal."""

@@ -20,14 +20,14 @@ from perse.data.build import (
     dropped_lines,
     summary_table,
 )
+from perse.data.dataset.folder import DATA_SET, DataSet, export_lines, folder_digest, is_data_folder, load_folder
 from perse.data.examples_file import read_examples
-from perse.data.folder import DATA_SET, DataSet, export_lines, folder_digest, is_data_folder, load_folder
 from perse.data.per_mpst import PerMpstOptions, build_per_mpst
 from perse.data.rewriting.plots import RewriteOptions
 from perse.errors import BadInput, RunMismatch
+from perse.files.replacing import claimed
 from perse.identity import pair_key
 from perse.records import PairwiseExample, PointwiseExample, Split
-from perse.replacing import claimed
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 

@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from perse.commands.data.build import app
+from perse.data.dataset.folder import load_folder
 from perse.data.examples_file import read_examples
-from perse.data.folder import load_folder
 from perse.errors import BadInput
 
 

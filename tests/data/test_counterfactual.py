@@ -9,8 +9,8 @@ from builders import pairwise_examples, pointwise_examples
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perse.data.counterfactual import dealt_anew, with_another_profile, without_profile
 from perse.data.examples_file import shown_query
+from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
 from perse.errors import BadInput
 from perse.records import PointwiseExample, ProfileReview
 

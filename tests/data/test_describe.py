@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.describing import Description, Spread, describe
-from perse.data.description_table import description_table
-from perse.data.folder import export_lines, load_folder
+from perse.data.dataset.folder import export_lines, load_folder
+from perse.data.describing.facts import Description, Spread, describe
+from perse.data.describing.table import description_table
 from perse.data.sources.formats import Format
 from perse.errors import BadInput
 

@@ -15,15 +15,15 @@ from typer.testing import CliRunner
 
 from perse.commands.app import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.folder import load_folder
-from perse.data.forget import forget
-from perse.data.persum_options import PersumOptions
+from perse.data.dataset.folder import load_folder
+from perse.data.forgetting.forget import forget
+from perse.data.forgetting.remaining import remaining
+from perse.data.persum.options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
-from perse.data.remaining import remaining
 from perse.errors import BadInput, RunMismatch
+from perse.files.replacing import reading
+from perse.files.runlog import RunLog, file_digest
 from perse.records import example_lines
-from perse.replacing import reading
-from perse.runlog import RunLog, file_digest
 
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 NAME = json.loads((SAMPLES / "reviews.jsonl").read_text("utf-8").splitlines()[0])["reviewer_id"]

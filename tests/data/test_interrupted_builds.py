@@ -14,12 +14,12 @@ from test_persum import Scoring, write_table
 
 from perse.data.options import PointwiseOptions
 from perse.data.per_mpst import PerMpstOptions, build_per_mpst
-from perse.data.persum import build_persum
-from perse.data.persum_options import PersumOptions
+from perse.data.persum.build import build_persum
+from perse.data.persum.options import PersumOptions
 from perse.data.rewriting.plots import RewriteOptions
 from perse.engines.scripted import ScriptedEngine
-from perse.judge import Judge
-from perse.rendering import TextRenderer
+from perse.judging.judge import Judge
+from perse.rendering.prompt import TextRenderer
 from perse.writing.writer import Writer
 
 Prepare = Callable[[Path], object]

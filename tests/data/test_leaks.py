@@ -11,14 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.folder import DATA_SET, DataSet, load_folder, write_folder
+from perse.data.dataset.folder import DATA_SET, DataSet, load_folder, write_folder
+from perse.data.dataset.parquet import write_parquet
 from perse.data.leaks import check_leaks, check_names, title_in
 from perse.data.near import near_duplicate
-from perse.data.parquet import write_parquet
-from perse.data.profiles import ExampleRow
+from perse.data.profiles.profiles import ExampleRow
 from perse.errors import BadInput
+from perse.files.replacing import claimed
 from perse.records import Comparison, PointwiseExample, Review
-from perse.replacing import claimed
 
 
 @pytest.fixture(scope="session")

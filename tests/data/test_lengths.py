@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.folder import DataSet, load_folder
-from perse.data.lengths import Lengths, pairwise_cells, pointwise_cells
-from perse.data.views import View
+from perse.data.dataset.folder import DataSet, load_folder
+from perse.data.profiles.lengths import Lengths, pairwise_cells, pointwise_cells
+from perse.data.profiles.views import View
 from perse.errors import TooLong
 from perse.questions import QUESTIONS
 from perse.records import Example
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 

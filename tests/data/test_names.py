@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perse.data.names import Renamer, check_mapping, complete
+from perse.data.names.names import Renamer, check_mapping, complete
 
 HOLLANDS = {"Glenn Holland": "William Thompson", "Iris Holland": "Ada Thompson"}
 CURLY = "\u2019"

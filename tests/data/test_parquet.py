@@ -12,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perse.data import parquet
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.folder import load_folder
-from perse.data.parquet import SCHEMAS, read_parquet, write_parquet
-from perse.data.profiles import ExampleRow
+from perse.data.dataset import parquet
+from perse.data.dataset.folder import load_folder
+from perse.data.dataset.parquet import SCHEMAS, read_parquet, write_parquet
+from perse.data.profiles.profiles import ExampleRow
 from perse.errors import BadInput
 from perse.records import Comparison, Review
 

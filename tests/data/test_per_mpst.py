@@ -22,8 +22,8 @@ import pytest
 from typer.testing import CliRunner
 
 from perse.commands.app import app
-from perse.data.folder import load_folder
-from perse.data.names import Renamer
+from perse.data.dataset.folder import load_folder
+from perse.data.names.names import Renamer
 from perse.data.rewriting import tables
 from perse.data.rewriting.plots import rewrite
 from perse.errors import BadInput

@@ -21,17 +21,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perse import Judge
-from perse.data.overlap import Tokenizer, best_overlap, common_subsequence, is_copy, overlap
-from perse.data.persum import build_persum, group_of
-from perse.data.persum_filters import Candidate, Funnel, filtered, limited
-from perse.data.persum_folder import ProductReview, Scores, load_persum, persum_tables
-from perse.data.persum_options import PUBLISHED, Counts, PersumOptions
+from perse.data.persum.build import build_persum, group_of
+from perse.data.persum.filters import Candidate, Funnel, filtered, limited
+from perse.data.persum.folder import ProductReview, Scores, load_persum, persum_tables
+from perse.data.persum.options import PUBLISHED, Counts, PersumOptions
+from perse.data.persum.overlap import Tokenizer, best_overlap, common_subsequence, is_copy, overlap
 from perse.engines.base import Capabilities, LabelDistribution, Reply, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch
 from perse.judgement import Tokens
 from perse.questions import QUESTIONS
-from perse.rendering import Renderer, TextRenderer
+from perse.rendering.prompt import Renderer, TextRenderer
 
 REAL = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "amazon_reviews" / "Musical_Instruments.csv"
 CODES = ("555", "444", "544", "554", "355", "222")

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from perse.data import pseudonyms as naming
 from perse.data.moments import oldest_first, sortable
-from perse.data.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
+from perse.data.profiles.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
+from perse.data.profiles.splits import review_pools, reviewer_folds, sides, valid_share
 from perse.data.pseudonyms import hide_reviewers, pseudonym, pseudonyms
-from perse.data.splits import review_pools, reviewer_folds, sides, valid_share
 from perse.data.works import works
 from perse.errors import BadInput
 from perse.identity import normalised, pair_key, text_key

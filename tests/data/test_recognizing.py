@@ -12,8 +12,8 @@ pytest.importorskip("spacy", reason="needs the data extra")
 
 import spacy
 
-from perse.data.capitals import Name
-from perse.data.recognizing import Recognizer
+from perse.data.names.capitals import Name
+from perse.data.names.recognizing import Recognizer
 from perse.errors import BadInput
 
 

@@ -22,8 +22,8 @@ import openai._base_client
 import pytest
 from builders import KINDS, tiny_llama, words
 
-from perse.data.capitals import Name
-from perse.data.names import Renamer
+from perse.data.names.capitals import Name
+from perse.data.names.names import Renamer
 from perse.data.rewriting.anonymize import Anonymized, anonymize, anonymize_by_rules, read_mapping
 from perse.data.rewriting.faults import Fault
 from perse.data.rewriting.summarize import check_summary, summarize, summarize_by_rules
@@ -31,9 +31,9 @@ from perse.engines.base import Capabilities, Failure, Generation, Reply, Samplin
 from perse.engines.openai import ChatCompletionsEngine, RequestFailure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, EngineLost
-from perse.judge import Judge
 from perse.judgement import Tokens
-from perse.rendering import Renderer, TextRenderer
+from perse.judging.judge import Judge
+from perse.rendering.prompt import Renderer, TextRenderer
 from perse.writing.cache import AnswerCache, answer_key
 from perse.writing.loop import Attempt, Bad, Good, Kind, ask_until_good, counts
 from perse.writing.writer import Unwritable, Writer, Written
@@ -453,7 +453,7 @@ from pathlib import Path
 from test_rewriting import EVERYONE, killed_jobs, killed_script, straggles, writer
 from perse.data.rewriting.anonymize import anonymize
 from perse.writing.cache import AnswerCache
-from perse.runlog import write_whole
+from perse.files.runlog import write_whole
 
 folder, wave = Path(sys.argv[1]), int(sys.argv[2])
 
@@ -958,7 +958,7 @@ def test_a_random_model_ends_in_counted_outcomes_and_is_not_asked_twice(tiny_mod
 
 def test_rules_give_the_same_kind_of_result() -> None:
     pytest.importorskip("spacy", reason="the rules stand on spaCy, of the extra data")
-    from perse.data.recognizing import Recognizer
+    from perse.data.names.recognizing import Recognizer
 
     recognizer = Recognizer.load("rules")
     done = anonymize_by_rules({"a": PLOT, "b": PLOT, "c": OTHER}, recognizer, seed=1)

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perse.data.capitals import Name
-from perse.data.fictional import FAMILY_NAMES, FIRST_NAMES, INVENTED_PLACES, REAL_PLACES, people, places
-from perse.data.names import Renamer, check_mapping, complete
+from perse.data.names.capitals import Name
+from perse.data.names.fictional import FAMILY_NAMES, FIRST_NAMES, INVENTED_PLACES, REAL_PLACES, people, places
+from perse.data.names.names import Renamer, check_mapping, complete
 from perse.errors import BadInput
 
 pytest.importorskip("spacy", reason="needs the data extra")
 pytest.importorskip("sumy", reason="needs the data extra")
 
-from perse.data.recognizing import Recognizer, splitter
-from perse.data.rules import extractive_summary, rule_mapping, rules_digest
+from perse.data.names.recognizing import Recognizer, splitter
+from perse.data.names.rules import extractive_summary, rule_mapping, rules_digest
 
 PLOT = (
     "Nora Vance keeps the light at Gull Point with her brother Peter Vance. When the keeper of a rival tower, Captain Ilse Brandt, "

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.folder import DataSet, load_folder
-from perse.data.selection import Select, selection
-from perse.data.views import View
+from perse.data.dataset.folder import DataSet, load_folder
+from perse.data.profiles.selection import Select, selection
+from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.identity import draw
 from perse.questions import QUESTIONS
 from perse.records import Review
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 
 SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 

@@ -6,7 +6,7 @@ import pytest
 from builders import pairwise_examples, pointwise_examples, words
 
 from perse.data.examples_file import shown_query
-from perse.data.shots import with_shots
+from perse.data.variants.shots import with_shots
 from perse.errors import BadInput
 from perse.records import PointwiseExample
 

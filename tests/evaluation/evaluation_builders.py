@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 
-from perse.evaluation.results import Evaluation, Row
+from perse.evaluation.stats.results import Evaluation, Row
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     Choice,

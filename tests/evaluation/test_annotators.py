@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 
 from perse.commands.agreement import agreement
 from perse.errors import BadInput
-from perse.evaluation.annotators import Dimension, Ratings, alpha_of, annotator_agreement, coincidences
-from perse.evaluation.annotators_file import read_ratings
-from perse.evaluation.annotators_table import agreement_markdown
+from perse.evaluation.annotators.file import read_ratings
+from perse.evaluation.annotators.measuring import Dimension, Ratings, alpha_of, annotator_agreement, coincidences
+from perse.evaluation.annotators.table import agreement_markdown
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "summeval_op" / "summeval-op-detailed.jsonl"
 COEFFICIENTS: dict[str, Callable[..., float]] = {

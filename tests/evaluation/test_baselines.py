@@ -4,7 +4,8 @@ import pytest
 from evaluation_builders import graded, pair, scored, world
 
 from perse.errors import BadInput
-from perse.evaluation.baselines import (
+from perse.evaluation.baselines.bias import fit_bias_model, training_reviews
+from perse.evaluation.baselines.ratings import (
     NO_TRAINING_DATA,
     Baseline,
     joined,
@@ -14,7 +15,6 @@ from perse.evaluation.baselines import (
     summary_baselines,
     training_mean,
 )
-from perse.evaluation.bias import fit_bias_model, training_reviews
 from perse.records import PointwiseExample
 from perse.scale import HUNDREDS
 

@@ -10,13 +10,13 @@ from evaluation_builders import answered, failed, noisy_judge, pair, scored, wor
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Part
-from perse.evaluation.comparison import compare
-from perse.evaluation.comparison_results import Comparison, Contrast
-from perse.evaluation.comparison_table import comparison_markdown, comparison_view
-from perse.evaluation.comparison_words import sentence
-from perse.evaluation.correlation import kendall
+from perse.evaluation.comparing.comparison import compare
+from perse.evaluation.comparing.results import Comparison, Contrast
+from perse.evaluation.comparing.table import comparison_markdown, comparison_view
+from perse.evaluation.comparing.words import sentence
 from perse.evaluation.evaluate import evaluate_many
-from perse.evaluation.intervals import Interval
+from perse.evaluation.stats.correlation import kendall
+from perse.evaluation.stats.intervals import Interval
 from perse.judgement import Judgement
 from perse.records import PointwiseExample, SummaryExample, SummaryReference
 

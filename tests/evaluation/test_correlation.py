@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from perse.evaluation.correlation import (
+from perse.evaluation.stats.correlation import (
     COEFFICIENTS,
     Convention,
     between_reviewers,
@@ -17,7 +17,7 @@ from perse.evaluation.correlation import (
     spearman,
     within_reviewers,
 )
-from perse.evaluation.within import within_every_reviewer
+from perse.evaluation.stats.within import within_every_reviewer
 
 ALL = {**COEFFICIENTS, "kendall_c": kendall_c}
 

@@ -11,10 +11,10 @@ from command_line import perse
 from evaluation_builders import noisy_judge, world
 from test_evaluate_command import run_folder
 
-from perse.data.folder import load_folder
+from perse.data.dataset.folder import load_folder
 from perse.data.load import load_examples
 from perse.errors import BadInput
-from perse.json_text import DEEPEST, parsed, shortened
+from perse.formats.json_text import DEEPEST, parsed, shortened
 
 DEEP = {"bottomless": "[" * 100_000, "deeper than any of ours": "[" * 900 + "]" * 900}
 """The second is read by Python, and breaks whatever walks through it."""
@@ -86,7 +86,7 @@ def test_a_data_sets_manifest_nested_too_deeply_is_named(tmp_path: Path, nested:
 
 
 def test_options_of_a_data_set_of_another_type_are_named(tmp_path: Path) -> None:
-    from perse.data.folder import SCHEMA
+    from perse.data.dataset.folder import SCHEMA
 
     options = {"split": "reviewer", "k": 3, "max_k": 3, "folds": "many"}
     (tmp_path / "manifest.json").write_text(json.dumps({"schema": SCHEMA, "kind": "pointwise", "options": options}))

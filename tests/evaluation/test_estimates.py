@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perse.evaluation import pooled
-from perse.evaluation.correlation import (
+from perse.evaluation.stats import pooled
+from perse.evaluation.stats.correlation import (
     COEFFICIENTS,
     BoolArray,
     Convention,
@@ -20,9 +20,9 @@ from perse.evaluation.correlation import (
     between_reviewers,
     within_reviewers,
 )
-from perse.evaluation.estimates import NO_COEFFICIENT, POOLED, SCORE_COLUMNS, Bootstrap
-from perse.evaluation.intervals import FEW_REVIEWERS, ONE_REVIEWER, expanded_levels
-from perse.evaluation.resamples import times_drawn
+from perse.evaluation.stats.estimates import NO_COEFFICIENT, POOLED, SCORE_COLUMNS, Bootstrap
+from perse.evaluation.stats.intervals import FEW_REVIEWERS, ONE_REVIEWER, expanded_levels
+from perse.evaluation.stats.resamples import times_drawn
 
 Data = tuple[FloatArray, FloatArray, IntArray, IntArray]
 KINDS = ("fine", "tied", "labels", "no ties", "by reviewer")
@@ -320,7 +320,7 @@ def test_weights_too_large_for_single_precision_are_still_exact() -> None:
 
 MANY_ROWS = """
 import numpy as np
-from perse.evaluation.estimates import Bootstrap
+from perse.evaluation.stats.estimates import Bootstrap
 generator = np.random.default_rng(0)
 reviewer = np.repeat(np.arange(1500), 8)  # 12,000 rows: enough for BLAS to share out a dot product
 gold = generator.integers(1, 11, len(reviewer)).astype(float)

@@ -21,7 +21,7 @@ from scipy import stats
 
 from perse.errors import BadInput
 from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
-from perse.evaluation.results import POINTWISE_COLUMNS
+from perse.evaluation.stats.results import POINTWISE_COLUMNS
 
 
 def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> None:

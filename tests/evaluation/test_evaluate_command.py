@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from perse.commands.evaluate import evaluate
 from perse.errors import BadInput
-from perse.evaluation.results import Evaluation
+from perse.evaluation.stats.results import Evaluation
 from perse.judgement import Judgement, judgement_line
 from perse.records import Example, example_lines
 

@@ -5,7 +5,7 @@ from evaluation_builders import EXAMPLES, JUDGEMENTS, TRAIN, answered, failed, r
 
 from perse.errors import BadInput
 from perse.evaluation.evaluate import Part, evaluate, evaluate_many
-from perse.evaluation.results import POINTWISE_COLUMNS
+from perse.evaluation.stats.results import POINTWISE_COLUMNS
 from perse.judgement import Status
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.evaluation.evaluate import evaluate
-from perse.evaluation.results import PAIRWISE_COLUMNS
+from perse.evaluation.stats.results import PAIRWISE_COLUMNS
 from perse.judgement import Judgement, Status
 
 

@@ -5,7 +5,7 @@ from evaluation_builders import answered, failed, graded
 
 from perse.errors import BadInput
 from perse.evaluation.evaluate import Evaluation, Row, evaluate
-from perse.evaluation.results import POINTWISE_COLUMNS
+from perse.evaluation.stats.results import POINTWISE_COLUMNS
 from perse.judgement import Judgement
 from perse.records import SummaryExample
 

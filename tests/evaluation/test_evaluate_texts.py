@@ -6,7 +6,7 @@ from sacrebleu import corpus_bleu
 
 from perse.evaluation.evaluate import Evaluation, Part, Row, Texts, evaluate_many
 from perse.evaluation.table import markdown
-from perse.evaluation.text_rows import PAST_REVIEW
+from perse.evaluation.text.rows import PAST_REVIEW
 from perse.installing import install
 from perse.judgement import Judgement, Prices
 from perse.records import PointwiseExample, ReviewReference

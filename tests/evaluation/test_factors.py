@@ -3,9 +3,9 @@ import pytest
 from evaluation_builders import scored, world
 
 from perse.errors import BadInput
-from perse.evaluation.bias import fit_bias_model, training_reviews
-from perse.evaluation.correlation import FloatArray
-from perse.evaluation.factors import FACTOR_PENALTIES, FACTORS, FactorModel, fit_factor_model
+from perse.evaluation.baselines.bias import fit_bias_model, training_reviews
+from perse.evaluation.baselines.factors import FACTOR_PENALTIES, FACTORS, FactorModel, fit_factor_model
+from perse.evaluation.stats.correlation import FloatArray
 from perse.records import PointwiseExample
 
 

@@ -11,9 +11,9 @@ import pytest
 
 from perse.errors import BadInput
 from perse.evaluation import hub
-from perse.evaluation.correlation import COEFFICIENTS, Convention, within_reviewers
-from perse.evaluation.ordinal import rps_values
-from perse.evaluation.ties import calibrated_pairs, reviewer_halves
+from perse.evaluation.stats.correlation import COEFFICIENTS, Convention, within_reviewers
+from perse.evaluation.stats.ordinal import rps_values
+from perse.evaluation.stats.ties import calibrated_pairs, reviewer_halves
 from perse.scale import GRADES
 
 GENERATOR = np.random.default_rng(5)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.intervals import FEW_REVIEWERS, ONE_REVIEWER, bootstrap_interval, expanded_levels
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import FEW_REVIEWERS, ONE_REVIEWER, bootstrap_interval, expanded_levels
 
 
 def test_levels_are_those_of_hesterberg() -> None:

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perse.evaluation.baselines import pointwise_baselines
-from perse.evaluation.correlation import kendall, pearson
+from perse.evaluation.baselines.ratings import pointwise_baselines
+from perse.evaluation.stats.correlation import kendall, pearson
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 
 FOLDER = Path(__file__).parents[3] / "shared" / "data" / "movie_critics"

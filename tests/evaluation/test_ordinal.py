@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from perse.evaluation.ordinal import (
+from perse.evaluation.stats.ordinal import (
     label_distributions,
     nearest_label,
     on_scale,

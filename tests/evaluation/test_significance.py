@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from perse.evaluation.correlation import COEFFICIENTS, Convention, FloatArray, IntArray, within_reviewers
-from perse.evaluation.estimates import Bootstrap
-from perse.evaluation.significance import Permutation, holm, paired_permutation, williams
+from perse.evaluation.stats.correlation import COEFFICIENTS, Convention, FloatArray, IntArray, within_reviewers
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.significance import Permutation, holm, paired_permutation, williams
 
 NAMES = ("pearson", "spearman", "kendall", "within_kendall", "mae")
 SIMULATED = ("pearson", "kendall", "mae")

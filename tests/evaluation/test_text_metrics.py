@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from rouge_score.rouge_scorer import RougeScorer
 from tolerances import LARGEST, forward, logprob
 
-from perse.evaluation.text_models import bart_scores, bert_scores
-from perse.evaluation.text_overlap import BLEU_COLUMNS, ROUGE, bleu_of, bleu_statistics, rouge_values
+from perse.evaluation.text.models import bart_scores, bert_scores
+from perse.evaluation.text.overlap import BLEU_COLUMNS, ROUGE, bleu_of, bleu_statistics, rouge_values
 
 texts = st.text(alphabet="aab b,.-'9\n\t&;<>skiped\u00e9\u00a0", max_size=24)
 LETTERS = string.ascii_letters + string.digits + string.punctuation + "   \n\t\u00e9\u00fc\u2019"

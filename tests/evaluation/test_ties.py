@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perse.evaluation.ties import calibrated_pairs, fit_epsilon, reviewer_halves
+from perse.evaluation.stats.ties import calibrated_pairs, fit_epsilon, reviewer_halves
 
 rows = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 8), st.integers(0, 3)), max_size=14)
 

@@ -15,11 +15,11 @@ from typer.testing import CliRunner
 from perse.engines.base import Failure, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
-from perse.judge import Judge
 from perse.judgement import Status
-from perse.kgds.feedback import difference, feedback
+from perse.judging.judge import Judge
+from perse.kgds.asking.feedback import difference, feedback
 from perse.kgds.folder import Summary
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 
 Script = Callable[[str, int], Reply | Failure | str]
 
@@ -140,7 +140,7 @@ def test_the_same_command_again_asks_nothing_and_gives_the_same_bytes(tmp_path: 
 def test_another_wording_of_the_question_is_another_feedback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = six(tmp_path)
     feedback(a_judge(preferring("1, 3")), benchmark(6), run)
-    monkeypatch.setattr("perse.kgds.feedback.source", lambda name: "Which selection is better?")
+    monkeypatch.setattr("perse.kgds.asking.feedback.source", lambda name: "Which selection is better?")
     with pytest.raises(RunMismatch, match="prompts was"):
         feedback(a_judge(preferring("1, 3")), benchmark(6), run)
 

@@ -4,8 +4,8 @@ import pytest
 from kgds_builders import bits, sample
 
 from perse.errors import BadInput
-from perse.kgds.formulas import Background, bsp, cao, kbsaf, overall, retrieved, sample_values, strange
 from perse.kgds.outcomes import Outcome
+from perse.kgds.scoring.formulas import Background, bsp, cao, kbsaf, overall, retrieved, sample_values, strange
 
 ONE = sample(1)
 """Paragraphs 1 and 3 of 4 support; types of facts, paragraph by paragraph: 1 1 2 | 1 1 3 | 0 0 | 0 4; 3 opinions."""

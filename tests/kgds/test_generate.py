@@ -17,13 +17,13 @@ from kgds_builders import benchmark, sample
 from perse.engines.base import Failure, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import EngineLost, RunMismatch
-from perse.judge import Judge
+from perse.files.runlog import read_manifest
+from perse.judging.judge import Judge
+from perse.kgds.asking.generate import generate, prompt
+from perse.kgds.asking.reading import ABSTRACTIVE, EXTRACTIVE, OPINIONS, REFLECTION, paragraph_number, read_content, schema
 from perse.kgds.benchmark import Pattern
 from perse.kgds.folder import SUMMARIES, read_summaries
-from perse.kgds.generate import generate, prompt
-from perse.kgds.reading import ABSTRACTIVE, EXTRACTIVE, OPINIONS, REFLECTION, paragraph_number, read_content, schema
-from perse.rendering import TextRenderer
-from perse.runlog import read_manifest
+from perse.rendering.prompt import TextRenderer
 from perse.writing.writer import Writer
 
 EBS = json.dumps({EXTRACTIVE: ["<Paragraph_1>", "<Paragraph_2>"], OPINIONS: "Person1 is glad."})
@@ -192,7 +192,7 @@ def test_whatever_an_answer_depends_on_makes_another_run(tmp_path: Path) -> None
 
 def test_another_wording_of_the_task_is_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     generate(Model().writer, benchmark(), tmp_path / "run", patterns=["ebs-aos"], paradigms=["structured"])
-    monkeypatch.setattr("perse.kgds.generate.source", lambda name: "Summarise this.")
+    monkeypatch.setattr("perse.kgds.asking.generate.source", lambda name: "Summarise this.")
     with pytest.raises(RunMismatch, match="prompts was"):
         generate(Model().writer, benchmark(), tmp_path / "run", patterns=["ebs-aos"], paradigms=["structured"])
 

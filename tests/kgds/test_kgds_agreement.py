@@ -20,15 +20,15 @@ from typer.testing import CliRunner
 
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
-from perse.judge import Judge
 from perse.judgement import Judgement, Status, Tokens
-from perse.kgds.agreement import agreement
-from perse.kgds.agreement_measures import Answered, Ruler, answered, measured, same_answers
-from perse.kgds.agreement_pairs import Pair, draw_pairs, lists, seems_said, word_share
+from perse.judging.judge import Judge
+from perse.kgds.agreement.measures import Answered, Ruler, answered, measured, same_answers
+from perse.kgds.agreement.pairs import Pair, draw_pairs, lists, seems_said, word_share
+from perse.kgds.agreement.study import agreement
 from perse.kgds.benchmark import Benchmark, Sample, read_benchmark
-from perse.rendering import TextRenderer
-from perse.studies.results import StudyResult
-from perse.studies.running import read_study
+from perse.rendering.prompt import TextRenderer
+from perse.studies.frame.results import StudyResult
+from perse.studies.frame.running import read_study
 
 REAL = Path(__file__).parents[3] / "shared" / "data" / "kgds" / "KGDS.first60.json"
 
@@ -380,8 +380,8 @@ def test_a_benchmark_with_opinions_alone_is_studied_without_facts(tmp_path: Path
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from perse.judge import Judge
-from perse.kgds.agreement import agreement
+from perse.judging.judge import Judge
+from perse.kgds.agreement.study import agreement
 from perse.kgds.benchmark import read_benchmark
 
 def watch(way, done, total):

@@ -24,20 +24,20 @@ from typer.testing import CliRunner
 from perse.engines.base import Failure, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
+from perse.files.locking import locked
 from perse.identity import normalised
-from perse.judge import Judge
 from perse.judgement import Status, Tokens
+from perse.judging.judge import Judge
 from perse.kgds.benchmark import read_benchmark, write_benchmark
-from perse.kgds.build import BuildOptions, BuildReport, build
-from perse.kgds.consistency import consistency
-from perse.kgds.decomposing import checked
-from perse.kgds.drafts import agreed, read_drafts
-from perse.kgds.masking import mask
+from perse.kgds.building.build import BuildOptions, BuildReport, build
+from perse.kgds.building.consistency import consistency
+from perse.kgds.building.decomposing import checked
+from perse.kgds.building.drafts import agreed, read_drafts
+from perse.kgds.building.masking import mask
 from perse.kgds.stats import stats
-from perse.locking import locked
 from perse.questions.decompose import EXAMPLE_FACTS, Fault, ask, problems, read_facts
 from perse.records import ClaimExample
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 from perse.writing.loop import Bad, Fair, Good
 from perse.writing.writer import Writer
 

@@ -11,8 +11,8 @@ from results_builders import delta, estimate, many, results, scores, shares
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
 from perse.drawing.figure import Figure
-from perse.kgds.figures import _least_squares, kgds_figures
-from perse.kgds.results import Across, Correlation, Errors, Results
+from perse.kgds.reporting.figures import _least_squares, kgds_figures
+from perse.kgds.scoring.results import Across, Correlation, Errors, Results
 
 NAMES = (
     "figure-2-retrieval",

@@ -18,10 +18,10 @@ from test_kgds_build import fill_in, obedient, write_drafts
 from test_kgds_build import run as build_in
 from test_verify import Asked, run_folder, summary, verified
 
-from perse.kgds.agreement import agreement
-from perse.kgds.errors import detect
-from perse.kgds.feedback import feedback
-from perse.kgds.generate import generate
+from perse.kgds.agreement.study import agreement
+from perse.kgds.asking.errors import detect
+from perse.kgds.asking.feedback import feedback
+from perse.kgds.asking.generate import generate
 
 
 def generated(folder: Path) -> None:
@@ -47,8 +47,8 @@ def test_a_full_disk_costs_no_answer_and_changes_none(
     tmp_path: Path, work: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Results tell seconds, and those of the answers that were kept just before the disk was full are lost.
-    monkeypatch.setattr("perse.judging.time", SimpleNamespace(monotonic=lambda: 0.0))
-    monkeypatch.setattr("perse.kgds.agreement.read_timing", lambda path: (1, 0.0))
+    monkeypatch.setattr("perse.judging.loop.time", SimpleNamespace(monotonic=lambda: 0.0))
+    monkeypatch.setattr("perse.kgds.agreement.study.read_timing", lambda path: (1, 0.0))
     summaries = {verified_and_classified: lambda folder: run_folder(folder, summary(1)), preferred: six}
     assert hit_every_write(work, tmp_path, sizes=5, prepare=summaries.get(work, lambda folder: folder)) > 5
 

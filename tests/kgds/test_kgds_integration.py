@@ -16,7 +16,7 @@ from kgds_builders import benchmark, write_benchmark_file
 from tolerances import WIDE_LOGITS, share
 
 from perse.kgds.folder import Summary, read_judgements, read_summaries
-from perse.kgds.results import METRICS, Results
+from perse.kgds.scoring.results import METRICS, Results
 
 pytestmark = pytest.mark.integration
 

@@ -16,11 +16,11 @@ from test_kgds_build import run as build_in
 from test_verify import Asked, run_folder, says, summary, verified
 
 from perse.engines.scripted import ScriptedEngine
-from perse.judge import Judge
-from perse.kgds.errors import detect
-from perse.kgds.feedback import feedback
-from perse.kgds.generate import generate
-from perse.rendering import TextRenderer
+from perse.judging.judge import Judge
+from perse.kgds.asking.errors import detect
+from perse.kgds.asking.feedback import feedback
+from perse.kgds.asking.generate import generate
+from perse.rendering.prompt import TextRenderer
 from perse.writing.writer import Writer
 
 

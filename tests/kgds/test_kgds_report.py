@@ -18,9 +18,9 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
 from perse.commands.kgds.report import report
 from perse.errors import BadInput
-from perse.kgds.report import write_report
-from perse.kgds.report_tables import PaperCell, count_tables, interval_tables, markdown, probable_errors, table_1, table_2
-from perse.kgds.results import Delta, Errors, Results, SampleScores
+from perse.kgds.reporting.report import write_report
+from perse.kgds.reporting.tables import PaperCell, count_tables, interval_tables, markdown, probable_errors, table_1, table_2
+from perse.kgds.scoring.results import Delta, Errors, Results, SampleScores
 
 BREAKOUT = '</script><!--"\'>\u2028<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 

@@ -8,15 +8,15 @@ import pytest
 from kgds_builders import benchmark, bits
 
 from perse.errors import BadInput
-from perse.evaluation.correlation import pearson, spearman
-from perse.evaluation.intervals import expanded_levels
-from perse.evaluation.resamples import times_drawn
-from perse.evaluation.results import Estimate
-from perse.kgds.across_models import CONSTANT, FEW_MODELS
+from perse.evaluation.stats.correlation import pearson, spearman
+from perse.evaluation.stats.intervals import expanded_levels
+from perse.evaluation.stats.resamples import times_drawn
+from perse.evaluation.stats.results import Estimate
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
-from perse.kgds.metrics import results
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
-from perse.kgds.words import named
+from perse.kgds.scoring.across_models import CONSTANT, FEW_MODELS
+from perse.kgds.scoring.metrics import results
+from perse.kgds.scoring.words import named
 
 ALL_RIGHT = {1: Outcome(cited=frozenset({1, 3}), opinions=bits("111")), 2: Outcome(cited=frozenset({2}), opinions=bits("11"))}
 

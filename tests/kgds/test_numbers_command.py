@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from perse.commands.kgds.numbers import metrics, stats
 from perse.errors import BadInput
 from perse.kgds.folder import SUMMARIES, Summary
-from perse.kgds.results import Results
+from perse.kgds.scoring.results import Results
 from perse.kgds.stats import Stats
 
 app = typer.Typer()

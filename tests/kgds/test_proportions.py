@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.kgds.outcomes import ErrorType
-from perse.kgds.proportions import proportions
+from perse.kgds.scoring.proportions import proportions
 
 
 def of(*counts: float) -> list[float]:

@@ -9,10 +9,10 @@ from kgds_builders import benchmark, bits, put, write_benchmark_file, write_rele
 
 from perse.errors import BadInput
 from perse.kgds.benchmark import read_benchmark
-from perse.kgds.metrics import results
 from perse.kgds.outcomes import ErrorType, Outcomes
-from perse.kgds.released import is_released, read_released
-from perse.kgds.results import Results, Scores
+from perse.kgds.released.reader import is_released, read_released
+from perse.kgds.scoring.metrics import results
+from perse.kgds.scoring.results import Results, Scores
 
 
 @pytest.fixture

@@ -20,14 +20,14 @@ from kgds_builders import benchmark, many_samples, sample, write_benchmark_file
 from perse.engines.base import Failure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
-from perse.judge import Judge
+from perse.judging.judge import Judge
+from perse.kgds.asking.errors import detect
+from perse.kgds.asking.verify import FactMode, verify
 from perse.kgds.benchmark import Benchmark
-from perse.kgds.errors import detect
 from perse.kgds.folder import ERRORS, JUDGEMENTS, Summary, read_outcomes, read_summaries
-from perse.kgds.metrics import results
 from perse.kgds.outcomes import ErrorType
-from perse.kgds.verify import FactMode, verify
-from perse.rendering import TextRenderer
+from perse.kgds.scoring.metrics import results
+from perse.rendering.prompt import TextRenderer
 
 LIBRARY = "The library of Harlow opens on Sundays from May."
 GLAD = "Person1 thinks that the Sunday opening was overdue."

@@ -22,7 +22,7 @@ class Published:
 def published(base: Path, folder: Path) -> Published:
     from perse.batch.local import score
     from perse.data.load import load_examples
-    from perse.judge import Judge, JudgeSettings
+    from perse.judging.judge import Judge, JudgeSettings
     from perse.questions import QUESTIONS
     from perse.settings.training import load_config
     from perse.training.trainer import train

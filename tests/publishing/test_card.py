@@ -136,7 +136,7 @@ def test_a_scored_run_of_another_judge_is_refused(judge: Published) -> None:
 
 
 def test_a_run_that_scored_the_adapter_on_its_base_is_this_judges(judge: Published) -> None:
-    from perse.models import judge_digest
+    from perse.models.finding import judge_digest
 
     change(judge.scored, run__judge__digest=judge_digest(judge.base, judge.run / "adapter"))
     assert "### first-valid" in card_text(judge.run, scored=[judge.scored])

@@ -22,8 +22,8 @@ from safetensors.torch import load_file, save_file
 from tolerances import LARGEST, logprob, rounding, share
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from perse import models
 from perse.errors import BadInput, ModelNotFound, SaveFailed
+from perse.models import finding as models
 from perse.publishing import merging
 from perse.publishing.for_vllm import refused_by_vllm
 from perse.publishing.merging import Merged, made_whole, merge_adapter, write_merged

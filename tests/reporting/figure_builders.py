@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from perse.drawing.figure import Cell, Figure
-from perse.evaluation.intervals import Interval
-from perse.evaluation.results import Estimate, Evaluation, JudgeSummary, Row, Spent
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Estimate, Evaluation, JudgeSummary, Row, Spent
 from perse.judgement import Status
 from perse.reporting.report_data import RunData
 

@@ -10,8 +10,8 @@ from html.parser import HTMLParser
 from typing import Any
 
 from perse.drawing.figure import Figure
-from perse.evaluation.intervals import Interval
-from perse.evaluation.results import Estimate
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Estimate
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     ChoiceReference,
@@ -25,7 +25,7 @@ from perse.records import (
 )
 from perse.reporting.page import PageData, Section, StudySection, Verdict
 from perse.reporting.samples import pack_samples
-from perse.studies.results import Point, StudyResult, StudyTable
+from perse.studies.frame.results import Point, StudyResult, StudyTable
 
 SCRIPT = "<script>window.hacked=1</script>"
 BREAKOUT = f'</script><!--"\'>\u2028<img src=x onerror="window.hacked=1">{SCRIPT}'

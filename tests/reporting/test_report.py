@@ -14,12 +14,12 @@ from perse.batch.local import score
 from perse.data.load import LoadedExamples
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput
-from perse.judge import Judge, JudgeSettings
+from perse.files.own_files import LIST, write_together
 from perse.judgement import judgement_line
-from perse.own_files import LIST, write_together
+from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import example_lines
-from perse.rendering import TextRenderer
+from perse.rendering.prompt import TextRenderer
 from perse.reporting.report import write_report
 
 

@@ -9,7 +9,7 @@ import pytest
 from figure_builders import GOLD, NEAR, SCORES, by_name, column, evaluation, scores
 
 from perse.drawing.figure import Figure
-from perse.evaluation.results import Spent
+from perse.evaluation.stats.results import Spent
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from figure_builders import column, estimate
 
-from perse.studies.results import Point, StudyResult
+from perse.studies.frame.results import Point, StudyResult
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from perse.engines.scripted import ScriptedEngine
-from perse.judge import Judge, JudgeSettings
-from perse.rendering import TextRenderer
-from perse.studies.results import Point, StudyResult
-from perse.studies.running import Asking
+from perse.judging.judge import Judge, JudgeSettings
+from perse.rendering.prompt import TextRenderer
+from perse.studies.frame.results import Point, StudyResult
+from perse.studies.frame.running import Asking
 
 
 def scripted(reply: Callable[[str, int], str]) -> Callable[[str], Judge]:

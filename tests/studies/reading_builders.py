@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from perse.engines.scripted import ScriptedEngine
-from perse.judge import Judge
+from perse.files.runlog import write_whole
 from perse.judgement import Judgement, Status, Tokens, judgement_line
+from perse.judging.judge import Judge
 from perse.records import (
     Choice,
     ChoiceReference,
@@ -20,8 +21,7 @@ from perse.records import (
     ReviewReference,
     example_lines,
 )
-from perse.rendering import TextRenderer
-from perse.runlog import write_whole
+from perse.rendering.prompt import TextRenderer
 
 TOKENS = Tokens(prompt=10, cached=0, generated=5)
 

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 from judging_builders import asking, average, scripted
 
-from perse.data.views import View
+from perse.data.profiles.views import View
 from perse.errors import BadInput, RunMismatch
-from perse.evaluation.results import Estimate
-from perse.judge import Judge, JudgeSettings
-from perse.path_names import path_name_of
+from perse.evaluation.stats.results import Estimate
+from perse.files.path_names import path_name_of
+from perse.judging.judge import Judge, JudgeSettings
 from perse.records import example_lines
-from perse.studies.arms import Arm, Source, ask_arms
+from perse.studies.frame.arms import Arm, Source, ask_arms
+from perse.studies.frame.results import StudyResult, StudyTable
+from perse.studies.frame.running import opened, read_study
+from perse.studies.frame.showing import study_markdown
+from perse.studies.frame.summarizing import undefined
 from perse.studies.k_curve import k_curve
-from perse.studies.results import StudyResult, StudyTable
-from perse.studies.running import opened, read_study
-from perse.studies.showing import study_markdown
-from perse.studies.summarizing import undefined
 
 
 def arms(readers: Path, *names: str, judge: str = "script") -> list[Arm]:

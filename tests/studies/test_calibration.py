@@ -13,12 +13,11 @@ from reading_builders import answered, pair, scored, scripted
 from perse.batch.local import score
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput, RunMismatch
-from perse.judge import Judge, JudgeSettings
+from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import Example, PointwiseExample, ProfileReview, ReviewReference
 from perse.scale import CHOICES, SCORES
-from perse.studies.calibration import AFTER, BEFORE, Judging, calibration
-from perse.studies.correction import (
+from perse.studies.calibration.correction import (
     NO_CORRECTION,
     Correction,
     PastScore,
@@ -27,7 +26,8 @@ from perse.studies.correction import (
     past_examples,
     past_scores,
 )
-from perse.studies.reliability import calibration_error, chance_errors, promised, reliability
+from perse.studies.calibration.reliability import calibration_error, chance_errors, promised, reliability
+from perse.studies.calibration.study import AFTER, BEFORE, Judging, calibration
 
 
 def past(true: float, predicted: float, reviewer: str = "r") -> PastScore:

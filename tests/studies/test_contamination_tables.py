@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from reading_builders import answered, failed
 
-from perse.evaluation.results import Estimate
-from perse.studies.contamination_tables import of_pairs, of_singles
-from perse.studies.plots import Pairs, Plots, better, pair_id
-from perse.studies.remembering import random_choices, random_scores
+from perse.evaluation.stats.results import Estimate
+from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
+from perse.studies.contamination.remembering import random_choices, random_scores
+from perse.studies.contamination.tables import of_pairs, of_singles
 
 
 def _plots(count: int) -> Plots:

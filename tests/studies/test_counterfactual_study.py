@@ -8,10 +8,10 @@ import pytest
 from judging_builders import asking, average, point, scripted
 
 from perse.errors import BadInput
-from perse.evaluation.results import Estimate
+from perse.evaluation.stats.results import Estimate
 from perse.records import example_lines
 from perse.studies.counterfactual import ANOTHER, EMPTY, OWN, SHUFFLED, counterfactual
-from perse.studies.results import StudyResult
+from perse.studies.frame.results import StudyResult
 
 
 def gain(result: StudyResult, series: str, over: str, metric: str) -> Estimate:

@@ -10,13 +10,13 @@ import pytest
 from judging_builders import asking, average, scripted
 
 from perse.errors import BadInput
-from perse.evaluation.correlation import kendall
-from perse.evaluation.results import Estimate
-from perse.judge import JudgeSettings
-from perse.studies.arms import answers_of
+from perse.evaluation.stats.correlation import kendall
+from perse.evaluation.stats.results import Estimate
+from perse.judging.judge import JudgeSettings
 from perse.studies.decoding import decoding
-from perse.studies.results import StudyResult
-from perse.studies.summarizing import predictions
+from perse.studies.frame.arms import answers_of
+from perse.studies.frame.results import StudyResult
+from perse.studies.frame.summarizing import predictions
 
 
 def cell(result: StudyResult, way: str, column: str, table: int = 0) -> object:

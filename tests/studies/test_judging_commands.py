@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from perse.commands.studies.judging import register
 from perse.errors import BadInput
 from perse.installing import install
-from perse.judge import Judge
+from perse.judging.judge import Judge
 
 app = typer.Typer()
 register(app)

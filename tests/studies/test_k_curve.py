@@ -16,11 +16,11 @@ from typer.testing import CliRunner
 
 from perse.commands.studies.app import app
 from perse.errors import BadInput
-from perse.evaluation.correlation import kendall
-from perse.studies.arms import answers_of
+from perse.evaluation.stats.correlation import kendall
+from perse.studies.frame.arms import answers_of
+from perse.studies.frame.results import StudyResult
+from perse.studies.frame.summarizing import predictions
 from perse.studies.k_curve import k_curve
-from perse.studies.results import StudyResult
-from perse.studies.summarizing import predictions
 
 
 @pytest.mark.slow

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from judging_builders import asking, average, last, point, scripted
 
-from perse.data.views import View
+from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.alignment import several_readers
+from perse.studies.frame.summarizing import crossed_note
 from perse.studies.order import order
-from perse.studies.summarizing import crossed_note
 
 
 def test_a_judge_that_ignores_the_order_has_no_spread_and_does_not_move(readers: Path, tmp_path: Path) -> None:

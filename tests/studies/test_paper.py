@@ -16,15 +16,15 @@ from perse.commands.studies.reading import register
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
-from perse.evaluation.intervals import Interval
-from perse.evaluation.results import Estimate
-from perse.judge import JudgeSettings
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Estimate
+from perse.files.runlog import write_whole
+from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import Example, ProfileComparison, ProfileReview, ReviewReference
-from perse.runlog import write_whole
-from perse.studies.paper import paper
-from perse.studies.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
-from perse.studies.results import Point, StudyResult
+from perse.studies.frame.results import Point, StudyResult
+from perse.studies.paper.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
+from perse.studies.paper.study import paper
 
 ASPECTS = ("Interestingness", "ending")
 

@@ -10,8 +10,8 @@ from judging_builders import asking, average, point, scripted
 
 from perse.errors import BadInput
 from perse.studies.aspects import ALL, SINGLE, UNIFIED, aspects
+from perse.studies.frame.retraining import Recipe, configs
 from perse.studies.k_curve import k_curve
-from perse.studies.retraining import Recipe, configs
 from perse.studies.review_text import WITH, review_text
 
 

@@ -9,8 +9,8 @@ import pytest
 from judging_builders import asking, average, point, scripted
 
 from perse.errors import BadInput
-from perse.judge import JudgeSettings
-from perse.studies.arms import answers_of
+from perse.judging.judge import JudgeSettings
+from perse.studies.frame.arms import answers_of
 from perse.studies.review_text import WITH, WITHOUT, review_text
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reading_builders import answered, failed, pair, scored
 
 from perse.errors import BadInput
-from perse.studies.risk_coverage import Answers, answers_of, area, curve, entropy, risk_coverage
+from perse.studies.calibration.risk_coverage import Answers, answers_of, area, curve, entropy, risk_coverage
 
 ONE = np.ones((1, 4))
 

@@ -8,8 +8,8 @@ import pytest
 from full_disks import hit_every_write
 from judging_builders import asking, last, scripted
 
+from perse.studies.frame.running import read_study
 from perse.studies.order import order
-from perse.studies.running import read_study
 
 
 @pytest.mark.integration

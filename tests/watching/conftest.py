@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 
 
 @pytest.fixture(autouse=True)

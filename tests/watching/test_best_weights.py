@@ -9,7 +9,7 @@ import pytest
 from transformers import TrainerCallback, TrainerState
 from watching_builders import judged_lines, losses, scripted, trained
 
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.training.watch.trainer import Patience, WatchedTrainer, best_checkpoint, take_weights
 
 

@@ -10,7 +10,7 @@ from watching_builders import scripted, trained
 
 from perse.errors import BadInput
 from perse.installing import install
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.training.curves import write_curves
 from perse.training.trackers import tracker_names, trackers
 

@@ -12,9 +12,9 @@ from transformers import TrainerCallback, TrainerState
 from watching_builders import rows_to_train, trained
 
 from perse.errors import BadInput
-from perse.rendering import Renderer
-from perse.training.batches import answer_loss
+from perse.rendering.prompt import Renderer
 from perse.training.finite import FiniteGradients, check_loss
+from perse.training.rows.batches import answer_loss
 
 
 @pytest.mark.slow

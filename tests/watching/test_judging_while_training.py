@@ -15,16 +15,16 @@ from builders import pairwise_examples, pointwise_examples, tiny_llama
 from tolerances import forward
 from watching_builders import judged_lines, losses, model_in_training, rows_to_train, sample, trained
 
-from perse import models
 from perse.answering.base import JudgeSettings
 from perse.engines.transformers import TransformersEngine
-from perse.judge import Judge
 from perse.judgement import Judgement, Status, Tokens
+from perse.judging.judge import Judge
+from perse.models import finding as models
 from perse.questions import QUESTIONS
 from perse.records import Example
-from perse.rendering import Renderer
-from perse.training.batches import answer_loss, collate
-from perse.training.branches import training_branches
+from perse.rendering.prompt import Renderer
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.branches import training_branches
 from perse.training.watch.judging import judged_now, metrics
 from perse.training.watch.sample import Watched
 

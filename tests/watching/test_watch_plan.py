@@ -11,7 +11,7 @@ from watching_builders import SAMPLES, TRAIN, rows_to_train, trained
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.questions import QUESTIONS
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import Data
 from perse.settings.watching import Watch
 from perse.training.watch import trainer as watched

@@ -12,7 +12,7 @@ from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput
 from perse.questions import QUESTIONS
 from perse.records import example_lines
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import Data
 from perse.settings.watching import Watch
 from perse.training.watch.judging import judged_now

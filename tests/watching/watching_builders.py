@@ -13,15 +13,15 @@ from transformers import PrinterCallback, TrainerCallback, TrainingArguments
 
 from perse.questions import QUESTIONS
 from perse.records import Example
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import Train
 from perse.settings.watching import Watch
-from perse.training.attention import use_tree_attention
-from perse.training.batches import answer_loss, collate
-from perse.training.branches import training_branches
 from perse.training.finite import FiniteGradients
 from perse.training.launched import ALONE
-from perse.training.schedule import RowDataset, Schedule, schedule
+from perse.training.rows.attention import use_tree_attention
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.branches import training_branches
+from perse.training.rows.schedule import RowDataset, Schedule, schedule
 from perse.training.watch.sample import Watched, watched
 from perse.training.watch.trainer import Kept, WatchedTrainer
 

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from perse.belongings import check_file
 from perse.commands.data import paper, rewrite
 from perse.commands.data.options import (
     AsJson,
@@ -39,18 +38,19 @@ from perse.commands.data.options import (
 )
 from perse.commands.terminal import run_app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.folder import DATA_SET, export_lines, load_folder
-from perse.data.forget import forget as forget_person
-from perse.data.forget import known_as
-from perse.data.persum_folder import PERSUM
+from perse.data.dataset.folder import DATA_SET, export_lines, load_folder
+from perse.data.forgetting.forget import forget as forget_person
+from perse.data.forgetting.forget import known_as
+from perse.data.forgetting.remaining import other_names, remaining
+from perse.data.persum.folder import PERSUM
+from perse.data.profiles.selection import EMBEDDING_MODEL
+from perse.data.profiles.splits import SplitBy
+from perse.data.profiles.views import View
 from perse.data.release import RELEASE
-from perse.data.remaining import other_names, remaining
-from perse.data.selection import EMBEDDING_MODEL
-from perse.data.splits import SplitBy
-from perse.data.views import View
 from perse.errors import BadInput
+from perse.files.belongings import check_file
+from perse.files.runlog import write_whole
 from perse.records import Split
-from perse.runlog import write_whole
 
 OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
 
@@ -212,8 +212,8 @@ def describe(
 
     Example: [bold]perse data describe reviews.jsonl.gz[/bold]
     """
-    from perse.data.describing import describe as described
-    from perse.data.description_table import description_table
+    from perse.data.describing.facts import describe as described
+    from perse.data.describing.table import description_table
 
     found = described(path, limit=limit)
     if as_json:

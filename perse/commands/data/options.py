@@ -12,11 +12,11 @@ import typer
 from rich.console import Console
 
 from perse.data.build import Summary, dropped_lines, summary_table
-from perse.data.profiles import Profiles
-from perse.data.selection import Select
+from perse.data.dataset.table1 import table1
+from perse.data.profiles.profiles import Profiles
+from perse.data.profiles.selection import Select
+from perse.data.profiles.views import ProfileAspects
 from perse.data.sources.faults import OnError
-from perse.data.table1 import table1
-from perse.data.views import ProfileAspects
 from perse.errors import BadInput
 
 Out = Annotated[Path, typer.Option("--out", help="The folder to write.", show_default=False)]

@@ -35,8 +35,8 @@ from perse.commands.data.options import (
 )
 from perse.data.build import PairwiseOptions, PointwiseOptions
 from perse.data.per_doc import build_per_doc
-from perse.data.selection import EMBEDDING_MODEL
-from perse.data.splits import SplitBy
+from perse.data.profiles.selection import EMBEDDING_MODEL
+from perse.data.profiles.splits import SplitBy
 
 Rouge = Literal["both", "either"]
 
@@ -259,10 +259,10 @@ def persum(
     Example: [bold]perse data persum --reviews Electronics_5.json.gz --reviews Home_and_Kitchen_5.json.gz --judge vllm:MODEL
     --out data/persum[/bold]
     """
-    from perse.data.persum import build_persum
-    from perse.data.persum_folder import persum_tables
-    from perse.data.persum_judging import notes
-    from perse.data.persum_options import Counts, PersumOptions
+    from perse.data.persum.build import build_persum
+    from perse.data.persum.folder import persum_tables
+    from perse.data.persum.judging import notes
+    from perse.data.persum.options import Counts, PersumOptions
 
     options = PersumOptions(
         reviews=tuple(reviews),
@@ -283,7 +283,7 @@ def persum(
     console = Console(stderr=True, highlight=False)
     loaded = None
     if judge is not None:
-        from perse.judge import Judge
+        from perse.judging.judge import Judge
 
         loaded = Judge.load(judge, dtype=dtype, tokenizer=tokenizer)
         for note in notes(loaded):

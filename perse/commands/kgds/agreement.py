@@ -47,7 +47,7 @@ def agreement(
     Quickly:  perse kgds agreement KGDS.json --judge smollm2-135m --samples 10 --limit 40 --out studies/small
     """
     from perse.commands.studies.judging import show, watched
-    from perse.kgds.agreement import agreement as study
+    from perse.kgds.agreement.study import agreement as study
     from perse.kgds.benchmark import read_benchmark
 
     given = read_benchmark(benchmark).first(samples)

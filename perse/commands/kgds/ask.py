@@ -59,10 +59,10 @@ def generate(
 
     Server:   perse kgds generate KGDS.json --writer openai:http://127.0.0.1:8000/v1#llama --pattern ebs-aos --out runs/llama
     """
+    from perse.kgds.asking.generate import generate as run_generate
     from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern, read_benchmark
     from perse.kgds.folder import read_summaries
-    from perse.kgds.formulas import strange
-    from perse.kgds.generate import generate as run_generate
+    from perse.kgds.scoring.formulas import strange
     from perse.writing.writer import Writer
 
     patterns = cast(list[Pattern], _chosen("--pattern", pattern, PATTERNS))
@@ -118,10 +118,10 @@ def verify(
     As the paper:  perse kgds verify KGDS.json runs/kgds --judge openai:https://api.openai.com/v1#gpt-4o --facts paragraph --name gpt-4o
     """
     from perse.errors import BadInput
+    from perse.kgds.asking.verify import FactMode
+    from perse.kgds.asking.verify import verify as run_verify
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.folder import JUDGEMENTS, read_judgements, summaries_of, verification
-    from perse.kgds.verify import FactMode
-    from perse.kgds.verify import verify as run_verify
 
     if facts not in get_args(FactMode):
         raise BadInput(f"--facts is '{facts}'; choose single or paragraph")
@@ -154,8 +154,8 @@ def errors(
 
     Example:  perse kgds errors KGDS.json runs/kgds --judge smollm2-135m
     """
+    from perse.kgds.asking.errors import detect, uncovered
     from perse.kgds.benchmark import read_benchmark
-    from perse.kgds.errors import detect, uncovered
     from perse.kgds.folder import JUDGEMENTS, read_judgements
     from perse.kgds.outcomes import NUMBERED
 

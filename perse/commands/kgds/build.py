@@ -14,11 +14,11 @@ from rich.console import Console
 from perse.commands.kgds.options import AsJson, BenchmarkFile, Context, Dtype, Resamples, Seed, Tokenizer, load_judge
 
 if TYPE_CHECKING:
-    from perse.evaluation.results import Estimate
-    from perse.judge import Judge
-    from perse.kgds.build import BuildReport
-    from perse.kgds.consistency import Consistency
-    from perse.kgds.feedback import FeedbackResult
+    from perse.evaluation.stats.results import Estimate
+    from perse.judging.judge import Judge
+    from perse.kgds.asking.feedback import FeedbackResult
+    from perse.kgds.building.build import BuildReport
+    from perse.kgds.building.consistency import Consistency
 
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 
@@ -54,8 +54,8 @@ def build(
     Example:  perse kgds build drafts.jsonl --out work/new --writer openai:http://127.0.0.1:8000/v1#llama
     """
     from perse.commands.data.paper import step_in, steps
-    from perse.kgds.build import BuildOptions
-    from perse.kgds.build import build as built
+    from perse.kgds.building.build import BuildOptions
+    from perse.kgds.building.build import build as built
     from perse.writing.writer import Writer
 
     options = BuildOptions(drafts=drafts, out=out, max_new_tokens=max_new_tokens, tries=tries, seed=seed)
@@ -98,8 +98,8 @@ def feedback(
     Example:  perse kgds feedback KGDS.json runs/llama --judge openai:http://127.0.0.1:8000/v1#llama
     """
     from perse.commands.data.paper import steps
+    from perse.kgds.asking.feedback import feedback as asked
     from perse.kgds.benchmark import read_benchmark
-    from perse.kgds.feedback import feedback as asked
 
     samples = read_benchmark(benchmark)
     loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)

@@ -48,8 +48,8 @@ def metrics(
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.folder import VERIFIED
     from perse.kgds.loading import load_outcomes
-    from perse.kgds.metrics import results
-    from perse.kgds.numbers_table import numbers_view
+    from perse.kgds.reporting.numbers_table import numbers_view
+    from perse.kgds.scoring.metrics import results
 
     read = read_benchmark(benchmark)
     outcomes = load_outcomes(read, runs, name=name)

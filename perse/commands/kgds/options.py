@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 if TYPE_CHECKING:
-    from perse.judge import Judge
+    from perse.judging.judge import Judge
 
 BenchmarkFile = Annotated[Path, typer.Argument(metavar="BENCHMARK", help="The benchmark's JSON file.", show_default=False)]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `perse kgds generate` wrote.", show_default=False)]
@@ -52,7 +52,7 @@ def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | N
         BadInput: no such dtype, or what `Judge.load` refuses.
     """
     from perse.errors import BadInput
-    from perse.judge import Judge
+    from perse.judging.judge import Judge
     from perse.secrets import redact
 
     if dtype not in ("bfloat16", "float16", "float32"):

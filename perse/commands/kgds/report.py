@@ -31,12 +31,12 @@ def report(
 
     Paper:    perse kgds report KGDS.json outputs --out reports/paper    (what the authors released)
     """
+    from perse.files.own_files import refuse_inputs
+    from perse.files.runlog import environment
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.loading import load_outcomes
-    from perse.kgds.metrics import results
-    from perse.kgds.report import refuse_strangers, write_report
-    from perse.own_files import refuse_inputs
-    from perse.runlog import environment
+    from perse.kgds.reporting.report import refuse_strangers, write_report
+    from perse.kgds.scoring.metrics import results
 
     err = Console(stderr=True)
     refuse_strangers(out)

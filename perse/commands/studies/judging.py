@@ -19,10 +19,10 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from perse.studies.arms import Watch
-    from perse.studies.results import StudyResult
-    from perse.studies.retraining import Recipe
-    from perse.studies.running import Asking
+    from perse.studies.frame.arms import Watch
+    from perse.studies.frame.results import StudyResult
+    from perse.studies.frame.retraining import Recipe
+    from perse.studies.frame.running import Asking
 
 err = Console(stderr=True)
 
@@ -136,7 +136,7 @@ def _aspects(
     Example:  perse study aspects --examples work/pairs --retrain embedded_lora --unified runs/pairs --out studies/aspects
     """
     from perse.studies.aspects import aspects
-    from perse.studies.retraining import Recipe
+    from perse.studies.frame.retraining import Recipe
 
     return partial(aspects, recipe=Recipe(retrain, tuple(overrides or ())))
 
@@ -198,8 +198,8 @@ def _asked(
 ) -> Asking:
     """The options that all studies share."""
     from perse.errors import BadInput
-    from perse.judge import JudgeSettings
-    from perse.studies.running import Asking
+    from perse.judging.judge import JudgeSettings
+    from perse.studies.frame.running import Asking
 
     if split not in ("train", "valid"):
         raise BadInput(f"--split is '{split}'; choose train or valid")
@@ -256,7 +256,7 @@ def _options(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
 def show(result: StudyResult, out: Path, *, as_json: bool, markdown: bool) -> None:
     """Print a finished study, and draw its plots into OUT/figures."""
     from perse.errors import BadInput
-    from perse.studies.showing import print_study
+    from perse.studies.frame.showing import print_study
 
     try:
         _draw(result, out / "figures")
@@ -295,7 +295,7 @@ def watched() -> Iterator[Watch]:
 
 def _recipe(retrain: str | None, overrides: list[str] | None) -> Recipe | None:
     from perse.errors import BadInput
-    from perse.studies.retraining import Recipe
+    from perse.studies.frame.retraining import Recipe
 
     if retrain is None and overrides:
         raise BadInput(f"'{overrides[0]}' is a setting of a training recipe; name one with --retrain, or leave it out")

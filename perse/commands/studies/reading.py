@@ -26,7 +26,7 @@ from perse.commands.studies.judging import (
 from perse.commands.studies.judging import watched as watched
 
 if TYPE_CHECKING:
-    from perse.studies.results import StudyResult
+    from perse.studies.frame.results import StudyResult
 
 Runs = Annotated[list[Path], typer.Argument(help="Folders that `perse score` wrote, of the same examples.", show_default=False)]
 OptionalOut = Annotated[
@@ -59,9 +59,9 @@ def _risk_coverage(
 
     Kept:     perse study risk-coverage runs/after --out studies/risk
     """
-    from perse.judging import JUDGEMENTS
-    from perse.studies.reading_runs import read_runs
-    from perse.studies.risk_coverage import answers_of, risk_coverage
+    from perse.judging.loop import JUDGEMENTS
+    from perse.studies.calibration.risk_coverage import answers_of, risk_coverage
+    from perse.studies.frame.reading_runs import read_runs
 
     items = read_runs(runs).items
     judges = {name: answers_of(items.examples, judgements) for name, judgements in items.judgements.items()}
@@ -92,7 +92,7 @@ def _calibration(
 
     P(label): perse study calibration runs/after --out studies/reliability
     """
-    from perse.studies.calibration import Judging, calibration
+    from perse.studies.calibration.study import Judging, calibration
 
     asked = None if judge is None else Judging(name=judge, dtype=_dtype(dtype), context=context, tokenizer=tokenizer)
     with watched() as watch:
@@ -149,9 +149,9 @@ def _contamination(
     The rewritten files are what perse data anonymize and perse data summarize write.
     """
     from perse.commands.data.options import read_columns, read_scale
-    from perse.judge import JudgeSettings
-    from perse.studies.contamination import Contamination, contamination
-    from perse.studies.running import Asking
+    from perse.judging.judge import JudgeSettings
+    from perse.studies.contamination.study import Contamination, contamination
+    from perse.studies.frame.running import Asking
 
     versions = _named(plots, "--plots")
     what = Contamination(
@@ -203,10 +203,10 @@ def _paper(
 
     All five: perse study paper --mpst work/mpst --doc work/doc --run a=runs/mpst --run b=runs/doc --study studies/table5
     """
-    from perse.judging import JUDGEMENTS
-    from perse.runlog import MANIFEST
-    from perse.studies.paper import paper
-    from perse.studies.running import RESULT
+    from perse.files.runlog import MANIFEST
+    from perse.judging.loop import JUDGEMENTS
+    from perse.studies.frame.running import RESULT
+    from perse.studies.paper.study import paper
 
     runs = _named(run or [], "--run")
     result = paper(mpst=mpst, doc=doc, runs=runs, studies=study or [], seed=seed, resamples=resamples)
@@ -231,16 +231,16 @@ def _show(
         show(result, out, as_json=as_json, markdown=markdown)
         return
 
-    from perse.studies.showing import print_study
+    from perse.studies.frame.showing import print_study
 
     print_study(result, as_json=as_json, markdown=markdown)
 
 
 def _keep(result: StudyResult, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:
     """A study's folder with a manifest of what it was read from; one of something else is not written over."""
-    from perse.runlog import RunLog, file_digest
-    from perse.studies.arms import unwatched
-    from perse.studies.running import FINISHED, StudyFolder
+    from perse.files.runlog import RunLog, file_digest
+    from perse.studies.frame.arms import unwatched
+    from perse.studies.frame.running import FINISHED, StudyFolder
 
     digests = {name: file_digest(path) for name, path in sources.items()}
     identity = {"kind": "study", "study": result.study, "options": dict(options), "sources": digests}

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from perse.data.capitals import Name
 from perse.data.leaks import title_in
-from perse.data.names import Renamer, check_mapping, complete
-from perse.data.recognizing import Recognizer
+from perse.data.names.capitals import Name
+from perse.data.names.names import Renamer, check_mapping, complete
+from perse.data.names.recognizing import Recognizer
 from perse.data.rewriting.faults import Fault
 from perse.engines.base import Sampling
 from perse.identity import text_key
@@ -118,11 +118,11 @@ def anonymize_by_rules(
     titles: Mapping[str, str] | None = None,
     progress: Callable[[int], None] = lambda settled: None,
 ) -> dict[str, Anonymized]:
-    """The same without a model: the recognizer finds the names, `perse.data.rules` invents new ones.
+    """The same without a model: the recognizer finds the names, `perse.data.names.rules` invents new ones.
 
     Equal texts get equal names whatever their ids, as they do from a model.
     """
-    from perse.data.rules import rule_mapping
+    from perse.data.names.rules import rule_mapping
 
     done = {}
     for (item, text), names in zip(texts.items(), recognizer.names(list(texts.values())), strict=True):

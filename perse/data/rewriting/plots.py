@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from perse.data.leaks import check_names
-from perse.data.recognizing import Recognizer
+from perse.data.names.recognizing import Recognizer
 from perse.data.rewriting.anonymize import Anonymized, anonymize, anonymize_by_rules
 from perse.data.rewriting.faults import Fault
 from perse.data.rewriting.summarize import Summarized, summarize, summarize_by_rules
@@ -113,7 +113,7 @@ def rewrite(
     named: Mapping[str, Anonymized] = {}
     short: Mapping[str, Summarized] = {}
     if options.writer == RULES:
-        from perse.data.rules import rules_digest
+        from perse.data.names.rules import rules_digest
 
         identity: dict[str, Any] = {"name": RULES, "digest": rules_digest()}
         if "anonymize" in options.steps:

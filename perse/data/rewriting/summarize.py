@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 from perse.data.leaks import title_in
-from perse.data.names import Renamer
+from perse.data.names.names import Renamer
 from perse.data.rewriting.faults import Fault
 from perse.engines.base import Sampling
 from perse.prompts import macros
@@ -110,7 +110,7 @@ def summarize_by_rules(
 ) -> dict[str, Summarized]:
     """The same without a model: the most central sentences of each text, as they stand. They are copied by nature, so no
     check applies, and a text that is already short enough stays whole."""
-    from perse.data.rules import extractive_summary
+    from perse.data.names.rules import extractive_summary
 
     done = {}
     for item, text in texts.items():

@@ -14,14 +14,14 @@ from hashlib import sha256
 from pathlib import Path
 
 import perse
-from perse.belongings import MANIFEST, check_file, manifest_of, target_of
 from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
 from perse.errors import BadInput
-from perse.locking import locked
-from perse.own_files import write_own
-from perse.runlog import file_digest, read_lines, write_whole
+from perse.files.belongings import MANIFEST, check_file, manifest_of, target_of
+from perse.files.locking import locked
+from perse.files.own_files import write_own
+from perse.files.runlog import file_digest, read_lines, write_whole
 from perse.secrets import without_keys
 
 AUDIT = "rewriting.jsonl"

@@ -163,7 +163,7 @@ def _words(text: str) -> int:
 
 def _folder_records(path: Path) -> Iterator[dict[str, object]]:
     """The reviews or comparisons of a data set folder."""
-    from perse.data.parquet import read_parquet
+    from perse.data.dataset.parquet import read_parquet
 
     reviews = path / "reviews.parquet"
     yield from read_parquet(reviews if reviews.exists() else path / "comparisons.parquet")

@@ -49,7 +49,7 @@ def sniff(path: Path) -> Format:
     """
     if path.is_dir():
         # Here, since reading a data set needs pyarrow, and most files are none.
-        from perse.data.folder import is_data_folder
+        from perse.data.dataset.folder import is_data_folder
 
         return Format.FOLDER if is_data_folder(path) else Format.UNKNOWN
     if is_csv(path):

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
-from perse.json_text import DEEPEST, too_deep
+from perse.formats.json_text import DEEPEST, too_deep
 
 MAX_LITERAL = 200_000
 """A line of Python literals may have so many characters, since building one takes a hundred times its length in memory."""

@@ -20,16 +20,16 @@ import torch
 from perse.answering.base import JudgeSettings
 from perse.engines.base import Capabilities, Engine, Failure, Generation, LabelDistribution, Sampling
 from perse.engines.transformers import TransformersEngine
-from perse.evaluation.correlation import kendall
-from perse.judge import Judge
+from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement, Status
+from perse.judging.judge import Judge
 from perse.questions import Question
 from perse.records import Example
-from perse.rendering import Ids, LabelSupport, Renderer
+from perse.rendering.prompt import Ids, LabelSupport, Renderer
 from perse.settings.training import Attention
-from perse.training.attention import NAME as TREE
-from perse.training.batches import answer_loss, collate
-from perse.training.trie import PackedRow
+from perse.training.rows.attention import NAME as TREE
+from perse.training.rows.batches import answer_loss, collate
+from perse.training.rows.trie import PackedRow
 from perse.training.watch.sample import Watched
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from perse.rendering import Ids
+from perse.rendering.prompt import Ids
 
 SHARE = 0.05
 """Of all the time, at most so much goes into judging."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from perse.questions import Question
-from perse.rendering import Renderer
+from perse.rendering.prompt import Renderer
 from perse.settings.training import Data, Train
 from perse.settings.watching import Watch
 from perse.training.launched import ALONE, Launched
-from perse.training.schedule import Schedule
+from perse.training.rows.schedule import Schedule
 from perse.training.watch.plan import SHARE, WatchPlan, watch_plan
 from perse.training.watch.sample import Watched, by_loss_alone, unseen_examples, watched
 

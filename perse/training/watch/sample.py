@@ -13,17 +13,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perse.data.folder import DEFAULT_VIEW, is_data_folder, load_folder
+from perse.data.dataset.folder import DEFAULT_VIEW, is_data_folder, load_folder
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.identity import shuffled
 from perse.questions import Question, question_for
 from perse.records import Example, PairwiseExample
-from perse.rendering import Ids, Renderer
+from perse.rendering.prompt import Ids, Renderer
 from perse.settings.training import Data, Train
 from perse.settings.watching import Watch
-from perse.training.branches import training_branches
-from perse.training.trie import PackedRow, pack, packed
+from perse.training.rows.branches import training_branches
+from perse.training.rows.trie import PackedRow, pack, packed
 from perse.training.watch.plan import WatchCost, tokens_once
 
 log = logging.getLogger(__name__)

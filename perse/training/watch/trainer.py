@@ -24,13 +24,13 @@ from torch import Tensor
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from perse.errors import SaveFailed
-from perse.opening import one_sentence
+from perse.models.opening import one_sentence
 from perse.training.accounting import Throughput
-from perse.training.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal, sealed_files
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
+from perse.training.saving.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal, sealed_files
+from perse.training.saving.whole import whole_weights, write_weights
 from perse.training.watch.plan import SHARE
-from perse.training.whole import whole_weights, write_weights
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""The ranked probability score as a module of `evaluate`; see `perse.evaluation.ordinal`."""
+"""The ranked probability score as a module of `evaluate`; see `perse.evaluation.stats.ordinal`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from perse.evaluation.ordinal import rps_values
+from perse.evaluation.stats.ordinal import rps_values
 from perse.scale import SCORES, Scale
 
 _DESCRIPTION = """

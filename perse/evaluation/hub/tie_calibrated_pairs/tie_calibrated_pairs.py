@@ -1,4 +1,4 @@
-"""Pairwise accuracy with calibrated ties as a module of `evaluate`; see `perse.evaluation.ties`."""
+"""Pairwise accuracy with calibrated ties as a module of `evaluate`; see `perse.evaluation.stats.ties`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from perse.evaluation.ties import calibrated_pairs, reviewer_halves
+from perse.evaluation.stats.ties import calibrated_pairs, reviewer_halves
 
 _DESCRIPTION = """
 Of two texts that one reader scored, which did the reader like better, or did they tie? Share of such pairs that a judge gets

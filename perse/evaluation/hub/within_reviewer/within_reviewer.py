@@ -1,4 +1,4 @@
-"""Within-reviewer correlation as a module of `evaluate`; see `perse.evaluation.correlation`."""
+"""Within-reviewer correlation as a module of `evaluate`; see `perse.evaluation.stats.correlation`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import datasets
 import evaluate
 import numpy as np
 
-from perse.evaluation.correlation import COEFFICIENTS, Convention, within_reviewers
+from perse.evaluation.stats.correlation import COEFFICIENTS, Convention, within_reviewers
 
 _DESCRIPTION = """
 Does a judge order the texts of one reader as that reader does? Pearson, Spearman and Kendall (tau-b) of each reader's items

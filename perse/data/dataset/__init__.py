@@ -1,0 +1,1 @@
+"""The data set folder: written, read, described."""

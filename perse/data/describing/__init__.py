@@ -1,0 +1,1 @@
+"""What raw files hold, before anything is built of them."""

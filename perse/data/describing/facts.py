@@ -1,0 +1,320 @@
+"""What is in a file: its format, people, scores, lengths, dates, what is wrong with it, and the command that builds from it.
+
+One pass; what is kept grows with the number of reviewers and items, not with the texts. Bad rows are counted and never stop the
+description, so that all that is wrong with a file is seen at once rather than one build at a time.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from perse.data.moments import sortable
+from perse.data.sources.columns import FIELDS, Header
+from perse.data.sources.facts import ROLES, Facts, facts_of, table_rows
+from perse.data.sources.faults import Faults
+from perse.data.sources.formats import Format, sniff
+from perse.data.sources.lines import column_names
+from perse.errors import BadInput
+from perse.files.runlog import file_digest
+
+ENOUGH = 6
+"""Reviews that a reviewer must have to be kept by default (PerSE, section 4.1)."""
+
+SHOWN_PROBLEMS = 5
+"""So many bad rows are told with their line."""
+
+MOST_ANSWERS = 40
+"""Aspects, and answers of one, beyond these are counted together: a column of free text may have been taken for answers."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Spread(_Part):
+    """How a number is spread over what it was taken of."""
+
+    least: int
+    median: float
+    most: int
+
+
+class PerReviewer(_Part):
+    """Reviews or comparisons per reviewer."""
+
+    spread: Spread
+    enough: int
+    """How many reviewers have `ENOUGH` or more."""
+
+
+class Dates(_Part):
+    """The times of the records."""
+
+    iso: int
+    """How many are ISO dates (2018-11-10), which alone can be put in order."""
+    other: int
+    first: str | None
+    """The earliest ISO date."""
+    last: str | None
+    example: str | None
+    """A date that is not ISO."""
+
+
+class Problems(_Part):
+    """Rows that a build would stop at or leave out."""
+
+    counts: dict[str, int]
+    """reason -> how many, commonest first."""
+    first: tuple[str, ...]
+    """The first of them, with line and field."""
+
+
+class Description(_Part):
+    """What `perse data describe` prints; `--json` prints it as it is."""
+
+    file: str
+    """Its name, without the folder."""
+    format: Format
+    bytes: int
+    sha256: str
+    """Of the file; of a data set folder, its digest."""
+    rows: int
+    """Records that could be read, up to the limit."""
+    whole: bool
+    """Whether all rows were read."""
+    columns: tuple[str, ...]
+    fields: dict[str, str]
+    """our field -> the column that is taken for it."""
+    reviewers: int
+    items: int
+    per_reviewer: PerReviewer | None
+    scores: dict[str, int]
+    """score as it stands there -> how many."""
+    answers: dict[str, dict[str, int]]
+    """aspect -> answer as it stands there -> how many."""
+    text_words: Spread | None
+    """Words of the texts judged, one for each row."""
+    review_words: Spread | None
+    dates: Dates | None
+    problems: Problems
+    next: str
+    """The command that builds something from it; what stands in capitals is to be filled in."""
+
+
+def describe(path: Path, *, limit: int | None = None) -> Description:
+    """Describes a raw file, a file of examples or a data set folder; at most `limit` rows are read.
+
+    Raises:
+        BadInput: it cannot be read at all: absent, empty, damaged, or a folder that is no data set.
+    """
+    if limit is not None and limit < 1:
+        raise BadInput(f"limit is {limit}, expected 1 or more")
+    format = sniff(path)
+    if path.is_dir() and format is Format.UNKNOWN:
+        raise BadInput(f"{path}: the folder is no perse data set; give a file in it")
+    faults = Faults("skip", keep=SHOWN_PROBLEMS)
+    tally = _Tally()
+    for facts in facts_of(path, format, faults, limit=None if limit is None else limit + 1):
+        if tally.rows == limit:
+            tally.whole = False
+            break
+        tally.add(facts)
+    counts = faults.counts + tally.repeated(format)
+    columns, fields = _columns(path, format)
+    scores = _sorted_scores(tally.scores)
+    return Description(
+        file=path.resolve().name,
+        format=format,
+        bytes=_bytes(path),
+        sha256=_digest(path),
+        rows=tally.rows,
+        whole=tally.whole,
+        columns=columns,
+        fields=fields,
+        reviewers=len(tally.reviewers),
+        items=len(tally.items),
+        per_reviewer=_per_reviewer(tally.reviewers.values()),
+        scores=scores,
+        answers={aspect: dict(sorted(found.items())) for aspect, found in sorted(tally.answers.items())},
+        text_words=_spread(tally.text_words),
+        review_words=_spread(tally.review_words),
+        dates=tally.dates(),
+        problems=Problems(
+            counts=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
+            first=tuple(str(bad).removeprefix(f"{path}, ") for bad in faults.rows),
+        ),
+        next=_next(path, format, fields, scores),
+    )
+
+
+class _Tally:
+    """The counts of one pass."""
+
+    def __init__(self) -> None:
+        self.rows = 0
+        self.whole = True
+        self.reviewers: Counter[str] = Counter()
+        self.items: Counter[str] = Counter()
+        self.numbers: dict[str, int] = {}
+        self.pairs: set[int] = set()
+        self.twice = 0
+        self.scores: Counter[str] = Counter()
+        self.answers: dict[str, Counter[str]] = {}
+        self.text_words: Counter[int] = Counter()
+        self.review_words: Counter[int] = Counter()
+        self.iso = self.other = 0
+        self.first: str | None = None
+        self.last: str | None = None
+        self.odd: str | None = None
+
+    def add(self, facts: Facts) -> None:
+        self.rows += 1
+        if facts.reviewer is not None:
+            self.reviewers[facts.reviewer] += 1
+        if facts.item is not None:
+            self.items[facts.item] += 1
+        if facts.reviewer is not None and facts.item is not None:
+            # Numbers take a third of the memory of two names for each row.
+            pair = self._number("r" + facts.reviewer) << 40 | self._number("i" + facts.item)
+            self.twice += pair in self.pairs
+            self.pairs.add(pair)
+        if facts.score is not None:
+            self.scores[facts.score] += 1
+        for aspect, answer in facts.answers.items():
+            found = self.answers.setdefault(
+                aspect if aspect in self.answers or len(self.answers) < MOST_ANSWERS else "others", Counter()
+            )
+            found[answer if answer in found or len(found) < MOST_ANSWERS else "others"] += 1
+        self.text_words.update(facts.text_words)
+        if facts.review_words is not None:
+            self.review_words[facts.review_words] += 1
+        if facts.time is not None:
+            self._add_time(facts.time)
+
+    def _number(self, name: str) -> int:
+        return self.numbers.setdefault(name, len(self.numbers))
+
+    def _add_time(self, time: str) -> None:
+        moment = sortable(time)
+        if moment is None:
+            self.other += 1
+            self.odd = self.odd or time[:40]
+            return
+        self.iso += 1
+        day = moment.date().isoformat()
+        self.first = day if self.first is None else min(self.first, day)
+        self.last = day if self.last is None else max(self.last, day)
+
+    def repeated(self, format: Format) -> Counter[str]:
+        """What only shows when rows are seen together."""
+        if format in (Format.ITEMS, Format.MPST, Format.PRODUCTS):
+            return Counter({"item listed twice": self.items.total() - len(self.items)})
+        if format in (Format.REVIEWS, Format.AMAZON, Format.RATINGS):
+            return Counter({"reviewed twice": self.twice})
+        return Counter()
+
+    def dates(self) -> Dates | None:
+        if not self.iso + self.other:
+            return None
+        return Dates(iso=self.iso, other=self.other, first=self.first, last=self.last, example=self.odd)
+
+
+def _sorted_scores(scores: Counter[str]) -> dict[str, int]:
+    """Numbers by size, then what is out of another number."""
+    return dict(sorted(scores.items(), key=lambda one: ("/" in one[0], float(one[0].partition("/")[0]), one[0])))
+
+
+def _spread(counts: Mapping[int, int]) -> Spread | None:
+    """Of numbers given by how often each occurs; the median of an even number lies between the middle two."""
+    if not counts:
+        return None
+    total = sum(counts.values())
+    wanted = ((total - 1) // 2, total // 2)
+    middle: list[int] = []
+    passed = 0
+    for number, count in sorted(counts.items()):
+        middle += [number for place in wanted if passed <= place < passed + count]
+        passed += count
+    return Spread(least=min(counts), median=sum(middle) / 2, most=max(counts))
+
+
+def _per_reviewer(numbers: Iterable[int]) -> PerReviewer | None:
+    counts = Counter(numbers)
+    spread = _spread(counts)
+    return (
+        None
+        if spread is None
+        else PerReviewer(spread=spread, enough=sum(n for number, n in counts.items() if number >= ENOUGH))
+    )
+
+
+def _columns(path: Path, format: Format) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The columns of the first record, and which of them are taken for which field."""
+    if format is Format.FOLDER:
+        return (), {}
+    if format not in ROLES:
+        return tuple(column_names(path)), {}
+    row = next(table_rows(path, format, Faults("skip", keep=1)), None)
+    header: Header | None = None if row is None else row.header
+    if header is None:
+        return (), {}
+    found = {field: header.columns_for(field) for field in FIELDS[ROLES[format]]}
+    return header.names, {field: "+".join(columns) for field, columns in found.items() if columns}
+
+
+def _bytes(path: Path) -> int:
+    return sum(part.stat().st_size for part in path.iterdir() if part.is_file()) if path.is_dir() else path.stat().st_size
+
+
+def _digest(path: Path) -> str:
+    if not path.is_dir():
+        return file_digest(path)
+    from perse.data.dataset.folder import folder_digest
+
+    return folder_digest(path, kind="pointwise" if (path / "reviews.parquet").exists() else "pairwise")
+
+
+def _next(path: Path, format: Format, fields: Mapping[str, str], scores: Mapping[str, int]) -> str:
+    """What to type to build something from the file."""
+    file = shlex.quote(str(path))
+    match format:
+        case Format.REVIEWS:
+            items = "" if "text" in fields else " --items ITEMS"
+            return f"perse data pointwise --reviews {file}{items}{_scale(scores)} --out OUT"
+        case Format.ITEMS:
+            return f"perse data pointwise --reviews REVIEWS --items {file} --out OUT"
+        case Format.PAIRS:
+            texts = "" if {"text_a", "item_a"} & fields.keys() else " --map text_a=COLUMN --map text_b=COLUMN"
+            items = " --items ITEMS" if "text_a" not in fields and "item_a" in fields else ""
+            return f"perse data pairwise --pairs {file}{items}{texts} --out OUT"
+        case Format.MPST:
+            return f"perse data per-mpst --plots {file} --reviews REVIEWS --writer WRITER --out OUT"
+        case Format.DOC:
+            return f"perse data per-doc --annotations {file} --out OUT"
+        case Format.AMAZON:
+            return f"perse data persum --reviews {file} --judge JUDGE --out OUT, or perse data amazon --reviews {file} --meta META --out OUT"
+        case Format.PRODUCTS:
+            return "nothing by itself: it says what the products of the reviews are"
+        case Format.RELEASED_MPST | Format.RELEASED_DOC:
+            return f"perse data release {file} --out OUT"
+        case Format.POINTWISE | Format.PAIRWISE | Format.VERBATIM:
+            return f"perse score --examples {file} --judge JUDGE --out OUT"
+        case Format.FOLDER:
+            return f"perse data export {file} --split valid --out valid.jsonl"
+        case Format.RATINGS:
+            return "nothing: it has no review texts; take the file of the same reviews that has them"
+        case Format.UNKNOWN:
+            return f"perse data pointwise --reviews {file} --map reviewer_id=COLUMN --map score=COLUMN --map review=COLUMN --out OUT"
+
+
+def _scale(scores: Mapping[str, int]) -> str:
+    """The option that says the scale, where no score is above 5 or one is above 10."""
+    numbers = [float(label) for label in scores if "/" not in label]
+    if not numbers or 5 < max(numbers) <= 10:
+        return ""
+    return f" --scale {'0' if min(numbers) < 1 else '1'}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"

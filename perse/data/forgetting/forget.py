@@ -1,0 +1,290 @@
+"""A person leaves: their reviews and examples go from data sets, exports and scored runs (DESIGN.md, promise 11).
+
+All places are named at once, since only a data set folder tells under which pseudonym a name stands in the exports and runs
+made from it. A profile holds its own reviewer's reviews only, so nobody else's example changes; in PerSum the person's reviews
+also leave the product reviews of other samples. Each folder is changed wholly or not at all (`perse.files.replacing`); counts and cards are
+made again, and a data set's digest changes, so what was made from it before can be told apart. The raw files, the models trained
+on the data and what they learned are not ours to reach: see docs/data.md for what is left to do.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from perse.data.dataset.folder import DATA_SET, is_data_folder, load_folder, write_folder
+from perse.data.dataset.parts import parts_of
+from perse.data.persum.folder import SAMPLES
+from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
+from perse.errors import BadInput
+from perse.files.belongings import CARD, kind_of, resolved
+from perse.files.disk import sweep_temporaries, write_bytes
+from perse.files.locking import locked
+from perse.files.replacing import claimed, manifest_text, settle, update_files
+from perse.files.runlog import MANIFEST, read_lines, read_manifest, run_closed
+from perse.formats.json_text import parsed
+from perse.records import parse_example
+from perse.secrets import without_keys
+
+LINES = frozenset(
+    {
+        *("examples.jsonl", "verbatim.jsonl", "skipped.jsonl", "rewriting.jsonl", "names.jsonl", SAMPLES),
+        *("judgements.jsonl", "timing.jsonl", "summaries.jsonl", "asked.jsonl", "pairs.jsonl", "arms.jsonl"),
+    }
+)
+"""The files of lines that perse writes into runs, PerSum folders and their work folders, and folders of released data."""
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What went from one place; 0 and 0 if the person was not in it."""
+
+    path: Path
+    records: int
+    """Reviews or comparisons; of files of lines, those inside other people's samples."""
+    examples: int
+
+
+Planned = tuple[Forgotten, Callable[[], None]]
+"""What will be gone, and what makes it so."""
+
+
+def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> list[Forgotten]:
+    """Removes a person from data set folders, PerSum folders and their work folders, folders of released data, scored runs, and
+    files of examples.
+
+    All places are locked and looked through before the first is changed. Then one after the other is changed, each wholly or not at
+    all: what a kill or a full disk between two leaves undone, the same command does.
+
+    Args:
+        person: a pseudonym, or the name as the raw files have it.
+        salt: of the pseudonyms, where a data set was built with one.
+    Raises:
+        BadInput: a path is none of these, or would be left with nothing; a name of which no pseudonym is known, because no data
+            set is among the paths or it was built with a salt that is not given. Nothing is changed then.
+        RunMismatch: another process writes one of them. Nothing is changed then.
+        SaveFailed: the disk is full; the places before are done, this one is as it was.
+    """
+    if not person.strip():
+        raise BadInput("no person is named; give a pseudonym, or the name as the raw files have it")
+    for path in paths:
+        if path.is_symlink() and path.is_file():
+            raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name the file itself")
+        if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
+            raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
+    ids = known_as(person, paths, salt=salt)
+    places = {resolved(path): path for path in paths}.values()  # once each
+    with ExitStack() as held:
+        planned = [_data_set(ids, path, held) if is_data_folder(path) else _lines(ids, path, held) for path in places]
+        for _, change in planned:
+            change()
+    return [gone for gone, _ in planned]
+
+
+def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> set[str]:
+    """The person's name and pseudonyms, as far as these places tell. Raises as `forget`."""
+    return {person, *_pseudonyms(person, paths, salt)}
+
+
+def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
+    place = held.enter_context(claimed(path, DATA_SET, overwrite=True))
+    data = load_folder(path)
+    sweep_temporaries(path, _names(path))
+    lines = {file: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
+    own = {file.name: text for file, text in lines.items()}
+    # An export may lie in the folder, too; whatever else does is not perse's.
+    exports = [file for file in sorted(path.glob("*.jsonl")) if file not in lines and _is_export(file)]
+    also = {file.name: left for file in exports if (left := _without(file, ids).encode()) != file.read_bytes()}
+    rows = [row for row in data.rows if row.reviewer_id not in ids]
+    reviews = {one: record for one, record in data.reviews.items() if record.reviewer_id not in ids}
+    comparisons = {one: record for one, record in data.comparisons.items() if record.reviewer_id not in ids}
+    kept: list[Any] = [*reviews.values(), *comparisons.values()]
+    gone = Forgotten(path, len(data.reviews) + len(data.comparisons) - len(kept), len(data.rows) - len(rows))
+    if not gone.records:  # they may have left before, and their export was put here since
+        lost = sum((path / name).read_bytes().count(b"\n") - left.count(b"\n") for name, left in also.items())
+        return Forgotten(path, 0, lost), lambda: update_files(path, also) if also else None
+    if not rows:
+        raise _nothing_left(path)
+    parts = parts_of(rows, reviews, comparisons, data.manifest["options"], empty_side=True)
+    counts = {
+        "reviewers": len({row.reviewer_id for row in rows}),
+        "records": len(kept),
+        "parts": [part.model_dump(mode="json") for part in parts],
+    }
+    said = {name: value for name, value in data.manifest.items() if name not in ("schema", "kind")}
+    said |= {"counts": counts, "forgotten": data.manifest.get("forgotten", 0) + 1}
+    return gone, lambda: write_folder(
+        place, kept, kind=data.kind, rows=rows, manifest=said, files=own, also=also, keep_edited=False
+    )
+
+
+def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
+    """One file of lines, or a folder of them: a scored run, PerSum or its work folder, released data."""
+    held.enter_context(locked(resolved(path)))
+    settle(path)
+    sweep_temporaries(path if path.is_dir() else path.parent, _names(path))
+    found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if is_own(file)]
+    for file in found if path.is_dir() else ():
+        held.enter_context(run_closed(file))  # what a run that goes on adds would be lost
+    files = {file.name: _rows(file) for file in found}
+    theirs = {row["id"] for rows in files.values() for row in rows if "id" in row and _is_theirs(row, ids)}
+    changed: dict[str, list[dict[str, Any]]] = {}
+    examples: set[str] = set()
+    records = 0
+    for name, rows in files.items():
+        kept = []
+        for row in rows:
+            cleaned, inside = _without_reviews(row, ids)
+            if _is_theirs(row, ids) or row.get("id") in theirs or cleaned.get("product_reviews") == []:
+                examples.add(str(row.get("id")))
+            else:
+                records += inside
+                kept.append(cleaned)
+        if kept != rows:
+            changed[name] = kept
+    left = files | changed
+    if changed and kind_of(path) is not None and not any(left.values()):
+        raise _nothing_left(path)
+    contents = {
+        name: without_keys("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)).encode()
+        for name, kept in changed.items()
+    }
+    gone = Forgotten(path, records, len(examples))
+    if path.is_file():
+        return gone, lambda: write_bytes(path, contents[path.name]) if contents else None
+    whole = contents | _counted_again(path, left, contents) if contents else {}
+    return gone, lambda: update_files(path, whole) if whole else None
+
+
+def _counted_again(
+    folder: Path, left: Mapping[str, Sequence[Mapping[str, Any]]], contents: Mapping[str, bytes]
+) -> dict[str, bytes]:
+    """The manifest, and the card where there is one, of a folder from which lines are taken.
+
+    Args:
+        left: all lines that stay, by file.
+        contents: the files that change.
+    """
+    manifest = read_manifest(folder)
+    manifest["forgotten"] = manifest.get("forgotten", 0) + 1
+    new = dict(contents)
+    if manifest.get("kind") == "persum":
+        from perse.data.persum.folder import SAMPLES, counted_samples, parse_samples, persum_card
+
+        samples = parse_samples(enumerate(left.get(SAMPLES, ()), start=1), folder / SAMPLES)
+        manifest["samples"] = counted_samples(samples, manifest["samples"])
+        new[CARD] = persum_card(manifest).encode()
+    elif manifest.get("kind") == "release":
+        from perse.data.release import counted, release_card
+
+        read = [[parse_example(row) for row in left.get(name, ())] for name in ("verbatim.jsonl", "examples.jsonl")]
+        manifest["counts"] = counted(*read)
+        new[CARD] = release_card(manifest).encode()
+    if isinstance(manifest.get("files"), dict):
+        manifest["files"] |= {name: sha256(content).hexdigest() for name, content in new.items() if name in manifest["files"]}
+    return new | {MANIFEST: without_keys(manifest_text(manifest)).encode()}
+
+
+def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
+    """Whether a line is about the person: an example says so itself, a PerSum sample in the user's own review, a judgement by an
+    id that begins with, or holds, a pseudonym."""
+    own = row.get("own")
+    reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
+    return reviewer in ids or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
+
+
+_GIVE = "give a file of examples or judgements, as perse writes them"
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    """The lines of a file, also the last one if no newline ends it: editors leave it out, and it may be somebody else's."""
+    rows = read_lines(file, remedy=_GIVE)
+    last = file.read_bytes().rpartition(b"\n")[2]
+    with suppress(ValueError):
+        rows += [parsed(last)] if last.strip() else []
+    if not all(isinstance(row, dict) for row in rows) or (last.strip() and not rows):
+        raise BadInput(f"{file}: holds something else than JSON objects, one a line; {_GIVE}")
+    return rows
+
+
+def _without(file: Path, ids: set[str]) -> str:
+    """The file's lines without the person's; the others as they are."""
+    lines = file.read_text("utf-8").splitlines(keepends=True)
+    return "".join(line for line in lines if not (line.strip() and _is_theirs(parsed(line), ids)))
+
+
+def _names(path: Path) -> set[str]:
+    """The files of which a killed writer may have left a part: those that are there, and those that were still to come."""
+    return {path.name} if path.is_file() else {*LINES, *(file.name for file in path.iterdir())}
+
+
+def is_own(file: Path) -> bool:
+    """Whether a file of lines in a folder that perse wrote is perse's: not a raw file, a note or anything else of a user's."""
+    return file.name in LINES or _is_export(file)
+
+
+def _is_export(file: Path) -> bool:
+    """Whether every line is an example: not a raw file, a note or anything else of a user's."""
+    if file.is_symlink():
+        return False
+    try:
+        rows = [parsed(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError):
+        return False
+    return bool(rows) and all(isinstance(row, dict) and "id" in row and ("query" in row or "prompt" in row) for row in rows)
+
+
+def _without_reviews(row: Mapping[str, Any], ids: set[str]) -> tuple[dict[str, Any], int]:
+    """A line without the person's reviews among those of others (PerSum's product reviews), and how many went."""
+    found = row.get("product_reviews")
+    if not isinstance(found, list):
+        return dict(row), 0
+    kept = [one for one in found if not (isinstance(one, dict) and one.get("reviewer_id") in ids)]
+    return dict(row) | {"product_reviews": kept}, len(found) - len(kept)
+
+
+def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str]:
+    """The pseudonyms that the person may have in any of the places."""
+    if salt is not None:
+        return {pseudonym(person, salt=salt)}
+    if is_pseudonym(person):
+        return set()
+    built = [options for path in paths if (options := _options(path)) is not None]
+    if not built and any(_stands_in(person, path) for path in paths):
+        return set()
+    if not built:
+        raise BadInput(
+            f"nothing here tells under which pseudonym '{person}' stands; name the data set folder too, or give --salt, or the "
+            "pseudonym"
+        )
+    if any(options.get("salt") == "given" for options in built):
+        raise BadInput("a data set here was built with a salt of its own; give it with --salt, or the person's pseudonym")
+    return {pseudonym(person, salt=salt_from_seed(one["seed"])) for one in built if one.get("salt") == "from seed"}
+
+
+def _stands_in(person: str, path: Path) -> bool:
+    """Whether the name itself is the reviewer's in a file, or in one of a folder, that does not say how it was built."""
+    found = [path] if path.is_file() else [file for file in path.glob("*.jsonl") if is_own(file)]
+    return any(row.get("reviewer_id") == person for file in found for row in _rows(file))
+
+
+def _options(path: Path) -> Mapping[str, Any] | None:
+    """The options with which the data of a place was built; those of a scored run are its data set's, while that is there."""
+    folder = path if path.is_dir() else path.parent
+    if not (folder / MANIFEST).is_file():
+        return None
+    manifest = read_manifest(folder)
+    data = manifest.get("context", {}).get("data_folder")
+    if "options" not in manifest and data and (Path(data) / MANIFEST).is_file():
+        manifest = read_manifest(Path(data))
+    options = manifest.get("options")
+    return options if isinstance(options, dict) and "salt" in options else None
+
+
+def _nothing_left(path: Path) -> BadInput:
+    return BadInput(f"{path}: nothing would be left without this person; delete it")

@@ -1,0 +1,1 @@
+"""Names of people and places in texts: found, judged real, replaced."""

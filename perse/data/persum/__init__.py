@@ -1,0 +1,1 @@
+"""Summaries for one reader, from reviews of products (PerSum)."""

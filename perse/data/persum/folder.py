@@ -1,0 +1,278 @@
+"""The PerSum folder: what is written, and read back checked (Rehearsal, section 4.1 and appendix A).
+
+    samples.jsonl    one sample a line: a user's review of a product, the others' reviews of it, and the user's history
+    manifest.json    files, options, how many candidates each filter left, who judged and how often it failed
+    skipped.jsonl    the bad rows that were left out, if any were
+    README.md        the card, with the header by which `datasets.load_dataset(FOLDER)` finds the samples
+
+The same inputs, options and answers give the same bytes. JSON lines instead of Parquet: samples repeat the reviews that they
+share, but a person can read one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import ConfigDict, Field, ValidationError
+from rich.table import Table
+from rich.text import Text
+
+from perse.data.persum.overlap import Tokenizer, is_copy
+from perse.data.sources.lines import read_json_lines
+from perse.errors import BadInput
+from perse.files.belongings import Belongings, kind_of
+from perse.files.replacing import Claim, reading
+from perse.records import explain
+from perse.strict import Strict
+
+SCHEMA = 1
+
+KIND = "persum"
+"""What the manifest calls such a folder."""
+
+SAMPLES = "samples.jsonl"
+
+PERSUM = Belongings(what="PerSum folder", kinds=(KIND,), names=(SAMPLES, "skipped.jsonl", "README.md"))
+"""What is such a folder's own."""
+
+Group = Literal["High", "Low", "HHPL"]
+
+GROUPS: tuple[Group, ...] = get_args(Group)
+"""Columns of Rehearsal's table 3; HHPL: high history, low product."""
+
+
+class _Record(Strict):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class ProductReview(_Record):
+    """A review of one product. `score` is in stars, 1 to 5."""
+
+    reviewer_id: str
+    item_id: str
+    review: str
+    score: float
+    time: str | None
+
+
+class Scores(_Record):
+    """How the user's review stands to the product's other reviews and to the user's history, 1 to 5 each."""
+
+    history_coverage: float = Field(ge=1, le=5)
+    product_coverage: float = Field(ge=1, le=5)
+    product_sentiment: float = Field(ge=1, le=5)
+
+
+class Sample(_Record):
+    """One task: from `product_reviews` and `history`, summarize the product for this user; `own` shows what they would say."""
+
+    id: str
+    category: str
+    group: Group
+    own: ProductReview
+    product_reviews: tuple[ProductReview, ...] = Field(min_length=1)
+    """By others, of this product; oldest first."""
+    history: tuple[ProductReview, ...] = Field(min_length=1)
+    """By the same user, of other products of the category; oldest first."""
+    scores: Scores
+
+
+class PersumSummary(_Record):
+    """What was made, in numbers; as JSON this is what `--json` prints. All by category."""
+
+    out: Path | None
+    """None where nothing was asked for but the counts."""
+    funnel: dict[str, dict[str, int]]
+    """How many reviews are left after each step."""
+    left_out: dict[str, dict[str, int]]
+    """Why reviews left."""
+    groups: dict[str, dict[str, int]]
+    """How many candidates are of each group; without these samples there is no table."""
+    samples: dict[str, dict[str, int]]
+    """How many of them were drawn."""
+    notes: tuple[str, ...]
+    """What a person should know before using the data."""
+
+
+def check_samples(samples: Sequence[Sample], where: Path) -> None:
+    """That no sample gives its own answer away, and holds what it says.
+
+    Raises:
+        BadInput: the user's review, or nearly, is among the other reviews, or a review stands on the wrong side; names the line.
+    """
+    tokens = Tokenizer()
+    first: dict[str, int] = {}
+    for number, sample in enumerate(samples, start=1):
+        place = f"{where}, line {number}: sample '{sample.id}'"
+        if first.setdefault(sample.id, number) != number:
+            raise BadInput(f"{place} also stands on line {first[sample.id]}; ids must be unique: build the folder again")
+        own = sample.own
+        for name, reviews in (("product_reviews", sample.product_reviews), ("history", sample.history)):
+            for at, other in enumerate(reviews):
+                mine, same = other.reviewer_id == own.reviewer_id, other.item_id == own.item_id
+                if (mine, same) != ((False, True) if name == "product_reviews" else (True, False)):
+                    raise BadInput(
+                        f"{place}: {name}[{at}] is by '{other.reviewer_id}' of '{other.item_id}', expected "
+                        f"{'another reviewer of the same' if name == 'product_reviews' else 'the same reviewer of another'} product; "
+                        "build the folder again"
+                    )
+                if is_copy(tokens(own.review), tokens(other.review)):
+                    raise BadInput(f"{place}: leak: {name}[{at}] is a copy of the user's own review; build the folder again")
+
+
+def write_persum(place: Claim, samples: Sequence[Sample], manifest: Mapping[str, Any], *, skipped: str = "") -> None:
+    """Writes the folder, of `claimed(out, PERSUM, ...)`, after checking the samples; `skipped` is the text of `skipped.jsonl`, if any.
+
+    Raises:
+        BadInput: as `check_samples`, or the folder cannot be written.
+    """
+    check_samples(samples, place.out / SAMPLES)
+    whole = {"schema": SCHEMA, "kind": KIND, **manifest}
+
+    def write(fresh: Path) -> None:
+        (fresh / SAMPLES).write_text("".join(sample.model_dump_json() + "\n" for sample in samples), "utf-8", newline="\n")
+        (fresh / "README.md").write_text(persum_card(whole), "utf-8")
+        if skipped:
+            (fresh / "skipped.jsonl").write_text(skipped, "utf-8", newline="\n")
+
+    place.fill(write, whole)
+
+
+def load_persum(folder: Path) -> list[Sample]:
+    """The samples of a folder, checked.
+
+    Raises:
+        BadInput: no PerSum folder, a line that is no sample, or one that gives its answer away; names file and line.
+    """
+    with reading(folder):
+        return _load(folder)
+
+
+def _load(folder: Path) -> list[Sample]:
+    if kind_of(folder) != KIND:
+        raise BadInput(f"{folder}: found no PerSum folder (manifest.json of kind 'persum'); build one with `perse data persum`")
+    samples = parse_samples(read_json_lines(folder / SAMPLES), folder / SAMPLES)
+    check_samples(samples, folder / SAMPLES)
+    return samples
+
+
+def parse_samples(lines: Iterable[tuple[int, object]], where: Path) -> list[Sample]:
+    """Numbered lines of a file as samples, not yet checked.
+
+    Raises:
+        BadInput: a line that is no sample.
+    """
+    samples = []
+    for line, fields in lines:
+        try:
+            samples.append(Sample.model_validate_json(json.dumps(fields)))
+        except ValidationError as error:
+            raise BadInput(f"{where}, line {line}: {explain(error)}; build the folder again") from None
+    return samples
+
+
+def counted_samples(samples: Sequence[Sample], categories: Iterable[str]) -> dict[str, dict[str, int]]:
+    """category -> group -> how many samples: Rehearsal's table 3."""
+    counts = Counter((sample.category, sample.group) for sample in samples)
+    return {name: {group: counts[name, group] for group in GROUPS} for name in categories}
+
+
+def persum_tables(summary: PersumSummary) -> list[Table]:
+    """What each filter left, and Rehearsal's table 3 where samples were drawn."""
+    steps = list(next(iter(summary.funnel.values()), {}))
+    turned = {step: {name: left[step] for name, left in summary.funnel.items()} for step in steps}
+    tables = [_table("Reviews left after each step", turned, list(summary.funnel))]
+    if summary.out is not None:
+        tables.append(_table("Samples", summary.samples, GROUPS))
+    return tables
+
+
+def persum_card(manifest: Mapping[str, Any]) -> str:
+    """The folder's README.md: what it is, how it was made, what it is not."""
+    options, judge, samples = manifest["options"], manifest["judge"], manifest["samples"]
+    total = sum(sum(row.values()) for row in samples.values())
+    named = f"{judge['model']}{' + ' + judge['adapter'] if judge['adapter'] else ''}"
+    steps = list(next(iter(manifest["funnel"].values())))
+    failed = [
+        f"- {what}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
+        for what, counts in manifest["judgements"].items()
+    ]
+    names = (
+        "Reviewers stand under their own names (`keep_names`): do not pass this folder on without their consent."
+        if options["keep_names"]
+        else "Reviewers stand under pseudonyms, keyed hashes of their ids; whoever knows the salt can compute them.\n"
+        "Texts are unchanged and may still tell who wrote them."
+    )
+    lines = [
+        "---",
+        "pretty_name: PerSum, built with perse",
+        "task_categories:",
+        "- summarization",
+        "configs:",
+        "- config_name: default",
+        "  data_files:",
+        "  - split: test",
+        f"    path: {SAMPLES}",
+        "---",
+        "",
+        "# PerSum: opinion summaries for one person",
+        "",
+        f"{total} samples. Each has the reviews of one product by others (`product_reviews`), what one user wrote of other products",
+        "of the category (`history`), and that user's review of this product (`own`), which says what a summary for them should hold.",
+        "Built as section 4.1 and appendix A of the Rehearsal paper describe; files and judge are named below.",
+        "",
+        *_markdown(samples, GROUPS),
+        "",
+        f"High: covers history and product, agrees with the product's reviews (every score above {options['high']:g}). Low: every score",
+        f"above {options['low']:g}, up to {options['high']:g}. HHPL: history high, product low.",
+        "",
+        *(line for note in manifest["notes"] for line in (f"**{note[0].upper()}{note[1:]}.**", "")),
+        "## How it was built",
+        "",
+        f"By perse {manifest['perse']} from:",
+        "",
+        *(f"- {category}: `{one['name']}`, sha256 {one['sha256']}" for category, one in manifest["sources"].items()),
+        "",
+        "Reviews left after each step:",
+        "",
+        *_markdown(manifest["funnel"], steps),
+        "",
+        f"Judged by {named} (weights {judge['digest'][:12] or 'not at hand'}):",
+        "",
+        *failed,
+        "",
+        "With:",
+        "",
+        *(f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in sorted(options.items())),
+        "",
+        "## Licence",
+        "",
+        "That of the source files: perse adds none. Fill it in before you pass the folder on.",
+        "",
+        "## People",
+        "",
+        names,
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Table:
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    table.add_column("", no_wrap=True)
+    for column in columns:
+        table.add_column(Text(column), justify="right")
+    for name, counts in rows.items():
+        table.add_row(Text(name), *(f"{counts.get(column, 0):,}" for column in columns))
+    return table
+
+
+def _markdown(rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> list[str]:
+    body = [
+        f"| {name} | " + " | ".join(str(counts.get(column, 0)) for column in columns) + " |" for name, counts in rows.items()
+    ]
+    return ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|", *body]

@@ -1,0 +1,1 @@
+"""The same examples with other profiles."""

@@ -1,0 +1,74 @@
+"""What stands in the place of a reader's own profile, by name: how judges that do not know the reader enter a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+
+from perse.data.load import LoadedExamples, load_examples
+from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
+from perse.data.variants.shots import with_shots
+from perse.errors import BadInput
+from perse.records import Example, PairwiseExample, PointwiseExample
+
+
+class ProfileShown(StrEnum):
+    """What a judge is shown before the query."""
+
+    OWN = "own"
+    EMPTY = "empty"
+    """Nothing: an unpersonalized judge."""
+    SHOTS = "shots"
+    """Answers of other readers, the same for every query: an unpersonalized few-shot judge."""
+    ANOTHER = "another"
+    """Another reader's profile."""
+    SHUFFLED = "shuffled"
+    """The reader's own reviews and scores behind the wrong texts."""
+
+
+def stand_in(
+    loaded: LoadedExamples, shown: ProfileShown, *, among: LoadedExamples | None = None, shots: int = 3, seed: int = 0
+) -> LoadedExamples:
+    """The examples with what is `shown`; those for which there is none (see `data.counterfactual`) are left out.
+
+    Args:
+        among: whose profiles are given to others, such as the whole of which `loaded` is a sample.
+    Raises:
+        BadInput: examples without profiles (prompts, summaries), or shots of a file that has no training side.
+    """
+    if shown is ProfileShown.OWN:
+        return loaded
+    loaded = replace(loaded, profile=str(shown))
+    pointwise, pairwise = _pointwise(loaded.examples), _pairwise(loaded.examples)
+    donors = (among or loaded).examples
+    if len(pointwise) + len(pairwise) < len(loaded.examples):
+        raise BadInput(f"--profile {shown} needs texts or pairs with profiles; prompts and summaries are judged as they are")
+    if shown is ProfileShown.EMPTY:
+        return replace(loaded, examples=[*map(without_profile, pointwise), *map(without_profile, pairwise)])
+    if shown is ProfileShown.SHUFFLED:
+        return replace(loaded, examples=[*dealt_anew(pointwise, seed=seed), *dealt_anew(pairwise, seed=seed)])
+    if shown is ProfileShown.ANOTHER:
+        return replace(
+            loaded,
+            examples=[
+                *(with_another_profile(pointwise, _pointwise(donors), seed=seed) if pointwise else ()),
+                *(with_another_profile(pairwise, _pairwise(donors), seed=seed) if pairwise else ()),
+            ],
+        )
+    if loaded.folder is None:
+        raise BadInput(
+            "--profile shots takes its shots from the training side; give the data set folder, not a file of examples"
+        )
+    train = load_examples(loaded.folder, split="train", fold=loaded.fold).examples
+    points = with_shots(pointwise, _pointwise(train), shots=shots, seed=seed)
+    pairs = with_shots(pairwise, _pairwise(train), shots=shots, seed=seed)
+    return replace(loaded, examples=[*points, *pairs])
+
+
+def _pointwise(examples: Sequence[Example]) -> list[PointwiseExample]:
+    return [example for example in examples if isinstance(example, PointwiseExample)]
+
+
+def _pairwise(examples: Sequence[Example]) -> list[PairwiseExample]:
+    return [example for example in examples if isinstance(example, PairwiseExample)]

@@ -1,0 +1,165 @@
+"""How far people agree with each other: the ceiling that a judge can be measured against.
+
+For each dimension that was annotated: the correlation of every two annotators, of each with the mean of the others, and
+Krippendorff's alpha (ordinal). Correlations forgive an annotator who is always stricter, alpha does not; so both are shown.
+Intervals resample groups of items (the summaries of one product are not independent of each other); without groups, items.
+
+Notation: n items, A annotators, G groups, V distinct scores, R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.results import Estimate
+
+COLUMNS = (*COEFFICIENTS, *(f"{within}{name}" for within in ("within_", "within_zero_") for name in COEFFICIENTS))
+"""Pooled; and the mean over groups of a group's own coefficient, groups without one skipped or counted as 0."""
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """What the annotators gave the items on one dimension."""
+
+    dimension: str
+    annotators: tuple[str, ...]
+    scores: FloatArray
+    """(n, A), NaN where an annotator did not rate the item."""
+    group: IntArray
+    """(n,) the group of each item, 0 to G - 1."""
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Pair(_Result):
+    """Two annotators, or one and the mean of the others, on the items that both rated; values by `COLUMNS`."""
+
+    annotator: str
+    other: str | None
+    """None: the mean of the others."""
+    columns: dict[str, Estimate]
+
+
+class Dimension(_Result):
+    """Agreement on one dimension."""
+
+    name: str
+    items: int
+    """Items that two annotators or more rated."""
+    groups: int
+    alpha: Estimate
+    """Krippendorff's alpha, ordinal: 1 is perfect, 0 is chance."""
+    mean: dict[str, Estimate]
+    """Mean over the pairs; undefined if it is in any of them."""
+    pairs: tuple[Pair, ...]
+    rest: tuple[Pair, ...]
+    """Each annotator and the mean of the others; empty with two annotators, where it says the same."""
+
+
+class AnnotatorAgreement(_Result):
+    """Agreement among the annotators of a file."""
+
+    annotators: tuple[str, ...]
+    dimensions: tuple[Dimension, ...]
+    resamples: int
+    seed: int
+
+
+def annotator_agreement(ratings: Sequence[Ratings], *, resamples: int = 1000, seed: int = 0) -> AnnotatorAgreement:
+    """Agreement on each dimension, with intervals from the same resamples of its groups."""
+    names = tuple(dict.fromkeys(name for one in ratings for name in one.annotators))
+    dimensions = tuple(_dimension(one, resamples=resamples, seed=seed) for one in ratings)
+    return AnnotatorAgreement(annotators=names, dimensions=dimensions, resamples=resamples, seed=seed)
+
+
+def alpha_of(coincidences: FloatArray) -> FloatArray:
+    """Krippendorff's alpha, ordinal, of each coincidence matrix, (R, V * V): (R,), NaN where nothing varies.
+
+    The distance of two scores is the number of ratings between them, half of those at them included: so the matrices' own
+    frequencies say how far apart two scores are, and ties between the ranks need no convention.
+    """
+    size = round(coincidences.shape[1] ** 0.5)
+    matrices = coincidences.reshape(len(coincidences), size, size)
+    frequency = matrices.sum(axis=2)  # (R, V)
+    middle = frequency.cumsum(axis=1) - frequency / 2
+    distance = (middle[:, :, None] - middle[:, None, :]) ** 2  # (R, V, V)
+    observed = (matrices * distance).sum(axis=(1, 2)) * (frequency.sum(axis=1) - 1)
+    expected = (frequency[:, :, None] * frequency[:, None, :] * distance).sum(axis=(1, 2))
+    disagreement: FloatArray = np.divide(observed, expected, out=np.full(len(matrices), np.nan), where=expected > 0)
+    return 1 - disagreement
+
+
+def coincidences(scores: FloatArray) -> FloatArray:
+    """Each item's share of the coincidence matrix: (n, V * V), scores (n, A) in ascending order of their V values.
+
+    Every ordered pair of an item's m ratings counts 1 / (m - 1); an item with fewer than two says nothing.
+    """
+    values = np.unique(scores[~np.isnan(scores)])
+    given = (scores[:, :, None] == values).sum(axis=1)  # (n, V)
+    number = given.sum(axis=1)
+    pairs = given[:, :, None] * given[:, None, :] - given[:, :, None] * np.eye(len(values))  # not with itself
+    table: FloatArray = (pairs / np.maximum(number - 1, 1)[:, None, None]).reshape(len(scores), -1)
+    return table
+
+
+def _dimension(ratings: Ratings, *, resamples: int, seed: int) -> Dimension:
+    bootstrap = Bootstrap.over(ratings.group, resamples=resamples, seed=seed)
+    scores = ratings.scores
+    places = range(len(ratings.annotators))
+    pairs = [
+        (Pair(annotator=ratings.annotators[a], other=ratings.annotators[b], columns=estimates), resampled)
+        for a, b in combinations(places, 2)
+        for estimates, resampled in [_correlated(scores[:, a], scores[:, b], bootstrap)]
+    ]
+    rest = []
+    for a in places if len(places) > 2 else ():
+        others = np.delete(scores, a, axis=1)
+        number = (~np.isnan(others)).sum(axis=1)
+        mean = np.divide(np.nansum(others, axis=1), number, out=np.full(len(others), np.nan), where=number > 0)
+        rest.append(Pair(annotator=ratings.annotators[a], other=None, columns=_correlated(scores[:, a], mean, bootstrap)[0]))
+
+    rated = (~np.isnan(scores)).sum(axis=1) >= 2
+    return Dimension(
+        name=ratings.dimension,
+        items=int(rated.sum()),
+        groups=len(np.unique(ratings.group[rated])),
+        alpha=_alpha(scores, rated=rated, bootstrap=bootstrap),
+        mean={name: _mean([(pair.columns[name], values[name]) for pair, values in pairs], bootstrap) for name in COLUMNS},
+        pairs=tuple(pair for pair, _ in pairs),
+        rest=tuple(rest),
+    )
+
+
+def _correlated(one: FloatArray, other: FloatArray, bootstrap: Bootstrap) -> tuple[dict[str, Estimate], dict[str, FloatArray]]:
+    """Values by `COLUMNS` of the items that both rated; and the same in each resample."""
+    other = np.where(np.isnan(one), np.nan, other)
+    one = np.nan_to_num(one)
+    estimates, resampled = bootstrap.scores(one, other), bootstrap.resampled_scores(one, other)
+    return {name: estimates[name] for name in COLUMNS}, {name: resampled[name] for name in COLUMNS}
+
+
+def _mean(of_pairs: Sequence[tuple[Estimate, FloatArray]], bootstrap: Bootstrap) -> Estimate:
+    values = [estimate.value for estimate, _ in of_pairs]
+    known = [value for value in values if value is not None]
+    value = float(np.mean(known)) if known and len(known) == len(values) else None
+    resampled = np.mean([resampled for _, resampled in of_pairs], axis=0) if of_pairs else np.empty(0)
+    interval = bootstrap.interval(value, resampled, reviewers=bootstrap.reviewers)
+    return Estimate(value=value, interval=interval, items=max((estimate.items for estimate, _ in of_pairs), default=0))
+
+
+def _alpha(scores: FloatArray, *, rated: np.ndarray, bootstrap: Bootstrap) -> Estimate:
+    table = coincidences(scores)
+    plain = float(alpha_of(table.sum(axis=0)[None])[0])
+    resampled = alpha_of(bootstrap.resamples.sums(table.T).T)
+    value = None if np.isnan(plain) else plain
+    groups = len(np.unique(bootstrap.reviewer[rated]))
+    return Estimate(value=value, interval=bootstrap.interval(value, resampled, reviewers=groups), items=int(rated.sum()))

@@ -1,0 +1,1 @@
+"""What a judge must beat: predictions that read no text."""

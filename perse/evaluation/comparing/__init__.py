@@ -1,0 +1,1 @@
+"""Two or more runs against each other, over the same examples."""

@@ -1,0 +1,308 @@
+"""Is one judge better than another? Differences on the same items, with intervals and p values that know the reviewers.
+
+Every pair of judges, and each judge against what needs no judge (the reviewer's own average; for pairs, copying the example).
+A difference is of the items that both answered; accuracy is of all, for there a failure is a wrong answer (DESIGN.md, promise
+3). Intervals resample the reviewers, the same resamples for both sides; p values exchange the two sides' answers reviewer by
+reviewer, adjusted by Holm over all that is shown, so that looking at more judges and metrics finds no more by chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from types import MappingProxyType
+
+import numpy as np
+
+from perse.errors import BadInput
+from perse.evaluation.alignment import Part, align, crossed
+from perse.evaluation.comparing.results import LEVEL, Asked, Comparison, Contrast, Pairing, Simple
+from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
+from perse.evaluation.comparing.words import sentence
+from perse.evaluation.predictions import gold_scores
+from perse.evaluation.stats.correlation import FloatArray, pearson
+from perse.evaluation.stats.estimates import SCORE_COLUMNS, Bootstrap
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.resamples import Resamples
+from perse.evaluation.stats.results import Estimate, Resample
+from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
+from perse.judgement import Judgement, Status
+from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
+
+POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
+PAIRWISE_METRICS = ("accuracy",)
+FEWEST_DRAWS = 100
+BASELINES: Mapping[type[Example], str] = MappingProxyType(
+    {PairwiseExample: "copy the example", SummaryExample: "training mean", PointwiseExample: "profile average"}
+)
+"""What each judge is compared with."""
+P_BY_REVIEWERS = "p values exchange answers reviewer by reviewer also where texts are resampled: they are of these texts"
+NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
+_SHOWN_IDS = 5
+
+
+def compare(
+    judges: Mapping[str, Sequence[Judgement]],
+    parts: Sequence[Part],
+    *,
+    seed: int = 0,
+    resamples: int = 1000,
+    resample: Resample = "reviewers",
+    permutations: int = 2000,
+    metrics: Sequence[str] = (),
+    against: str | None = None,
+    notes: Sequence[str] = (),
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Comparison:
+    """Every pair of judges, the later one against the earlier, and each judge against the baseline.
+
+    Args:
+        judges: the judgements of each, two or more, over all parts.
+        parts: what was judged, with the training side (see `perse.evaluation.alignment.Part`).
+        seed: of resamples, exchanges and the baseline's ties.
+        resamples: bootstrap resamples.
+        resample: for the intervals, reviewers with all their items; or reviewers and items (see `evaluate_many`).
+        permutations: exchanges drawn, where there are more; p is then at least 1 / (permutations + 1).
+        metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is the one that is told when nothing differs.
+        against: compare all judges with this one, and not with each other.
+        notes: to stand beside the numbers, such as what the runs showed of the reviewers.
+        progress: told how many steps of how many are done.
+    Raises:
+        BadInput: fewer than two judges; a metric or a name that is none; too few resamples or permutations; a label that is no
+            answer to what was asked; or see `align`.
+    """
+    _check(judges, resamples=resamples, permutations=permutations, against=against)
+    items = align(parts, judges)
+    chosen = isinstance(items.examples[0], PairwiseExample)
+    names = _metrics(metrics, chosen=chosen)
+    sides = choosers(items) if chosen else scorers(items)
+    simple, missing = needing_no_judge(items, seed=seed)
+    name = BASELINES[type(items.examples[0])]
+    paired = [(sides[one], sides[other]) for one, other in _pairs(list(judges), against)]
+    paired += [(side, simple[name]) for side in sides.values() if name in simple]
+
+    gold = np.ones(len(items.examples)) if chosen else gold_scores(items)
+    two_way = resample == "two-way"
+    bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
+    pairings = []
+    for number, (one, other) in enumerate(paired):
+        contrasts = _contrasts(names, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
+        pairings.append(_pairing(one, other, contrasts))
+        progress(number + 1, len(paired))
+    pairings = _adjusted(pairings)
+    return Comparison(
+        kind="pairwise" if chosen else "pointwise",
+        items=len(items.examples),
+        reviewers=bootstrap.reviewers,
+        judges={name: _asked(judgements, items.judgements[name]) for name, judgements in judges.items()},
+        pairings=tuple(pairings),
+        baselines=(
+            *(Simple(name=one, values=_values(names, gold, side, bootstrap=bootstrap)) for one, side in simple.items()),
+            *(Simple(name=one, unavailable=reason) for one, reason in missing.items()),
+        ),
+        metrics=names,
+        family=sum(contrast.p is not None for pairing in pairings for contrast in pairing.contrasts),
+        resample=resample,
+        resamples=resamples,
+        permutations=permutations,
+        seed=seed,
+        notes=(
+            *notes,
+            *items.notes,
+            *([f"{name} is not compared with: {missing[name]}"] if name in missing else ()),
+            *crossed(items.examples, two_way=two_way),
+            *([P_BY_REVIEWERS] if two_way else ()),
+            *_draws(pairings),
+            *_too_many(pairings, permutations),
+        ),
+    )
+
+
+def _check(judges: Mapping[str, object], *, resamples: int, permutations: int, against: str | None) -> None:
+    if len(judges) < 2:
+        raise BadInput(f"{len(judges)} judge to compare; give two runs or more (`perse evaluate` takes one)")
+    if against is not None and against not in judges:
+        raise BadInput(f"no judge is named '{against}'; choose from {', '.join(judges)}")
+    for number, what in ((resamples, "resamples"), (permutations, "permutations")):
+        if number < FEWEST_DRAWS:
+            raise BadInput(f"{number} {what} are too few; give at least {FEWEST_DRAWS}")
+
+
+def _metrics(metrics: Sequence[str], *, chosen: bool) -> tuple[str, ...]:
+    known = PAIRWISE_METRICS if chosen else SCORE_COLUMNS
+    for name in metrics:
+        if name not in known:
+            kind = "pairs" if chosen else "scores"
+            raise BadInput(f"there is no metric '{name}' to compare {kind} by; choose from {', '.join(known)}")
+    return tuple(dict.fromkeys(metrics)) or (PAIRWISE_METRICS if chosen else POINTWISE_METRICS)
+
+
+def _pairs(names: Sequence[str], against: str | None) -> list[tuple[str, str]]:
+    if against is not None:
+        return [(name, against) for name in names if name != against]
+    return [(later, earlier) for earlier, later in combinations(names, 2)]
+
+
+def _columns(names: Sequence[str]) -> Columns:
+    """The statistics `names` of the bootstrap; several coefficients at once, since the ranks are then taken once."""
+
+    def columns(bootstrap: Bootstrap, gold: FloatArray, predicted: FloatArray) -> dict[str, FloatArray]:
+        if names == PAIRWISE_METRICS:
+            return {"accuracy": bootstrap.resampled_mean(predicted, np.ones(len(predicted), dtype=bool))}
+        if len(names) > 1:
+            found = bootstrap.resampled_scores(gold, predicted)
+            return {name: found[name] for name in names}
+        return {name: bootstrap.resampled(name, gold, predicted) for name in names}
+
+    return columns
+
+
+def _contrasts(
+    names: tuple[str, ...],
+    gold: FloatArray,
+    *,
+    sides: tuple[Side, Side],
+    bootstrap: Bootstrap,
+    permutations: int,
+    seed: int,
+) -> tuple[Contrast, ...]:
+    """Of the items that both answered (of pairs, of all): values, intervals and p, all of the same items."""
+    reading = shared_reading(*sides)
+    one, other = (side.readings[reading] for side in sides)
+    both = ~np.isnan(one) & ~np.isnan(other)
+    gold, reviewer = gold[both], bootstrap.resamples.reviewer[both]
+    given = one[both], other[both]
+    standardised = _standardised(given[0]), _standardised(given[1])
+    columns = _columns(names)
+    once = Bootstrap(Resamples(reviewer, np.ones((bootstrap.reviewers, 1), dtype=np.float32)))
+    again = Bootstrap(bootstrap.resamples.only(both))
+    values = [columns(once, gold, side) for side in given]
+    resampled = [columns(again, gold, side) for side in given]
+    behind = _behind(names, once, gold, given)
+    exchanged: dict[str, Permutation] = {}
+    as_given = tuple(name for name in names if name in ("mae", "accuracy"))
+    for asked, exchange in ((as_given, given), (tuple(name for name in names if name not in as_given), standardised)):
+        exchanged |= paired_permutation(
+            _columns(asked),
+            gold,
+            one=exchange[0],
+            other=exchange[1],
+            reviewer=reviewer,
+            permutations=permutations,
+            seed=seed,
+        )
+    found = []
+    for name in names:
+        first, second = (_defined(side[name][0]) for side in values)
+        difference = None if first is None or second is None else first - second
+        spread = resampled[0][name] - resampled[1][name]
+        p = exchanged[name]
+        found.append(
+            Contrast(
+                metric=name,
+                one=first,
+                other=second,
+                difference=difference,
+                interval=again.interval(difference, spread, reviewers=behind[name]) if len(gold) else NOTHING_ANSWERED,
+                items=len(gold),
+                reviewers=behind[name],
+                p=p.p,
+                p_reason=p.reason if len(gold) else NOTHING_ANSWERED.reason,
+                p_exact=p.exact,
+                williams_p=_williams(gold, *given) if name == "pearson" else None,
+            )
+        )
+    return tuple(found)
+
+
+def _behind(names: tuple[str, ...], once: Bootstrap, gold: FloatArray, given: tuple[FloatArray, FloatArray]) -> dict[str, int]:
+    """Reviewers that each difference rests on: as many as its weaker side has, which may skip more than the other."""
+    if names == PAIRWISE_METRICS:
+        return {"accuracy": len(np.unique(once.resamples.reviewer))}
+    sides = [once.standing_behind(names, gold, side) for side in given]
+    return {name: min(side[name] for side in sides) for name in names}
+
+
+def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bootstrap) -> dict[str, Estimate]:
+    """Of all items, by metric."""
+    values = side.readings["label"]
+    if names == PAIRWISE_METRICS:
+        return {"accuracy": bootstrap.mean(values, np.ones(len(values), dtype=bool))}
+    found = bootstrap.scores(gold, values)
+    return {name: found[name] for name in names}
+
+
+def _standardised(values: FloatArray) -> FloatArray:
+    """Mean 0 and standard deviation 1: no correlation knows a judge's leniency and spread, nor may an exchange mix them in.
+
+    So do Deutsch et al. (2021, "A statistical analysis of summarization evaluation metrics using resampling methods").
+    """
+    if not len(values):
+        return values
+    centred: FloatArray = values - values.mean()
+    spread = float(values.std())
+    return centred / spread if spread > 0 else centred
+
+
+def _defined(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)
+
+
+def _williams(gold: FloatArray, one: FloatArray, other: FloatArray) -> float | None:
+    first, second, between = pearson(gold, one), pearson(gold, other), pearson(one, other)
+    if first is None or second is None or between is None:
+        return None
+    found = williams(first, second, r_12=between, n=len(gold))
+    return None if found is None else found.p
+
+
+def _pairing(one: Side, other: Side, contrasts: tuple[Contrast, ...]) -> Pairing:
+    return Pairing(
+        one=one.name,
+        other=other.name,
+        baseline=other.baseline,
+        reading=shared_reading(one, other),
+        items=len(one.answered),
+        answered=int((one.answered & other.answered).sum()),
+        contrasts=contrasts,
+        verdict="",
+    )
+
+
+def _adjusted(pairings: Sequence[Pairing]) -> list[Pairing]:
+    """With p adjusted over all contrasts, and what that comes to in words."""
+    adjusted = iter(holm([contrast.p for pairing in pairings for contrast in pairing.contrasts]))
+    found = []
+    for pairing in pairings:
+        contrasts = tuple(one.model_copy(update={"p_holm": next(adjusted)}) for one in pairing.contrasts)
+        verdict = sentence(pairing.one, pairing.other, contrasts)
+        found.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
+    return found
+
+
+def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> Asked:
+    kept = {judgement.id for judgement in common}
+    dropped = [judgement.id for judgement in given if judgement.id not in kept]
+    return Asked(
+        judged=len(given),
+        common=len(common),
+        dropped=len(dropped),
+        dropped_ids=tuple(dropped[:_SHOWN_IDS]),
+        ok=sum(judgement.status is Status.OK for judgement in common),
+    )
+
+
+def _too_many(pairings: Sequence[Pairing], permutations: int) -> list[str]:
+    """Drawn exchanges give no p below 1 / (permutations + 1), which Holm multiplies."""
+    drawn = [contrast.p for pairing in pairings for contrast in pairing.contrasts if contrast.p is not None]
+    if len(drawn) <= LEVEL * (permutations + 1):
+        return []
+    enough = int(np.ceil(len(drawn) / LEVEL))
+    return [f"{permutations} permutations are too few to show any of {len(drawn)} differences; give {enough} or more"]
+
+
+def _draws(pairings: Sequence[Pairing]) -> list[str]:
+    by_label = [f"{pairing.one} and {pairing.other}" for pairing in pairings if pairing.reading == "label"]
+    if not by_label:
+        return []
+    return [f"compared by label, which is one random draw, since not every answer has a distribution: {'; '.join(by_label)}"]

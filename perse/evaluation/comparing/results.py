@@ -1,0 +1,106 @@
+"""Comparison: what judges were found to differ in, as plain JSON. Undefined is None with a reason, never NaN, never 0."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from perse.evaluation.comparing.sides import Reading
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import LOWER_IS_BETTER, Estimate, Resample
+
+LEVEL = 0.05
+"""A difference is called one when its p, adjusted by Holm, is at most this."""
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Contrast(_Result):
+    """One metric of two sides on the same items. None means undefined; a reason stands beside it."""
+
+    metric: str
+    one: float | None
+    other: float | None
+    difference: float | None
+    """`one` minus `other`; of an error (MAE), less is better."""
+    interval: Interval
+    """Of the difference."""
+    items: int
+    reviewers: int
+    p: float | None
+    """Two-sided, of the exchange of answers by reviewer."""
+    p_reason: str | None = None
+    p_exact: bool = False
+    """Whether all exchanges were counted; else they were drawn."""
+    p_holm: float | None = None
+    """Adjusted over all contrasts of the comparison."""
+    williams_p: float | None = None
+    """Of pooled Pearson alone; assumes independent rows, for comparability with papers only."""
+
+    @property
+    def better(self) -> bool | None:
+        """Whether `one` is shown to be better (True) or worse (False); None if neither is shown."""
+        if self.difference is None or self.p_holm is None or self.p_holm > LEVEL:
+            return None
+        return (self.difference < 0) == (self.metric in LOWER_IS_BETTER)
+
+
+class Pairing(_Result):
+    """Two judges, or a judge and a baseline."""
+
+    one: str
+    other: str
+    baseline: bool
+    """Whether `other` is a baseline."""
+    reading: Reading
+    """What of both was compared."""
+    items: int
+    answered: int
+    """Items that both answered."""
+    contrasts: tuple[Contrast, ...]
+    verdict: str
+    """What it comes to, in one sentence."""
+
+
+class Asked(_Result):
+    """What one judge was asked, beside what it is compared on."""
+
+    judged: int
+    common: int
+    dropped: int
+    """Judged, but not by every judge or without a true answer."""
+    dropped_ids: tuple[str, ...]
+    """The first few of them."""
+    ok: int
+    """Of the common ones."""
+
+
+class Simple(_Result):
+    """What a baseline reaches on all common items, by metric; or why there is none."""
+
+    name: str
+    values: dict[str, Estimate] = {}
+    unavailable: str | None = None
+
+
+class Comparison(_Result):
+    """Judges compared on the items common to all."""
+
+    kind: Literal["pointwise", "pairwise"]
+    items: int
+    reviewers: int
+    judges: dict[str, Asked]
+    pairings: tuple[Pairing, ...]
+    baselines: tuple[Simple, ...] = ()
+    """All of `perse evaluate`, without p values: no table stands without them."""
+    metrics: tuple[str, ...]
+    family: int
+    """Number of p values that Holm's adjustment is over."""
+    resample: Resample = "reviewers"
+    resamples: int
+    permutations: int
+    seed: int
+    notes: tuple[str, ...] = ()

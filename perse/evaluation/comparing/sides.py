@@ -1,0 +1,97 @@
+"""What two sides of a comparison say of each item: judges as they can be read, and baselines that need no judge.
+
+A judge with a distribution for every answer is read by it (expected score, likeliest choice), else by its labels, each one
+random draw. Two sides are compared by the same reading.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from perse.evaluation.alignment import Items
+from perse.evaluation.pairwise_rows import baseline_choices, true_choices
+from perse.evaluation.predictions import answer_scale, baseline_predictions, check_labels, expected_values, label_values
+from perse.evaluation.stats.agreement import correct, likeliest_correct
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.judgement import Judgement, Status
+from perse.records import PairwiseExample
+from perse.scale import CHOICES
+
+Reading = Literal["expected", "likeliest", "label"]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A judge or a baseline.
+
+    `readings` (n,): scores, NaN where it was not answered; of pairs 1 where right, 0 where wrong or not answered.
+    """
+
+    name: str
+    readings: Mapping[Reading, FloatArray]
+    answered: BoolArray
+    """(n,)"""
+    baseline: bool = False
+
+
+def scorers(items: Items) -> dict[str, Side]:
+    """Judges of scores.
+
+    Raises:
+        BadInput: a label that is not on the scale, or summaries that were asked different questions.
+    """
+    check_labels(items.judgements, scale=answer_scale(items))
+    return {
+        name: _judge(name, given, label_values(given), reading="expected", values=expected_values(given))
+        for name, given in items.judgements.items()
+    }
+
+
+def choosers(items: Items) -> dict[str, Side]:
+    """Judges of pairs: right or wrong; what was not answered is wrong.
+
+    Raises:
+        BadInput: a label that is not A or B.
+    """
+    check_labels(items.judgements, scale=CHOICES)
+    gold = true_choices(items)
+    sides = {}
+    for name, given in items.judgements.items():
+        labels = correct(gold, [judgement.label for judgement in given])
+        sides[name] = _judge(name, given, labels, reading="likeliest", values=likeliest_correct(gold, given))
+    return sides
+
+
+def _judge(name: str, given: Sequence[Judgement], labels: FloatArray, *, reading: Reading, values: FloatArray) -> Side:
+    """Labels, and `values` of the distributions if every answer has one."""
+    readings: dict[Reading, FloatArray] = {"label": labels}
+    if all(judgement.distribution for judgement in given if judgement.status is Status.OK):
+        readings[reading] = values
+    return Side(name, readings, np.array([judgement.status is Status.OK for judgement in given], dtype=bool))
+
+
+def needing_no_judge(items: Items, *, seed: int) -> tuple[dict[str, Side], dict[str, str]]:
+    """The baselines of `perse evaluate`: those that there are, and why there are no others. The first is compared with."""
+    sides, missing = {}, {}
+    if isinstance(items.examples[0], PairwiseExample):
+        found = [(one.name, one.hits, one.unavailable) for one in baseline_choices(items, seed=seed)]
+        reading: Reading = "likeliest"
+    else:
+        predicted = baseline_predictions(items, scale=answer_scale(items), seed=seed)
+        found = [(one.name, one.values, one.unavailable) for one in predicted]
+        reading = "expected"
+    for name, values, reason in found:
+        if values is None:
+            missing[name] = reason or ""
+        else:
+            sides[name] = Side(name, {"label": values, reading: values}, np.ones(len(values), dtype=bool), baseline=True)
+    return sides, missing
+
+
+def shared_reading(one: Side, other: Side) -> Reading:
+    """What uses all that was said, if both sides have it."""
+    return next((name for name in one.readings if name != "label" and name in other.readings), "label")

@@ -1,0 +1,75 @@
+"""A comparison in words: which of two is better, in what, by how much, and how sure is that; or that it is not shown.
+
+"Not shown to differ" is not "equal": the interval says how large a difference could have been missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perse.evaluation.comparing.results import Contrast
+from perse.evaluation.stats.results import COLUMN_NAMES
+
+SMALLEST_P = 0.001
+
+
+def metric_name(metric: str) -> str:
+    """As it is headed, saying where it is not pooled over all items."""
+    name = COLUMN_NAMES[metric]
+    for prefix, said in (
+        ("within_zero_", " within reviewer (constant 0)"),
+        ("within_", " within reviewer"),
+        ("between_", " between reviewers"),
+    ):
+        if metric.startswith(prefix):
+            return name + said
+    return name
+
+
+def sentence(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
+    """What the contrasts of `one` minus `other` come to; the first of them is told where nothing differs."""
+    better = [contrast for contrast in contrasts if contrast.better is True]
+    worse = [contrast for contrast in contrasts if contrast.better is False]
+    if better and worse:
+        return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
+    if better or worse:
+        shown = better or worse
+        return f"{one} is {'better' if better else 'worse'} than {other}: {_told(shown)}"
+    first = contrasts[0]
+    if first.difference is None:
+        return f"{one} and {other} cannot be compared by {metric_name(first.metric)}: {first.interval.reason}"
+    return f"{one} and {other} are not shown to differ: {_numbers(first)}"
+
+
+def p_shown(p: float | None) -> str:
+    """Three decimals, or that it is less."""
+    if p is None:
+        return "undefined"
+    return f"{p:.3f}" if p >= SMALLEST_P else f"<{SMALLEST_P}"
+
+
+def difference_shown(contrast: Contrast) -> str:
+    """With its sign and its interval."""
+    if contrast.difference is None:
+        return "undefined"
+    interval = contrast.interval
+    if interval.low is None or interval.high is None:
+        return f"{contrast.difference:+z.3f} [{interval.reason}]"
+    return f"{contrast.difference:+z.3f} [{interval.low:z.3f}, {interval.high:z.3f}]"
+
+
+def _numbers(contrast: Contrast) -> str:
+    said = f"{metric_name(contrast.metric)} {difference_shown(contrast)}"
+    if contrast.p is None:
+        return f"{said}, p {contrast.p_reason}"
+    return f"{said}, p {_after(contrast.p)} (Holm {p_shown(contrast.p_holm)})"
+
+
+def _after(p: float) -> str:
+    return f"= {p_shown(p)}" if p >= SMALLEST_P else f"< {SMALLEST_P}"
+
+
+def _told(contrasts: Sequence[Contrast]) -> str:
+    """The first in numbers, and the names of the other metrics that say the same."""
+    others = [metric_name(contrast.metric) for contrast in contrasts[1:]]
+    return _numbers(contrasts[0]) + (f"; also in {', '.join(others)}" if others else "")

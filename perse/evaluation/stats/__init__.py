@@ -1,0 +1,1 @@
+"""Correlations, intervals, resampling and the estimates made of them."""

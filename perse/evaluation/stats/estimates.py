@@ -1,0 +1,199 @@
+"""Values with their bootstrap intervals: the same resamples for every value of a table, so that values can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from perse.evaluation.stats.correlation import (
+    COEFFICIENTS,
+    BoolArray,
+    Convention,
+    FloatArray,
+    IntArray,
+    between_reviewers,
+    kendall_c,
+    reviewer_means,
+)
+from perse.evaluation.stats.intervals import Interval, bootstrap_interval
+from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
+from perse.evaluation.stats.resamples import Resamples, times_drawn
+from perse.evaluation.stats.results import Estimate
+from perse.evaluation.stats.within import within_every_reviewer
+
+NO_COEFFICIENT = Interval(reason="undefined (constant or too few items)")
+NO_ITEMS = Interval(reason="undefined (no items)")
+POOLED = {**COEFFICIENTS, "kendall_c": kendall_c}
+WITHIN = {"within_": Convention.SKIP_CONSTANT, "within_zero_": Convention.CONSTANT_AS_ZERO}
+SCORE_COLUMNS = (
+    *POOLED,
+    *(prefix + name for prefix in WITHIN for name in COEFFICIENTS),
+    *(f"between_{name}" for name in COEFFICIENTS),
+    "mae",
+)
+"""The columns of `Bootstrap.scores`."""
+
+
+@dataclass(frozen=True)
+class _Value:
+    """A value as a table needs it: with its resamples, (R,), and what stands behind it."""
+
+    value: float | None
+    resampled: FloatArray
+    items: int
+    reviewers: int
+    skipped: int | None = None
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """The resamples of the n rows of a table, the same for each of its values. Rows are items of reviewers."""
+
+    resamples: Resamples
+
+    @classmethod
+    def over(cls, reviewer: IntArray, *, resamples: int, seed: int, item: IntArray | None = None) -> Bootstrap:
+        """Resample the reviewers, or reviewers and items.
+
+        Args:
+            reviewer: (n,) whose row it is, 0 to C - 1.
+            item: (n,) which item it is about, 0 to I - 1. Given, both are resampled (Owen, 2007), so that an interval also
+                speaks of other items; it is never too narrow for that, and up to sqrt(3) too wide where reviewer and item
+                explain little. What is one value per reviewer (`ratio`, within and between) still resamples reviewers only.
+        """
+        drawn = times_drawn(int(reviewer.max()) + 1, resamples=resamples, seed=seed)
+        if item is None:
+            return cls(Resamples(reviewer, drawn))
+        return cls(Resamples(reviewer, drawn, item, times_drawn(int(item.max()) + 1, resamples=resamples, seed=(seed, 1))))
+
+    @property
+    def reviewers(self) -> int:
+        """C."""
+        return len(self.resamples.drawn)
+
+    @property
+    def reviewer(self) -> IntArray:
+        """(n,) the reviewer of each row."""
+        return self.resamples.reviewer
+
+    @property
+    def two_way(self) -> bool:
+        """Whether items are resampled too."""
+        return self.resamples.item is not None
+
+    def interval(self, value: float | None, resampled: FloatArray, *, reviewers: int) -> Interval:
+        """The interval of any value of which `resampled`, (R,), are the values in each resample, NaN where undefined.
+
+        Args:
+            reviewers: that stand behind the value.
+        """
+        return NO_COEFFICIENT if value is None else bootstrap_interval(resampled, reviewers=reviewers)
+
+    def mean(self, values: FloatArray, chosen: BoolArray) -> Estimate:
+        """Mean of `values`, (n,), over the `chosen` rows, (n,)."""
+        if not chosen.any():
+            return Estimate(value=None, interval=NO_ITEMS, items=0)
+        return self._estimate(self._mean(values, chosen))
+
+    def resampled_mean(self, values: FloatArray, chosen: BoolArray) -> FloatArray:
+        """The same mean in each resample: (R,), NaN where none of the `chosen` is in it."""
+        return self._mean(values, chosen).resampled
+
+    def ratio(self, numerator: FloatArray, denominator: FloatArray) -> Estimate:
+        """Sum of `numerator` over sum of `denominator`, both one value per reviewer, (C,). Undefined if the second is 0.
+
+        The items behind it are the sum of `denominator`.
+        """
+        value = float(numerator.sum() / denominator.sum()) if denominator.sum() > 0 else None
+        resampled = divide(*self.resamples.of_reviewers(np.arange(self.reviewers)).sums(np.stack([numerator, denominator])))
+        behind = int(np.count_nonzero(denominator))
+        return self._estimate(_Value(value, resampled, int(denominator.sum()), behind))
+
+    def of_tables(
+        self, of_row: IntArray, cells: int, statistic: Callable[[FloatArray], FloatArray], chosen: BoolArray
+    ) -> Estimate:
+        """A statistic of a contingency table.
+
+        Args:
+            of_row: (n,) the cell that each row falls into, 0 to `cells` - 1.
+            statistic: maps weighted counts (R, cells) to (R,), NaN where undefined.
+            chosen: (n,) the rows that count.
+        """
+        rows, who = of_row[chosen], self.resamples.reviewer[chosen]
+        plain = float(statistic(np.bincount(rows, minlength=cells).astype(np.float64)[None])[0]) if len(rows) else np.nan
+        resampled = statistic(self.resamples.only(chosen).tables(rows, cells))
+        value = None if np.isnan(plain) else plain
+        return self._estimate(_Value(value, resampled, len(rows), len(np.unique(who))))
+
+    def scores(self, gold: FloatArray, predicted: FloatArray) -> dict[str, Estimate]:
+        """`SCORE_COLUMNS` of the rows whose prediction is not NaN. Both are (n,)."""
+        return {name: self._estimate(value) for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
+
+    def resampled(self, name: str, gold: FloatArray, predicted: FloatArray) -> FloatArray:
+        """Column `name` of `scores` in each resample: (R,), NaN where undefined. For differences on the same resamples."""
+        return self._scores(gold, predicted, (name,))[name].resampled
+
+    def resampled_scores(self, gold: FloatArray, predicted: FloatArray) -> dict[str, FloatArray]:
+        """All columns of `scores` in each resample; less work than one by one."""
+        return {name: value.resampled for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
+
+    def standing_behind(self, names: tuple[str, ...], gold: FloatArray, predicted: FloatArray) -> dict[str, int]:
+        """Reviewers that each of `names` rests on: of a mean that skips constant reviewers, those that are not skipped."""
+        return {name: value.reviewers for name, value in self._scores(gold, predicted, names).items()}
+
+    def _estimate(self, given: _Value) -> Estimate:
+        interval = self.interval(given.value, given.resampled, reviewers=given.reviewers)
+        return Estimate(value=given.value, interval=interval, items=given.items, skipped_reviewers=given.skipped)
+
+    def _scores(self, gold: FloatArray, predicted: FloatArray, names: tuple[str, ...]) -> dict[str, _Value]:
+        """`names` of `SCORE_COLUMNS`, in their order."""
+        chosen = ~np.isnan(predicted)
+        x, y, who = gold[chosen], predicted[chosen], self.resamples.reviewer[chosen]
+        found: dict[str, _Value] = {}
+        reviewers = np.unique(who)
+        if not set(names).isdisjoint(POOLED):
+            resampled = _pooled(x, y, self.resamples.only(chosen), names)
+            for name, one in resampled.items():
+                found[name] = _Value(POOLED[name](x, y), one, len(x), len(reviewers))
+        if any(name.startswith("within_") for name in names):
+            found |= self._within(x, y, who)
+        if any(name.startswith("between_") for name in names):
+            means = reviewer_means(x, who), reviewer_means(y, who)
+            asked = tuple(name.removeprefix("between_") for name in names if name.startswith("between_"))
+            for name, one in _pooled(*means, self.resamples.of_reviewers(reviewers), asked).items():
+                value = between_reviewers(COEFFICIENTS[name], x, predicted=y, reviewer=who)
+                found[f"between_{name}"] = _Value(value, one, len(x), len(reviewers))
+        if "mae" in names:
+            found["mae"] = self._mean(np.abs(gold - predicted), chosen)
+        return {name: found[name] for name in names}
+
+    def _within(self, gold: FloatArray, predicted: FloatArray, who: IntArray) -> dict[str, _Value]:
+        of_all = within_every_reviewer(gold, predicted, who)
+        reviewers = of_all["pearson"].reviewers  # the same for all
+        total = np.stack([np.nan_to_num(within.values) for within in of_all.values()])
+        defined = np.stack([np.isfinite(within.values) for within in of_all.values()])
+        everybody = np.ones((1, len(reviewers)))
+        sums = self.resamples.of_reviewers(reviewers).sums(np.concatenate([total, defined, everybody]))
+        found = {}
+        for prefix, convention in WITHIN.items():
+            for nth, (name, within) in enumerate(of_all.items()):
+                skips = convention is Convention.SKIP_CONSTANT
+                resampled = divide(sums[nth], sums[len(of_all) + nth] if skips else sums[-1])
+                behind = within.used if skips else len(reviewers)
+                found[prefix + name] = _Value(within.mean(convention), resampled, len(gold), behind, skipped=within.skipped)
+        return found
+
+    def _mean(self, values: FloatArray, chosen: BoolArray) -> _Value:
+        kept, rows = values[chosen], self.resamples.only(chosen)
+        total, number = rows.sums(np.stack([kept, np.ones_like(kept)]))
+        value = float(kept.mean()) if len(kept) else None
+        return _Value(value, divide(total, number), len(kept), len(np.unique(rows.reviewer)))
+
+
+def _pooled(gold: FloatArray, predicted: FloatArray, resamples: Resamples, names: tuple[str, ...]) -> dict[str, FloatArray]:
+    found = {"pearson": resampled_pearson(gold, predicted, resamples)} if "pearson" in names else {}
+    if {"spearman", "kendall", "kendall_c"} & set(names):
+        found |= resampled_ranks(gold, predicted, resamples)
+    return {name: found[name] for name in POOLED if name in names}

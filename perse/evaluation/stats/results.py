@@ -1,0 +1,178 @@
+"""Evaluation: what a judge was found to be worth, as plain JSON. Every number stands with its interval and its reasons.
+
+Tables and reports are made from this alone, so that they cannot tell different things.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from perse.evaluation.stats.intervals import Interval
+from perse.judgement import Prices, Status
+
+Resample = Literal["reviewers", "two-way"]
+"""Whose draws the intervals stand on: reviewers with all their items, or reviewers and items both."""
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Estimate(_Result):
+    """One value. None means undefined, never 0; `interval.reason` says why."""
+
+    value: float | None
+    interval: Interval
+    items: int
+    """Items behind the value."""
+    skipped_reviewers: int | None = None
+    """Within-reviewer values: reviewers with constant gold or prediction, or fewer than 2 items."""
+
+
+class Row(_Result):
+    """One judge or baseline. All rows of a table stand on the same items."""
+
+    name: str
+    judge: str | None
+    """The judge's name; None for a baseline."""
+    unavailable: str | None = None
+    """Why there are no values."""
+    asked: int
+    ok: int
+    columns: dict[str, Estimate] = {}
+    """By `POINTWISE_COLUMNS` or `PAIRWISE_COLUMNS`; order gap and consistency only in a judge's likeliest row."""
+    imputed: dict[str, Estimate] | None = None
+    """The same over all items, failures replaced by their fold's training mean; None if nothing failed or there is no mean."""
+    epsilons: tuple[float | None, ...] | None = None
+    """Largest difference of two predictions that counts as a tie, behind `pair_accuracy`: one of each half of the reviewers
+    (each used on the other half; None: it has no pairs), or the one of a validation run."""
+    text: dict[str, Estimate] = {}
+    """By `TEXT_COLUMNS`, of the written review; in a judge's label row, and in the row of the baseline that has a text."""
+    aspects: dict[str, Estimate] = {}
+    """Pairs: accuracy of each aspect."""
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    """Pairs: aspect -> true answer -> given answer (A, B or `agreement.NOT_ANSWERED`) -> how often."""
+
+
+class Spent(_Result):
+    """What a judge's run took: of all its judgements, also those without reference."""
+
+    judgements: int
+    prompt: int
+    """Prompt tokens, cached ones among them."""
+    cached: int
+    generated: int
+    k_effective: float | None = None
+    """Mean number of profile reviews that fitted the prompt."""
+    prices: Prices | None = None
+    cost: float | None = None
+    """In the currency of `prices`; None where they are not known."""
+    seconds: float | None = None
+    """Wall time of the run; None where it was not kept."""
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Prompt and generated tokens together."""
+        return (self.prompt + self.generated) / self.seconds if self.seconds else None
+
+
+class JudgeSummary(_Result):
+    """What became of the questions put to one judge, counted over the items of the table; `spent` is of its whole run."""
+
+    models: tuple[str, ...]
+    adapters: tuple[str, ...]
+    statuses: dict[Status, int]
+    questions: tuple[str, ...] = ()
+    spent: Spent | None = None
+
+    @property
+    def asked(self) -> int:
+        """All items of the table."""
+        return sum(self.statuses.values())
+
+    @property
+    def ok(self) -> int:
+        """Items answered."""
+        return self.statuses[Status.OK]
+
+
+class Difference(_Result):
+    """A judge's value minus a baseline's, with an interval from the same resamples for both."""
+
+    judge: str
+    row: str
+    """Name of the judge's row that is compared."""
+    baseline: str
+    column: str
+    estimate: Estimate
+
+
+class Evaluation(_Result):
+    """Judges and baselines on the same items."""
+
+    kind: Literal["pointwise", "pairwise"]
+    """Summaries that were graded are pointwise, too."""
+    labels: tuple[str, ...] = ()
+    """The scale: 1 to 10, A and B, or that of a question about summaries."""
+    examples: int
+    """Examples given."""
+    without_reference: int
+    """Of these, left out because the reviewer's true answer is not known."""
+    items: int
+    """Items in the table: with a reference and judged by all judges."""
+    ok_items: int
+    """Items that every judge answered that answered any: the correlations and errors of every row are of these."""
+    reviewers: int
+    judges: dict[str, JudgeSummary]
+    rows: tuple[Row, ...]
+    verdict: tuple[str, ...] = ()
+    """What it comes to in words, one sentence a judge, in their order: is it better than the reader's own average?"""
+    differences: tuple[Difference, ...] = ()
+    """What the verdict stands on, one a judge."""
+    training_means: tuple[float | None, ...] = ()
+    """Scores: the mean that a fold's failures are imputed by, one a fold; one if there are no folds. None: no training data."""
+    text_skipped: dict[str, str] = {}
+    """Of `TEXT_COLUMNS` those that were not computed, and why."""
+    resample: Resample = "reviewers"
+    resamples: int
+    seed: int
+    notes: tuple[str, ...] = ()
+    """What a reader of the numbers must know, one sentence each."""
+
+
+COEFFICIENT_NAMES: Mapping[str, str] = MappingProxyType(
+    {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall tau-b", "kendall_c": "Kendall tau-c"}
+)
+_THREE = ("pearson", "spearman", "kendall")
+POOLED_COLUMNS = tuple(COEFFICIENT_NAMES)
+WITHIN_COLUMNS = tuple(f"within_{name}" for name in _THREE)
+"""Means over reviewers; constant ones are left out."""
+WITHIN_ZERO_COLUMNS = tuple(f"within_zero_{name}" for name in _THREE)
+"""Means over reviewers; constant ones count 0."""
+BETWEEN_COLUMNS = tuple(f"between_{name}" for name in _THREE)
+"""Of reviewers' mean scores: does the judge know who is lenient?"""
+ERROR_COLUMNS = ("mae", "qwk", "rps", "pair_accuracy")
+"""Mean absolute error; quadratic weighted kappa of rounded predictions; ranked probability score of the distribution; pairs
+of one reviewer's items ordered alike, ties calibrated."""
+POINTWISE_COLUMNS = (*POOLED_COLUMNS, *WITHIN_COLUMNS, *WITHIN_ZERO_COLUMNS, *BETWEEN_COLUMNS, *ERROR_COLUMNS)
+PAIRWISE_COLUMNS = ("accuracy", "order_gap", "order_consistency")
+TEXT_COLUMNS = ("bleu", "rouge1", "rouge2", "rougeL", "bertscore", "bartscore")
+LOWER_IS_BETTER = frozenset({"mae", "rps", "order_gap"})
+
+COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
+    {
+        **COEFFICIENT_NAMES,
+        **{f"within_{name}": COEFFICIENT_NAMES[name] for name in _THREE},
+        **{f"within_zero_{name}": COEFFICIENT_NAMES[name] for name in _THREE},
+        **{f"between_{name}": COEFFICIENT_NAMES[name] for name in _THREE},
+        **{"mae": "MAE", "qwk": "weighted kappa", "rps": "RPS", "pair_accuracy": "pairs in order"},
+        **{"accuracy": "accuracy", "order_gap": "order gap", "order_consistency": "order consistency"},
+        **{"bleu": "BLEU", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"},
+        **{"bertscore": "BERTScore", "bartscore": "BARTScore", "moved": "answer moves by"},
+    }
+)
+"""How a column is headed under its sheet's title."""

@@ -1,0 +1,1 @@
+"""How near a written review is to the real one."""

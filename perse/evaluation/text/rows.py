@@ -1,0 +1,131 @@
+"""What the written reviews share with the readers' own, for tables: BLEU, ROUGE and, with a model at hand, two learned scores.
+
+Over all items whose reader wrote a review. An item that was not answered is an empty text, as an answer that is missing is
+wrong: a judge that answers only what is easy does not look better for it. Beside the judges stands a past review of the same
+reader, drawn from the profile: what a reader always says is no credit to a judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perse.errors import BadInput
+from perse.evaluation.alignment import Items
+from perse.evaluation.baselines.ratings import past_review
+from perse.evaluation.predictions import only
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.results import COLUMN_NAMES, Estimate, Row
+from perse.evaluation.text.models import TextScores, bart_scores, bert_scores
+from perse.evaluation.text.overlap import bleu_of, bleu_statistics, rouge_values
+from perse.judgement import Judgement, Status
+from perse.records import PointwiseExample
+
+PAST_REVIEW = "a past review"
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How written reviews are compared with the readers' own: not at all, by words, by models given as folders too."""
+
+    compared: bool = True
+    bertscore_model: Path | None = None
+    bartscore_model: Path | None = None
+
+
+def writes_reviews(judgements: Mapping[str, Sequence[Judgement]]) -> bool:
+    """Whether any judge was asked for a review and wrote one; other questions write other things, or nothing."""
+    from perse.questions import QUESTIONS
+
+    def asked_for(judgement: Judgement) -> bool:
+        question = QUESTIONS.get(judgement.question)
+        return question is None or "review" in (question.layout.free_stem or "").casefold()
+
+    return any(judgement.text and asked_for(judgement) for given in judgements.values() for judgement in given)
+
+
+def text_rows(
+    items: Items, rows: Sequence[Row], *, bootstrap: Bootstrap, texts: Texts, seed: int
+) -> tuple[list[Row], dict[str, str], list[str]]:
+    """The rows, `Row.text` of judges' label rows filled, and one more, of past reviews; columns skipped and why; notes."""
+    if not isinstance(items.examples[0], PointwiseExample) or not writes_reviews(items.judgements):
+        return [*rows], {}, []
+    if not texts.compared:
+        return [*rows], {}, ["the written reviews were not compared with the readers' own, as asked"]
+    examples = only(PointwiseExample, items.examples)
+    references = [example.reference.review if example.reference else "" for example in examples]
+    chosen = np.array([bool(review.strip()) for review in references], dtype=bool)
+    if not chosen.any():
+        return [*rows], {}, ["the written reviews cannot be compared: no example tells what its reader wrote"]
+    skipped: dict[str, str] = {}
+    settings: dict[str, str] = {}
+
+    def columns(hypotheses: Sequence[str]) -> dict[str, Estimate]:
+        kept = [(written, own) for written, own, use in zip(hypotheses, references, chosen, strict=True) if use]
+        return _columns(
+            *zip(*kept, strict=True), chosen=chosen, bootstrap=bootstrap, texts=texts, skipped=skipped, settings=settings
+        )
+
+    found = []
+    for row in rows:
+        if row.judge and row.name.endswith("(label)"):
+            given = items.judgements[row.judge]
+            row = row.model_copy(update={"text": columns([one.text if one.status is Status.OK else "" for one in given])})
+        found.append(row)
+    past = [past_review(example, seed=seed) for example in examples]
+    notes = []
+    if any(past):
+        found.append(Row(name=PAST_REVIEW, judge=None, asked=len(past), ok=len(past), text=columns(past)))
+    else:
+        notes.append("no past review stands beside the written ones: the profiles show none")
+    notes += [f"{COLUMN_NAMES[name]}: {setting}" for name, setting in settings.items()]
+    return found, skipped, notes
+
+
+def _columns(
+    hypotheses: Sequence[str],
+    references: Sequence[str],
+    *,
+    chosen: BoolArray,
+    bootstrap: Bootstrap,
+    texts: Texts,
+    skipped: dict[str, str],
+    settings: dict[str, str],
+) -> dict[str, Estimate]:
+    """Values of the `chosen` items, (n,), whose texts these are; what cannot be had goes into `skipped`, models into `settings`."""
+
+    def mean(values: FloatArray) -> Estimate:
+        of_all = np.zeros(len(chosen))
+        of_all[chosen] = values
+        return bootstrap.mean(of_all, chosen)
+
+    found: dict[str, Estimate] = {}
+    try:
+        found["bleu"] = _bleu(bleu_statistics(hypotheses, references), chosen=chosen, bootstrap=bootstrap)
+    except BadInput as missing:
+        skipped["bleu"] = str(missing)
+    found |= {name: mean(values) for name, values in rouge_values(hypotheses, references).items()}
+    learned: dict[str, tuple[Path | None, TextScores]] = {
+        "bertscore": (texts.bertscore_model, bert_scores(hypotheses, references, model=texts.bertscore_model)),
+        "bartscore": (texts.bartscore_model, bart_scores(hypotheses, references, model=texts.bartscore_model)),
+    }
+    for name, (model, scores) in learned.items():
+        if scores.values is None:
+            skipped[name] = (scores.skipped or name) + ("" if model else f" (--{name}-model FOLDER)")
+        else:
+            found[name] = mean(scores.values.astype(np.float64))
+            settings[name] = scores.setting
+    return found
+
+
+def _bleu(statistics: IntArray, *, chosen: BoolArray, bootstrap: Bootstrap) -> Estimate:
+    """BLEU is of a corpus: of the sums of its statistics, of which each resample has its own."""
+    resamples = bootstrap.resamples.only(chosen)
+    value = float(bleu_of(statistics.sum(axis=0, keepdims=True))[0])
+    resampled = bleu_of(resamples.sums(statistics.T.astype(np.float64)).T)
+    reviewers = len(np.unique(resamples.reviewer))
+    return Estimate(value=value, interval=bootstrap.interval(value, resampled, reviewers=reviewers), items=int(chosen.sum()))

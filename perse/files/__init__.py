@@ -1,0 +1,1 @@
+"""Files on the disk: never half written, and nobody else's."""

@@ -1,0 +1,288 @@
+"""Append-only, resumable run folders with a manifest.
+
+A run folder holds `manifest.json` (what was asked, of what, with what) and JSON lines that only grow. Lines are written
+before the work goes on, a line torn by a kill is cut off at the next start, and the same command continues where the
+last one stopped. Another command in the same folder is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import metadata
+from importlib.resources import files
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from perse.errors import BadInput, RunMismatch
+from perse.files.belongings import MANIFEST as MANIFEST
+from perse.files.disk import GrowingFile, refuse_other_than_plain
+from perse.files.disk import write_bytes as write_bytes
+from perse.files.disk import write_whole as write_whole
+from perse.files.locking import lock_file
+from perse.files.replacing import settle
+from perse.formats.json_text import json_value, read_object, shortened
+from perse.secrets import redact_command, redact_tree
+
+
+def file_digest(path: Path) -> str:
+    """sha256 of a file's bytes, in hex."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def environment() -> dict[str, Any]:
+    """What a run depends on besides its settings: versions, commit, machine."""
+    packages = ("perse-judge", "torch", "transformers", "peft", "accelerate", "tokenizers", "numpy", "scipy")
+    return {
+        "python": platform.python_version(),
+        "packages": {name: _version(name) for name in packages},
+        "git_commit": _git_commit(),
+        "hardware": {"machine": platform.machine(), "system": platform.system(), "cpus": os.cpu_count(), "gpu": _gpu()},
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "command": redact_command(sys.argv),
+    }
+
+
+class RunLog:
+    """The lines of one file of a run folder, held open and locked by one process.
+
+    Args:
+        folder: created if absent.
+        identity: what makes two commands the same run; JSON-able.
+        lines: name of the file of lines.
+        context: what is worth knowing and may differ when a run is continued, such as where its data lay.
+    Raises:
+        BadInput: the folder cannot be made.
+        RunMismatch: the folder holds a run with another identity or something else, or another process has it open.
+        SaveFailed: the disk is full, or cannot be written to.
+    """
+
+    def __init__(self, folder: Path, identity: dict[str, Any], *, lines: str, context: dict[str, Any] | None = None) -> None:
+        self.folder = folder
+        self.path = folder / lines
+        make_folder(folder)
+        refuse_strangers(folder, lines)
+        identity = json.loads(json.dumps(identity))
+        if (folder / MANIFEST).exists():  # before anything is made in a folder of something else
+            refuse_other_run(folder, identity)
+        self._file = GrowingFile(self.path)
+        try:
+            lock_file(self._file.fileno(), folder)
+            if not (self.path.exists() and os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))):
+                raise RunMismatch(f"{folder} was changed by another process just now; give the command again")
+            self._check_identity(identity, context or {})
+            self._file.cut_torn_line()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None) -> None:
+        self._file.close()
+
+    def read(self) -> list[dict[str, Any]]:
+        """The lines so far."""
+        return read_lines(self.path)
+
+    def cut(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
+        """Drop the first line that is not wanted and all after it: what was written after the state to go on from."""
+        end = 0
+        for number, line in enumerate(self.path.read_bytes().splitlines(keepends=True), start=1):
+            try:
+                keep = wanted(_line(self.path, number, line, remedy=REJUDGE))
+            except (KeyError, TypeError):
+                raise BadInput(
+                    f"{self.path}, line {number}: {shortened(line.decode().strip())} is no line of this run; remove it"
+                ) from None
+            if not keep:
+                self._file.cut(end)
+                return
+            end += len(line)
+
+    def append(self, lines: Iterable[str], *, sync: bool = True) -> None:
+        """Add lines (each ending in a newline), on disk when this returns, or handed to the system: see `GrowingFile.append`.
+
+        Raises:
+            SaveFailed: none of them was added.
+        """
+        self._file.append(lines, sync=sync)
+
+    def sync(self) -> None:
+        """Wait until all lines are on disk; see `GrowingFile.sync`."""
+        self._file.sync()
+
+    def _check_identity(self, identity: dict[str, Any], context: dict[str, Any]) -> None:
+        path = self.folder / MANIFEST
+        if not path.exists():
+            manifest = redact_tree({"run": identity, "context": context, "environment": environment()})
+            write_whole(path, json.dumps(manifest, indent=2) + "\n")
+            return
+        refuse_other_run(self.folder, identity)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a run folder if it is not there.
+
+    Raises:
+        BadInput: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the run folder {folder}: {error.strerror}; choose another") from None
+
+
+def refuse_strangers(folder: Path, lines: str) -> None:
+    """A run folder without a manifest may hold what a start that was killed left behind, and nothing else.
+
+    Args:
+        lines: name of the run's file of lines.
+    Raises:
+        RunMismatch: it holds something else.
+    """
+    others = [entry.name for entry in folder.iterdir() if entry.name != lines and not entry.name.startswith(".")]
+    written = (folder / lines).exists() and (folder / lines).stat().st_size > 0
+    if not (folder / MANIFEST).exists() and (others or written):
+        raise RunMismatch(f"{folder} is not empty and holds no run; choose another folder")
+
+
+def refuse_open_run(lines: Path) -> None:
+    """Look whether another process writes the run that these lines are of.
+
+    Raises:
+        RunMismatch: one does.
+    """
+    with run_closed(lines):
+        pass
+
+
+@contextmanager
+def run_closed(lines: Path) -> Iterator[None]:
+    """Nobody else writes the run that these lines are of, if they are there, to the end of the block.
+
+    Raises:
+        RunMismatch: one does.
+    """
+    if not lines.exists():
+        yield
+        return
+    with GrowingFile(lines) as file:
+        lock_file(file.fileno(), lines.parent)
+        yield
+
+
+def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
+    """Compare what makes two commands the same run with what the folder's manifest says.
+
+    Raises:
+        RunMismatch: they differ, and the message names every setting that does; or the folder is no run's.
+    """
+    run = read_manifest(folder).get("run")
+    if not isinstance(run, dict):
+        raise RunMismatch(f"{folder} holds something else than a run; choose another folder")
+    was, now = _dotted(run), _dotted(redact_tree(json.loads(json.dumps(identity))))
+    differing = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
+    if differing:
+        told = [
+            f"{key.removeprefix('config.')} was {json.dumps(was.get(key))}, is {json.dumps(now.get(key))}" for key in differing
+        ]
+        raise RunMismatch(
+            f"{folder} holds a run with other settings ({'; '.join(told)}); give the same command to continue it, or choose another "
+            "folder"
+        )
+
+
+def _dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:
+    """Every single value by its whole name, as in `config.train.seed`."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        whole = f"{above}{name}"
+        found |= _dotted(value, f"{whole}.") if isinstance(value, dict) and value else {whole: value}
+    return found
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """The manifest of a run folder, without what an older perse may have kept of a key.
+
+    Raises:
+        BadInput: there is none, or it is no JSON object with the parts that a manifest has.
+    """
+    settle(folder)
+    path = folder / MANIFEST
+    refuse_other_than_plain(path)
+    if not path.is_file():
+        raise BadInput(f"{folder} is not a run folder: it has no {MANIFEST}; give the folder that a perse command wrote")
+    manifest = read_object(path, remedy="the run must be made again")
+    for name in _SECTIONS:
+        found: Any = manifest
+        for part in name.split("."):
+            found = found.get(part, {}) if isinstance(found, dict) else {}
+        named = name == "run.judge" and manifest.get("run", {}).get("kind") == "study"  # as on the command line, or not at all
+        if not isinstance(found, dict) and not named:
+            raise BadInput(f"{path}: '{name}' is {shortened(found)}, expected a JSON object; the run must be made again")
+    return redact_tree(manifest)
+
+
+_SECTIONS = ("run", "context", "environment", "run.config", "run.config.data", "run.config.model", "run.judge", "run.settings")
+"""Parts of a manifest that are objects where they are there."""
+
+
+REJUDGE = "remove the line to have its example judged again"
+
+
+def read_lines(path: Path, *, remedy: str = REJUDGE) -> list[dict[str, Any]]:
+    """The whole JSON lines of an append-only file; a torn last line is left out.
+
+    Args:
+        remedy: for a line that is none.
+    Raises:
+        BadInput: a line before the last is no JSON object; the message has its number.
+    """
+    if not path.exists():
+        return []
+    refuse_other_than_plain(path)
+    rows = []
+    text = path.read_bytes()
+    for number, line in enumerate(text.splitlines(keepends=True), start=1):
+        if not line.endswith(b"\n"):
+            break
+        rows.append(_line(path, number, line, remedy=remedy))
+    return rows
+
+
+def _line(path: Path, number: int, line: bytes, *, remedy: str) -> dict[str, Any]:
+    row = json_value(line, where=f"{path}, line {number}:", remedy=remedy)
+    if not isinstance(row, dict):
+        raise BadInput(f"{path}, line {number}: found {shortened(row)}, expected a JSON object; {remedy}")
+    return row
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _git_commit() -> str | None:
+    root = Path(str(files("perse"))).resolve().parent
+    if not (root / ".git").exists():
+        return None
+    found = subprocess.run(["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
+
+
+def _gpu() -> str | None:
+    torch = sys.modules.get("torch")
+    return str(torch.cuda.get_device_name()) if torch is not None and torch.cuda.is_available() else None

@@ -1,0 +1,1 @@
+"""JSON, YAML and CSV of others, read strictly and written safely."""

@@ -1,0 +1,209 @@
+"""Judge: examples in, judgements out, whatever the engine.
+
+Examples are ordered by reviewer, so that the engine shares the work on profiles, and answered exactly, by an engine of token
+ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`stream`). What goes wrong with an example becomes the status of its judgement
+(DESIGN.md, promise 3).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import cast
+
+from pydantic import ValidationError
+
+from perse.answering.arriving import arriving
+from perse.answering.base import Answering, Identity, JudgeSettings
+from perse.answering.chat import ChatAnswering
+from perse.answering.exact import ExactAnswering
+from perse.engines.base import ChatEngine, Engine, Failure
+from perse.errors import BadInput
+from perse.judgement import Judgement
+from perse.judging.loading import load_judge
+from perse.questions import Question, question_for
+from perse.questions.base import ListedQuestion
+from perse.records import Asked, ClaimsExample, PointwiseExample, ProfileReview, explain
+from perse.rendering.prompt import Renderer, TextRenderer
+
+__all__ = ["Judge", "JudgeSettings"]
+
+
+class Judge:
+    """One model that answers questions for particular readers."""
+
+    def __init__(
+        self,
+        engine: Engine | ChatEngine,
+        renderer: Renderer | TextRenderer,
+        *,
+        name: str,
+        adapter: str | None = None,
+        digest: str = "",
+    ) -> None:
+        self.engine = engine
+        self.renderer = renderer
+        self.identity = Identity(name, adapter, digest)
+        self._answering = _answering(engine, renderer, self.identity)
+
+    @classmethod
+    def load(
+        cls,
+        judge: str | Path,
+        *,
+        dtype: str = "bfloat16",
+        context: int | None = None,
+        tokenizer: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> Judge:
+        """The judge named as on the command line: `PATH`, `vllm:PATH` or `openai:URL#MODEL`.
+
+        PATH is a training run's folder, a model folder, an embedded model's name, or a hub name; `PATH+ADAPTER` adds a
+        LoRA adapter's folder, or the training run that made it.
+
+        Args:
+            dtype: "bfloat16", "float16" or "float32" (exact comparisons); a server has its own.
+            context: tokens to use, at most what the model was made for.
+            tokenizer: of a served model, where its folder is not on this machine.
+            trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it such a model is refused.
+        Raises:
+            ModelNotFound: nowhere to be had; the message lists what was tried.
+            BadInput: a name of none of these shapes, a model that cannot be used, or a server that cannot be asked.
+        """
+        loaded = load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer, trust_remote_code=trust_remote_code)
+        who = loaded.identity
+        return cls(loaded.engine, loaded.renderer, name=who.model, adapter=who.adapter, digest=who.digest)
+
+    def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
+        """A judgement for every example, in the order given.
+
+        Raises:
+            BadInput: two examples with one id.
+            EngineLost: the engine is gone for good.
+        """
+        if len({example.id for example in examples}) < len(examples):
+            raise BadInput("two examples have the same id; give each its own")
+        ordered, chunk = _by_reviewer(examples), self.engine.capabilities.batch
+        by_id: dict[str, Judgement] = {}
+        for start in range(0, len(ordered), chunk):
+            some = self._answering.answer(question, ordered[start : start + chunk], settings or JudgeSettings())
+            by_id |= {judgement.id: judgement for judgement in some}
+        return [by_id[example.id] for example in examples]
+
+    def stream(
+        self, question: Question, examples: Iterable[Asked], settings: JudgeSettings | None = None
+    ) -> Iterator[list[Judgement]]:
+        """Judgements as they arrive, those together that arrive together; asked in the order of reviewers.
+
+        Raises:
+            EngineLost: the engine is gone for good; what it failed at since it last answered has no judgement.
+        """
+
+        def answer(some: Sequence[Asked], note: Callable[[Failure], None]) -> list[list[Judgement]]:
+            return [self._answering.answer(question, some, settings or JudgeSettings(), note=note)]
+
+        written = question.layout.free_stem is not None
+        yield from arriving(answer, _by_reviewer(examples), self.engine.capabilities, written=written)
+
+    def ask_listed(
+        self, question: ListedQuestion, examples: Sequence[ClaimsExample], settings: JudgeSettings | None = None
+    ) -> list[list[Judgement]]:
+        """The judgements of each example's claims, which are asked about in one prompt; of claim n, from 1, the id is `ID/n`.
+
+        Raises:
+            EngineLost: the engine is gone for good.
+        """
+        from perse.answering.listed import each_claim
+
+        told = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
+        by_id = {judgement.id: judgement for some in told for judgement in some}
+        return [[by_id[claim.id] for claim in each_claim(example)] for example in examples]
+
+    def stream_listed(
+        self,
+        question: ListedQuestion,
+        examples: Sequence[ClaimsExample],
+        settings: JudgeSettings | None = None,
+        *,
+        known: Mapping[str, Judgement],
+    ) -> Iterator[list[Judgement]]:
+        """The judgements of the examples' claims as they arrive.
+
+        Args:
+            known: the judgements that there are already, by id. Their lines are shown and not asked about again by an engine that
+                is asked line by line; one that writes the whole answer has it all asked for again where one line is missing.
+        Raises:
+            EngineLost: as `stream`.
+        """
+
+        def answer(some: Sequence[ClaimsExample], note: Callable[[Failure], None]) -> Iterator[list[Judgement]]:
+            return self._listed(question, some, settings or JudgeSettings(), known, note)
+
+        yield from arriving(answer, examples, self.engine.capabilities, written=False)
+
+    def _listed(
+        self,
+        question: ListedQuestion,
+        examples: Sequence[ClaimsExample],
+        settings: JudgeSettings,
+        known: Mapping[str, Judgement],
+        note: Callable[[Failure], None],
+    ) -> Iterator[list[Judgement]]:
+        from perse.answering.listed import Listed, listed_exactly, listed_in_words
+
+        asked = Listed(question, examples, settings, known, note)
+        if isinstance(self.renderer, TextRenderer):
+            return listed_in_words(cast(ChatEngine, self.engine), self.renderer, self.identity, asked)
+        return listed_exactly(cast(Engine, self.engine), self.renderer, self.identity, asked)
+
+    def ask_one(
+        self,
+        *,
+        reviews: Sequence[ProfileReview | tuple[str, str, int]],
+        text: str,
+        question: str = "pointwise",
+        settings: JudgeSettings | None = None,
+    ) -> Judgement:
+        """What one reader, known by a few reviews (text, review, score 1-10), would say of `text`.
+
+        Raises:
+            BadInput: an empty text, or a review that is none; the message says which field.
+        """
+        try:
+            profile = tuple(
+                review
+                if isinstance(review, ProfileReview)
+                else ProfileReview(text=review[0], review=review[1], score=review[2])
+                for review in reviews
+            )
+        except ValidationError as error:
+            raise BadInput(f"a past review, {explain(error)}") from None
+        if not text.strip():
+            raise BadInput("the text to judge is empty; give the text that the reader would review")
+        try:
+            example = PointwiseExample(id="ask", reviewer_id="reader", item_id="text", profile=profile, query=text)
+        except ValidationError as error:
+            raise BadInput(f"the text to judge, {explain(error)}") from None
+        return self.ask(question_for([example], question), [example], settings)[0]
+
+    def check(self, question: Question, example: Asked, settings: JudgeSettings) -> None:
+        """Raises:
+        TooLong: the example does not fit, with the numbers.
+        """
+        self._answering.render(question, example, settings)
+
+    def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
+        """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
+        return self._answering.prompt_digest(question, examples, settings)
+
+
+def _by_reviewer(examples: Iterable[Asked]) -> list[Asked]:
+    return sorted(examples, key=lambda example: example.reviewer_id or "")
+
+
+def _answering(engine: Engine | ChatEngine, renderer: Renderer | TextRenderer, identity: Identity) -> Answering:
+    if isinstance(renderer, TextRenderer):
+        assert not engine.capabilities.accepts_token_ids, "a chat engine goes with a TextRenderer"
+        return ChatAnswering(engine, renderer, identity)  # type: ignore[arg-type]
+    assert engine.capabilities.accepts_token_ids, "an engine of token ids goes with a Renderer"
+    return ExactAnswering(engine, renderer, identity)  # type: ignore[arg-type]

@@ -1,0 +1,126 @@
+"""The one loop that asks a judge about many examples: what has no judgement yet is asked, and each is kept the moment it arrives.
+
+A kill, also -9, loses what was in flight: an answer that is being computed (of the embedded engine a few reviews that are written
+together), or the requests that a server had not answered. The same command asks only those again, so however often it is killed, it
+comes to its end. Waiting for the disk takes milliseconds, so it is done at most once a second: a power cut, or a crash of the system, can lose
+what came since. `timing.jsonl` beside the judgements says when they came.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from perse.errors import BadInput
+from perse.files.disk import GrowingFile
+from perse.files.runlog import RunLog, read_lines
+from perse.formats.json_text import shortened
+from perse.judgement import Judgement, Status, judgement_line, parse_judgement
+from perse.judging.judge import Judge, JudgeSettings
+from perse.questions import Question
+from perse.questions.base import ListedQuestion
+from perse.records import Asked, ClaimsExample
+
+JUDGEMENTS = "judgements.jsonl"
+TIMING = "timing.jsonl"
+
+SYNC_EVERY = 1.0
+"""Seconds of answers that a power cut may lose. A kill loses none of them."""
+
+Key = tuple[str, str]
+"""The question's name and the judgement's id."""
+
+
+def answer_all(
+    judge: Judge,
+    asked: Iterable[tuple[Question, Sequence[Asked]]],
+    log: RunLog,
+    *,
+    settings: JudgeSettings,
+    tick: Callable[[int], None] = lambda done: None,
+) -> None:
+    """Ask each question about each of its examples of which `log` has no judgement; what the engine failed at is asked again.
+
+    Args:
+        asked: in this order; a question may come several times.
+        tick: told how many of all that is asked have come to an end.
+    Raises:
+        EngineLost: the engine is gone for good.
+        SaveFailed: a judgement could not be written.
+    """
+    wanted = list(asked)
+    known = {key: one for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
+    done = sum((question.name, name) in known for question, examples in wanted for name in _ids(question, examples))
+    tick(done)
+    begun = synced = time.monotonic()
+    with GrowingFile(log.folder / TIMING) as timing:
+        timing.cut_torn_line()
+        try:
+            for judgements in _arriving(judge, wanted, known, settings):
+                if not judgements:
+                    continue
+                now = time.monotonic()
+                due = now - synced >= SYNC_EVERY
+                log.append(map(judgement_line, judgements), sync=due)
+                synced = now if due else synced
+                timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"], sync=False)
+                begun = now
+                done += len(judgements)
+                tick(done)
+        finally:
+            log.sync()
+
+
+def read_judgements(path: Path) -> dict[Key, Judgement]:
+    """The judgements of a file that `answer_all` wrote; what the engine failed at was asked again, and an answer stands before a failure."""
+    found: dict[Key, Judgement] = {}
+    for line, row in enumerate(read_lines(path), start=1):
+        judgement = parse_judgement(row, f"{path}, line {line}")
+        key = judgement.question, judgement.id
+        if key not in found or found[key].status is Status.ENGINE_ERROR:
+            found[key] = judgement
+    return found
+
+
+def read_timing(path: Path) -> tuple[int, float]:
+    """How many judgements were timed, and the seconds they took together.
+
+    Raises:
+        BadInput: a line says something else; the message names it.
+    """
+    judged, seconds = 0, 0.0
+    for line, row in enumerate(read_lines(path), start=1):
+        numbers = type(row.get("judged")) is int and type(row.get("seconds")) in (int, float)
+        if not (numbers and 0 <= row["judged"] < 2**53 and 0 <= row["seconds"] < 2**53):  # NaN neither
+            raise BadInput(f"{path}, line {line}: found {shortened(row)}, expected 'judged' and 'seconds'; remove the line")
+        judged, seconds = judged + row["judged"], seconds + row["seconds"]
+    return judged, seconds
+
+
+def _arriving(
+    judge: Judge, asked: Iterable[tuple[Question, Sequence[Asked]]], known: Mapping[Key, Judgement], settings: JudgeSettings
+) -> Iterator[list[Judgement]]:
+    for question, examples in asked:
+        if _listed(question):
+            lists = cast(Sequence[ClaimsExample], examples)
+            mine = {name: one for (of, name), one in known.items() if of == question.name}
+            yield from judge.stream_listed(cast(ListedQuestion, question), lists, settings, known=mine)
+        else:
+            rest = [one for one in examples if (question.name, one.id) not in known]
+            yield from judge.stream(question, rest, settings)
+
+
+def _listed(question: Any) -> bool:
+    return question.example_type is ClaimsExample
+
+
+def _ids(question: Question, examples: Sequence[Asked]) -> Iterator[str]:
+    """Of the judgements that there will be."""
+    for example in examples:
+        if isinstance(example, ClaimsExample):
+            yield from (f"{example.id}/{number}" for number in range(1, len(example.claims) + 1))
+        else:
+            yield example.id

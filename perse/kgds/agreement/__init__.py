@@ -1,0 +1,1 @@
+"""How far the verifying judge agrees with people."""

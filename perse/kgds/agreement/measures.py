@@ -1,0 +1,166 @@
+"""How right yes and no are, and their probabilities, against known labels; and whether two ways of asking say the same.
+
+Every value is a function of weights: a claim weighs as often as its sample was drawn, and the first "resample" draws each sample once
+and gives the value itself. So value and interval come from the same few lines, and a difference is paired. The calibration error alone
+has no interval, for resampled items make it larger than it is (`perse.studies.calibration.reliability`).
+
+Notation: n claims, C samples, R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.intervals import Interval, bootstrap_interval
+from perse.evaluation.stats.pooled import divide
+from perse.evaluation.stats.resamples import Resamples, times_drawn
+from perse.evaluation.stats.results import Estimate
+from perse.judgement import Judgement, Status
+from perse.kgds.agreement.pairs import Pair
+
+NO_ANSWERS = Interval(reason="undefined (no answers)")
+NO_PROBABILITIES = Interval(reason="undefined (the judge gives no probabilities)")
+ALWAYS_SAME = Interval(reason="undefined (both always say the same)")
+ONE_CLASS = Interval(reason="undefined (answers to one class alone)")
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What was said of n claims, in one way of asking."""
+
+    truth: BoolArray
+    """(n,) whether the claim follows."""
+    yes: BoolArray
+    """(n,) whether the answer is yes; False where there is none."""
+    ok: BoolArray
+    """(n,) whether there is an answer."""
+    p_yes: FloatArray
+    """(n,) P(yes) of the answers; NaN where there is none, or no distribution."""
+    p_any: FloatArray
+    """(n,) the same also where the judge would rather have said something else (`unparsed`)."""
+    mass: FloatArray
+    """(n,) what the model gave to yes and no together; NaN where it is not known."""
+    sample: IntArray
+    """(n,) the sample of each, 0 to C - 1."""
+
+    @property
+    def right(self) -> BoolArray:
+        """(n,) whether the answer is the label; no answer is wrong."""
+        right: BoolArray = self.ok & (self.yes == self.truth)
+        return right
+
+    @property
+    def known(self) -> BoolArray:
+        """(n,) whether there is a probability."""
+        known: BoolArray = ~np.isnan(self.p_yes)
+        return known
+
+
+@dataclass(frozen=True)
+class Value:
+    """A value, and what it is in each resample, (R,), NaN where undefined; of so many claims of so many samples."""
+
+    value: float
+    resampled: FloatArray
+    items: int
+    samples: int
+
+    def estimate(self, undefined: Interval = ONE_CLASS) -> Estimate:
+        """With its interval, or `undefined` where there is no value."""
+        if np.isnan(self.value):
+            return Estimate(value=None, interval=undefined, items=self.items)
+        interval = bootstrap_interval(self.resampled, reviewers=self.samples, of="sample")
+        return Estimate(value=self.value, interval=interval, items=self.items)
+
+    def minus(self, other: Value) -> Value:
+        """The paired difference of two values on the same resamples."""
+        return replace(self, value=self.value - other.value, resampled=self.resampled - other.resampled)
+
+
+class Ruler:
+    """Values on one set of resamples of `samples` samples."""
+
+    def __init__(self, samples: int, *, resamples: int, seed: int) -> None:
+        once = np.ones((samples, 1), dtype=np.float32)
+        self._drawn = np.concatenate([once, times_drawn(samples, resamples=resamples, seed=seed)], axis=1)
+
+    def mean(self, values: FloatArray | BoolArray, chosen: BoolArray, sample: IntArray) -> Value:
+        """Mean of `values`, (n,), over the `chosen` rows, (n,)."""
+        kept = values[chosen].astype(np.float64)
+        return self._value(divide(*self._rows(sample[chosen]).sums(np.stack([kept, np.ones_like(kept)]))), sample[chosen])
+
+    def auroc(self, score: FloatArray, truth: BoolArray, *, chosen: BoolArray, sample: IntArray) -> Value:
+        """The probability that a true claim has the higher score than a false one, equal scores counting half; of the `chosen`."""
+        _, place = np.unique(score[chosen], return_inverse=True)
+        size = int(place.max(initial=-1)) + 1
+        tables = self._rows(sample[chosen]).tables(2 * place + truth[chosen], 2 * size)  # (1 + R, 2 * scores)
+        false, true = tables[:, 0::2], tables[:, 1::2]
+        below = np.cumsum(false, axis=1) - false
+        wins = (true * (below + false / 2)).sum(axis=1)
+        return self._value(divide(wins, true.sum(axis=1) * false.sum(axis=1)), sample[chosen])
+
+    def kappa(self, one: BoolArray, other: BoolArray, *, chosen: BoolArray, sample: IntArray) -> Value:
+        """Cohen's kappa of two answers to each of the `chosen`; undefined where chance alone would always agree."""
+        cell = (2 * one + other)[chosen].astype(np.int64)
+        tables = self._rows(sample[chosen]).tables(cell, 4)  # (1 + R, 4): no no, no yes, yes no, yes yes
+        total = tables.sum(axis=1)
+        same, yes, other_yes = tables[:, 0] + tables[:, 3], tables[:, 2] + tables[:, 3], tables[:, 1] + tables[:, 3]
+        chance = yes * other_yes + (total - yes) * (total - other_yes)  # times total, so that all is whole numbers, and exact
+        return self._value(divide(total * same - chance, total * total - chance), sample[chosen])
+
+    def _rows(self, sample: IntArray) -> Resamples:
+        return Resamples(sample, self._drawn)
+
+    def _value(self, every: FloatArray, sample: IntArray) -> Value:
+        return Value(float(every[0]), every[1:], len(sample), len(np.unique(sample)))
+
+
+def answered(pairs: Sequence[Pair], judgements: Sequence[Judgement], *, samples: Mapping[int, int]) -> Answered:
+    """The judgements of `pairs`, in their order; `samples` has the place of each sample's number."""
+    ok = np.array([one.status is Status.OK for one in judgements], dtype=bool)
+    p_any = np.array([one.distribution["yes"] if one.distribution else np.nan for one in judgements], dtype=np.float64)
+    return Answered(
+        truth=np.array([pair.truth for pair in pairs], dtype=bool),
+        yes=np.array([one.label == "yes" for one in judgements], dtype=bool),
+        ok=ok,
+        p_yes=np.where(ok, p_any, np.nan),
+        p_any=p_any,
+        mass=np.array([np.nan if one.mass is None else one.mass for one in judgements], dtype=np.float64),
+        sample=np.array([samples[pair.sample] for pair in pairs], dtype=np.int64),
+    )
+
+
+def measured(given: Answered, ruler: Ruler) -> dict[str, Value]:
+    """Accuracy and its parts over true and over false claims; the share of yes among the answers; AUROC, Brier score and mean P(yes)
+    of true and of false claims, over the answers with a probability; mean mass, and AUROC, over whatever has a distribution."""
+    every, known, who = np.ones_like(given.ok), given.known, given.sample
+    return {
+        "accuracy": ruler.mean(given.right, every, who),
+        "true": ruler.mean(given.right, given.truth, who),
+        "false": ruler.mean(given.right, ~given.truth, who),
+        "said yes": ruler.mean(given.yes, given.ok, who),
+        "AUROC": ruler.auroc(given.p_yes, given.truth, chosen=known, sample=who),
+        "Brier": ruler.mean((given.p_yes - given.truth) ** 2, known, who),
+        "P(yes) of true": ruler.mean(given.p_yes, known & given.truth, who),
+        "P(yes) of false": ruler.mean(given.p_yes, known & ~given.truth, who),
+        "mass": ruler.mean(given.mass, ~np.isnan(given.mass), who),
+        "AUROC of any": ruler.auroc(given.p_any, given.truth, chosen=~np.isnan(given.p_any), sample=who),
+    }
+
+
+def same_answers(one: Answered, other: Answered, ruler: Ruler) -> dict[str, Value]:
+    """Of the same claims asked in two ways: the share of equal answers and Cohen's kappa of what was answered in both, and the paired
+    differences of accuracy, over all, and of AUROC, over what has a probability in both."""
+    every, both, known = np.ones_like(one.ok), one.ok & other.ok, one.known & other.known
+    accuracies = [ruler.mean(given.right, every, given.sample) for given in (one, other)]
+    aurocs = [ruler.auroc(given.p_yes, given.truth, chosen=known, sample=given.sample) for given in (one, other)]
+    return {
+        "equal": ruler.mean(one.yes == other.yes, both, one.sample),
+        "kappa": ruler.kappa(one.yes, other.yes, chosen=both, sample=one.sample),
+        "accuracy": accuracies[0].minus(accuracies[1]),
+        "AUROC": aurocs[0].minus(aurocs[1]),
+    }

@@ -1,0 +1,77 @@
+"""What the agreement study found, in sentences: the answer with its numbers, and what a reader of them must know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from perse.kgds.agreement.pairs import Pairs
+from perse.kgds.agreement.rows import ALL, FACTS, OPINIONS, Row
+from perse.studies.frame.summarizing import words
+
+CONSTANT = 0.95
+"""From this share of equal answers on, a judge is said to answer always the same."""
+
+
+def answer(judge: str, rows: Mapping[str, Row], *, ratio: float | None) -> str:
+    """What was found; `ratio`: prompt tokens computed for a fact by itself, over those for one in a list."""
+    asked = [row for name, row in rows.items() if name != ALL]
+    right = _listed([f"{words(row.estimate('accuracy'))} of {row.name}{_answered(row)}" for row in asked])
+    told = [f"{judge} is right about {right}, where always saying the same is right about 0.500."]
+    if judged := [f"{words(row.estimate('AUROC'))} for {row.name}" for row in asked if row.given.known.any()]:
+        counted = [
+            f"{words(row.words['AUROC'].estimate())} for {row.name.split()[0]}"
+            for name, row in rows.items()
+            if name in (FACTS, OPINIONS)
+        ]
+        told.append(
+            f"Its P(yes) tells what follows from what does not with an AUROC of {_listed(judged)}; counting the words in common, "
+            f"without any judge, has {_listed(counted)}."
+        )
+    told += [sentence for row in asked if (sentence := _constant(row))]
+    if ratio is not None:
+        told.append(f"A fact asked by itself takes {ratio:.2f} times the prompt tokens to compute of one in a list.")
+    return " ".join(told)
+
+
+def _answered(row: Row) -> str:
+    ok, asked = int(row.given.ok.sum()), len(row.given.ok)
+    return "" if ok == asked else f" ({ok} of {asked} answered)"
+
+
+def _constant(row: Row) -> str | None:
+    """What must be said of a judge that gives nearly always the same answer."""
+    said = row.values["said yes"].value
+    if np.isnan(said) or 1 - CONSTANT < said < CONSTANT:
+        return None
+    label, share, right = ("yes", said, "follow") if said >= CONSTANT else ("no", 1 - said, "do not follow")
+    return f"It says {label} to {share:.0%} of {row.name}: its accuracy there is little but the share of claims that {right}."
+
+
+def _listed(said: Sequence[str]) -> str:
+    return said[0] if len(said) == 1 else f"{', '.join(said[:-1])} and {said[-1]}"
+
+
+def notes(drawn: Pairs, rows: Mapping[str, Row]) -> list[str]:
+    """What was asked, what was left out, and what may be wrong with it."""
+    samples = len({pair.sample for pair in drawn.pairs})
+    claims = [f"{len(drawn.of(kind)) // 2} {kind}s" for kind in ("fact", "opinion") if drawn.of(kind)]
+    out = drawn.left_out
+    reasons = {
+        "fact said elsewhere": "facts that the other paragraph seems to say, too",
+        "fact without a paragraph": "facts of articles without a paragraph that says nothing of what the supporting ones say",
+        "opinion said elsewhere": "opinions that another one seems to say, too",
+        "opinion alone": "opinions that are the only one of their discussion",
+    }
+    left = [f"{what}: {out[reason]}" for reason, what in reasons.items() if out[reason]]
+    told = [f"{' and '.join(claims)} of {samples} samples, each asked of two texts; intervals are over resampled samples"]
+    if left:
+        told.append(f"left out of the whole benchmark before the claims were drawn: {'; '.join(left)}")
+    told.append(
+        "a label may be wrong: a paragraph may leave open what its fact makes explicit, and a claim that names nothing may hold of "
+        "another text, too; claims about summaries, which say things half, are harder than these"
+    )
+    if any(row.given.ok.any() for row in rows.values()) and not any(row.given.known.any() for row in rows.values()):
+        told.append("the judge answers in words and gives no probabilities: AUROC, Brier score and calibration are undefined")
+    return told

@@ -1,0 +1,1 @@
+"""Summaries written and verified by models: every loop that asks."""

@@ -1,0 +1,222 @@
+"""Whose selection of paragraphs is the better background, the experts' or the model's own? (KGDS, section 6.1 and figure 3).
+
+Asked about every sample in which the two differ, in both orders, because judges like one place better than the other. The paper asks the
+model that made the selection. A win rate is the mean over samples of the probability that the experts' is better, and, beside it, how
+often it is the likelier one; what was not answered is neither won nor lost, and counted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from perse.errors import BadInput
+from perse.evaluation.stats.results import Estimate
+from perse.files.own_files import write_own
+from perse.files.runlog import RunLog
+from perse.judgement import Judgement, Status
+from perse.judging.judge import Judge, JudgeSettings
+from perse.judging.loop import answer_all
+from perse.kgds.benchmark import Benchmark, Sample
+from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
+from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
+from perse.prompts import source
+from perse.questions.feedback import FEEDBACK
+from perse.records import Pair, PairwiseExample
+
+NUMBERS = "feedback.json"
+
+Difference = Literal["failed", "empty", "same", "differs"]
+"""The model's selection beside the experts'; only the last is asked about."""
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Preference(_Result):
+    """One sample that was asked about."""
+
+    sample: int
+    experts: tuple[int, ...]
+    own: tuple[int, ...]
+    status: Status
+    probability: float | None = None
+    """Of the experts' selection; None where the judge has no distribution, or no answer."""
+    won: float | None = None
+    """1 where the experts' is preferred, 0 where the other is, 0.5 where neither."""
+    order_gap: float | None = None
+
+
+class FeedbackResult(_Result):
+    """The experts' win rates, in percent, with intervals over samples."""
+
+    benchmark: str
+    """sha256 of the benchmark's file."""
+    model: str
+    judge: str
+    selections: dict[Difference, int]
+    """How many of the model's summaries are of which kind."""
+    answered: int
+    """Of those that differ."""
+    probability: Estimate
+    """Mean probability of the experts' selection."""
+    share: Estimate
+    """Samples in which the experts' selection is preferred; the paper's 88.89 is such a share."""
+    order_gap: float | None
+    """Mean distance of the two orders' probabilities, 0 to 1: a large one says that the place decides."""
+    samples: tuple[Preference, ...]
+    resamples: int
+    seed: int
+
+
+def feedback(
+    judge: Judge,
+    benchmark: Benchmark,
+    run: Path,
+    *,
+    resamples: int = 1000,
+    seed: int = 0,
+    tick: Callable[[int, int], None] = lambda done, total: None,
+) -> FeedbackResult:
+    """Ask about every structured ebs-aos summary of `run` that selects other paragraphs than the experts; kept in RUN/feedback.
+
+    Args:
+        tick: told how many of all questions have an answer.
+    Raises:
+        BadInput: no such summary, one of a sample that the benchmark does not have, or too few resamples.
+        RunMismatch: the folder holds answers by another judge, or about another benchmark.
+        EngineLost: the engine is gone for good.
+    """
+    if resamples < 100:
+        raise BadInput(f"{resamples} resamples say little about an interval; use 100 or more")
+    summaries = summaries_of(run, benchmark).get(("ebs-aos", "structured"), {})
+    if not summaries:
+        raise BadInput(f"{run} has no structured ebs-aos summaries; write them with `perse kgds generate --pattern ebs-aos`")
+    kinds = {number: difference(benchmark.samples[number], one) for number, one in summaries.items()}
+    asked = {
+        number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"
+    }
+    judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, tick=tick)
+    preferences = [
+        _preference(benchmark.samples[number], summaries[number], judgements[one.id]) for number, one in asked.items()
+    ]
+    result = FeedbackResult(
+        benchmark=benchmark.digest,
+        model=" and ".join(sorted({one.model for one in summaries.values()})),
+        judge=judge.identity.portable.model,
+        selections={kind: sum(found == kind for found in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
+        answered=sum(one.status is Status.OK for one in preferences),
+        probability=_rate([one.probability for one in preferences], resamples=resamples, seed=seed),
+        share=_rate([one.won for one in preferences], resamples=resamples, seed=seed),
+        order_gap=_mean(one.order_gap for one in preferences),
+        samples=tuple(preferences),
+        resamples=resamples,
+        seed=seed,
+    )
+    write_own(run / FEEDBACK_FOLDER / NUMBERS, result.model_dump_json(indent=2) + "\n")
+    return result
+
+
+def difference(sample: Sample, summary: Summary) -> Difference:
+    """How the model's selection stands to the experts'. Citations of paragraphs that do not exist count in nothing."""
+    if summary.status != "ok":
+        return "failed"
+    own = set(_own(sample, summary))
+    return "same" if own == sample.supporting_indices else "differs" if own else "empty"
+
+
+def _own(sample: Sample, summary: Summary) -> tuple[int, ...]:
+    return tuple(sorted({number for number in summary.paragraphs or () if 1 <= number <= len(sample.article)}))
+
+
+def _example(sample: Sample, summary: Summary) -> PairwiseExample:
+    """A is the experts' selection, B the model's; which stands first in a prompt is the question's business, not told by these."""
+    own = _own(sample, summary)
+    who = f"{sample.number:05d}"
+    pair = Pair(text_a=_named(sorted(sample.supporting_indices)), text_b=_named(own), premise=_premise(sample))
+    # With the selection in its id, an answer is never taken for one about another selection, and a run may grow.
+    key = f"{who}/{'-'.join(map(str, own))}"
+    return PairwiseExample(id=key, reviewer_id=who, aspect="background", profile=(), query=pair)
+
+
+def _named(numbers: Sequence[int]) -> str:
+    """Numbers in words: `<Paragraph_3>` would read as a template's marker."""
+    return f"paragraph{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+
+
+def _premise(sample: Sample) -> str:
+    article = [f"{one.index}. {' '.join(one.text.split())}" for one in sample.article]
+    discussion = [f"{turn.participant}: {' '.join(turn.utterance.split())}" for turn in sample.discussion]
+    return "\n".join(["[Article]", *article, "[Discussion]", *discussion])
+
+
+def _answers(
+    judge: Judge,
+    benchmark: Benchmark,
+    examples: Sequence[PairwiseExample],
+    folder: Path,
+    *,
+    seed: int,
+    tick: Callable[[int, int], None],
+) -> Mapping[str, Judgement]:
+    """By id, from the folder as far as it has them; what the engine failed at is asked again."""
+    settings = JudgeSettings(temperature=0, seed=seed)
+    identity = {
+        "kind": "kgds-feedback",
+        **identity_of(judge, benchmark),
+        "prompts": hashlib.sha256(source("feedback.jinja").encode()).hexdigest(),
+        "seed": seed,
+    }
+    with RunLog(folder, identity, lines=JUDGEMENTS) as log:
+        answer_all(judge, [(FEEDBACK, examples)], log, settings=settings, tick=lambda done: tick(done, len(examples)))
+        return read_judgements(log.path)
+
+
+def _preference(sample: Sample, summary: Summary, judgement: Judgement) -> Preference:
+    ok = judgement.status is Status.OK
+    return Preference(
+        sample=sample.number,
+        experts=tuple(sorted(sample.supporting_indices)),
+        own=_own(sample, summary),
+        status=judgement.status,
+        probability=judgement.distribution["A"] if ok and judgement.distribution else None,
+        won=_won(judgement) if ok else None,
+        order_gap=judgement.order_gap if ok else None,
+    )
+
+
+def _won(judgement: Judgement) -> float:
+    """Of a judge without a distribution, two orders that name different selections are a draw: its label was drawn from them."""
+    from perse.evaluation.stats.agreement import likeliest_correct
+
+    if judgement.distribution is None and judgement.order_gap == 1:
+        return 0.5
+    return float(likeliest_correct(["A"], [judgement])[0])
+
+
+def _mean(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(fmean(known), 4) if known else None
+
+
+def _rate(values: Sequence[float | None], *, resamples: int, seed: int) -> Estimate:
+    """The mean of the known values in percent, with its interval; undefined where there are none."""
+    import numpy as np
+
+    from perse.evaluation.stats.estimates import NO_ITEMS
+    from perse.evaluation.stats.intervals import bootstrap_interval
+    from perse.evaluation.stats.resamples import Resamples, times_drawn
+
+    known = np.array([value for value in values if value is not None], dtype=np.float64)
+    if not len(known):
+        return Estimate(value=None, interval=NO_ITEMS, items=0)
+    draws = Resamples(np.arange(len(known)), times_drawn(len(known), resamples=resamples, seed=seed))
+    interval = bootstrap_interval(100 * draws.sums(known[None])[0] / len(known), reviewers=len(known), of="sample")
+    ends = {end: round(at, 2) for end, at in (("low", interval.low), ("high", interval.high)) if at is not None}
+    return Estimate(value=round(100 * float(known.mean()), 2), interval=interval.model_copy(update=ends), items=len(known))

@@ -1,0 +1,226 @@
+"""Summaries by any model: one structured prompt, or that and a second turn in which the model looks at its answer (KGDS, section 5).
+
+Answers are JSON, held to a schema where the engine obeys one, checked, and asked for again with what was wrong. All are kept the moment they
+arrive, so that a kill loses only what was in flight. A summary that never became one is written down as a failure, and scores 0 later.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from perse.engines.base import Sampling, Turns
+from perse.files.runlog import RunLog
+from perse.kgds.asking.reading import EXTRACTIVE, Content, read_content, schema
+from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern, Sample
+from perse.kgds.folder import ANSWERS, SUMMARIES, Summary, read_summaries
+from perse.prompts import macros, source
+from perse.writing.cache import AnswerCache
+from perse.writing.loop import Bad, Fair, Good, Kind, Outcome, ask_until_good
+from perse.writing.writer import Writer
+
+log = logging.getLogger(__name__)
+
+MAX_NEW_TOKENS = 4096
+"""KGDS, appendix D.1; so is the temperature, 0."""
+
+TEMPLATE = "kgds_summary.jinja"
+
+Progress = Callable[[Pattern, Paradigm, int, int], None]
+"""Told how many of a combination's summaries have come to an end, and how many there will be."""
+
+
+class Fault(StrEnum):
+    """What can be wrong with a summary that can be read."""
+
+    NO_SUCH_PARAGRAPH = "no_such_paragraph"
+
+
+def generate(
+    writer: Writer,
+    benchmark: Benchmark,
+    run: Path,
+    *,
+    patterns: Iterable[Pattern] = PATTERNS,
+    paradigms: Iterable[Paradigm] = PARADIGMS,
+    max_new_tokens: int = MAX_NEW_TOKENS,
+    temperature: float = 0.0,
+    tries: int = 3,
+    seed: int = 0,
+    progress: Progress = lambda pattern, paradigm, done, total: None,
+) -> Path:
+    """Write the summaries that `run` does not have yet; those that the engine failed at are left out, to be asked for again.
+
+    Raises:
+        RunMismatch: the folder was begun by another model, of another benchmark or with other settings.
+        EngineLost: the engine is gone for good, or failed at everything.
+        BadInput: a server that cannot be asked, or a context that the answer alone would fill.
+    """
+    wanted = [
+        (pattern, paradigm) for pattern in PATTERNS if pattern in patterns for paradigm in PARADIGMS if paradigm in paradigms
+    ]
+    sampling = Sampling(temperature, max_new_tokens)
+    identity = {
+        "kind": "kgds-generate",
+        "benchmark": benchmark.digest,
+        "writer": {**writer.identity, "context": writer.context},
+        "prompts": _form(max_new_tokens),
+        "sampling": {"temperature": temperature, "max_new_tokens": max_new_tokens},
+        "tries": tries,
+        "seed": seed,
+    }
+    _warn_of_few_paragraphs(benchmark, patterns, max_new_tokens)
+    with RunLog(run, identity, lines=SUMMARIES) as runlog, AnswerCache(run / ANSWERS) as cache:
+        known = read_summaries(run) if runlog.read() else {}
+        for pattern, paradigm in wanted:
+            have = known.get((pattern, paradigm), {})
+            samples = {str(number): one for number, one in benchmark.samples.items() if number not in have}
+            done = len(have)
+
+            def tell(settled: int, of: tuple[Pattern, Paradigm] = (pattern, paradigm)) -> None:
+                nonlocal done
+                done += settled
+                progress(*of, min(done, len(benchmark.samples)), len(benchmark.samples))
+
+            tell(0)
+            asking = _Asking(writer, cache, sampling, tries, seed)
+            outcomes = asking.ask(samples, pattern, paradigm, tell) if samples else {}
+            lines = [
+                _summary(int(name), pattern, paradigm, writer, one) for name, one in outcomes.items() if one.kind != Kind.ENGINE
+            ]
+            runlog.append(one.model_dump_json(exclude_none=True) + "\n" for one in lines)
+    return run
+
+
+def _form(max_new_tokens: int) -> str:
+    """What is asked for and in which form, as one digest."""
+    forms = [schema(pattern, reflects=one, max_new_tokens=max_new_tokens) for pattern in PATTERNS for one in (False, True)]
+    return hashlib.sha256((source(TEMPLATE) + json.dumps(forms)).encode()).hexdigest()
+
+
+def _warn_of_few_paragraphs(benchmark: Benchmark, patterns: Iterable[Pattern], max_new_tokens: int) -> None:
+    most = schema("ebs-aos", reflects=True, max_new_tokens=max_new_tokens)["properties"][EXTRACTIVE]["maxItems"]
+    longest = max(len(one.article) for one in benchmark.samples.values())
+    if "ebs-aos" in patterns and most < longest:
+        log.warning(
+            "at %d new tokens a model that is held to a schema can choose at most %d paragraphs, and an article has %d; "
+            "raise --max-new-tokens if that is too few",
+            max_new_tokens,
+            most,
+            longest,
+        )
+
+
+class _Asking:
+    """Asks one model for the summaries of some samples."""
+
+    def __init__(self, writer: Writer, cache: AnswerCache, sampling: Sampling, tries: int, seed: int) -> None:
+        self.writer, self.cache, self.sampling, self.tries, self.seed = writer, cache, sampling, tries, seed
+
+    def ask(
+        self, samples: Mapping[str, Sample], pattern: Pattern, paradigm: Paradigm, tell: Callable[[int], None]
+    ) -> dict[str, Outcome[Content]]:
+        """Outcomes by name of sample. A reflection begins with the structured answer, which is known by then or asked for first."""
+        wording: Any = macros(TEMPLATE)
+        first = {name: prompt(self.writer, one, pattern) for name, one in samples.items()}
+        reflects = paradigm == "reflection"
+        structured = self._ask(first, samples, pattern, reflects=False, tell=(lambda settled: None) if reflects else tell)
+        if not reflects:
+            return structured
+        turns: dict[str, str | Turns] = {
+            name: (first[name], self.writer.neutralise(one.value.answer), wording.reflect(pattern))
+            for name, one in structured.items()
+            if one.value is not None
+        }
+        tell(len(structured) - len(turns))  # of an answer that is none there is nothing to look at
+        reflected = self._ask(turns, samples, pattern, reflects=True, tell=tell) if turns else {}
+        return {name: reflected.get(name, one) for name, one in structured.items()}
+
+    def _ask(
+        self,
+        messages: Mapping[str, str | Turns],
+        samples: Mapping[str, Sample],
+        pattern: Pattern,
+        *,
+        reflects: bool,
+        tell: Callable[[int], None],
+    ) -> dict[str, Outcome[Content]]:
+        def check(name: str, answer: str) -> Good[Content] | Fair[Content] | Bad:
+            return checked(samples[name], answer, pattern)
+
+        wording: Any = macros(TEMPLATE)
+        form = schema(pattern, reflects=reflects, max_new_tokens=self.sampling.max_new_tokens)
+        return ask_until_good(
+            self.writer,
+            messages,
+            check,
+            cache=self.cache,
+            again=wording.again,
+            sampling=replace(self.sampling, schema=form),
+            seed=self.seed,
+            purpose=f"kgds {pattern} {'reflection' if reflects else 'structured'}",
+            tries=self.tries,
+            progress=tell,
+        )
+
+
+def prompt(writer: Writer, sample: Sample, pattern: Pattern) -> str:
+    """The structured prompt, every text of the sample made safe: one line each, and no number of a paragraph that is not ours."""
+
+    def safe(text: str) -> str:
+        return " ".join(re.sub(r"<(?=/?\s*Paragraph_)", "< ", writer.neutralise(text), flags=re.IGNORECASE).split())
+
+    article = [safe(paragraph.text) for paragraph in sample.article]
+    # A name begins a line, as our headings do.
+    discussion = [(safe(turn.participant).lstrip("# ") or "?", safe(turn.utterance)) for turn in sample.discussion]
+    wording: Any = macros(TEMPLATE)
+    asked: str = wording.ask(pattern, article, discussion)
+    return asked
+
+
+def checked(sample: Sample, answer: str, pattern: Pattern) -> Good[Content] | Fair[Content] | Bad:
+    """What to make of an answer. One that cites paragraphs that do not exist would do, since they count in nothing; it is asked for again."""
+    try:
+        content = read_content(answer, pattern)
+    except ValueError as error:
+        return Bad(Kind.BAD_JSON, f"{error}.")
+    strange = [number for number in content.paragraphs or () if not 1 <= number <= len(sample.article)]
+    if strange:
+        reason = (
+            f"The article has paragraphs 1 to {len(sample.article)}; there is no paragraph {', '.join(map(str, strange[:10]))}."
+        )
+        return Fair(content, Fault.NO_SUCH_PARAGRAPH, reason, rank=len(strange))
+    return Good(content)
+
+
+def _summary(number: int, pattern: Pattern, paradigm: Paradigm, writer: Writer, outcome: Outcome[Content]) -> Summary:
+    content = outcome.value
+    model = "+".join(filter(None, (writer.identity["name"], writer.identity["adapter"])))
+    tries = tuple(str(one.kind) for one in outcome.attempts)
+    if content is None:
+        return Summary(
+            sample=number,
+            pattern=pattern,
+            paradigm=paradigm,
+            model=model,
+            status=str(outcome.kind),
+            error=outcome.reason,
+            tries=tries,
+        )
+    return Summary(
+        sample=number,
+        pattern=pattern,
+        paradigm=paradigm,
+        model=model,
+        paragraphs=content.paragraphs,
+        background=content.background,
+        opinions=content.opinions,
+        tries=tries,
+    )

@@ -1,0 +1,1 @@
+"""New benchmark samples from articles and discussions."""

@@ -1,0 +1,1 @@
+"""The outcomes in the layout that the authors of KGDS released."""

@@ -1,0 +1,223 @@
+"""A KGDS report: Results -> one HTML page, the paper's tables as Markdown, its plots and numbers as files.
+
+OUT/report.html    everything, in one file that needs no network
+OUT/tables.md      tables 1 and 2
+OUT/figures/NAME.* each plot as SVG and PNG, its numbers as CSV
+OUT/results.json   the numbers that all of it is made of
+
+The same Results give the same bytes. Values and intervals are printed and nothing is concluded from them: whether one model is better
+than another is not what intervals of single values can say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from perse.drawing.figure import Figure
+from perse.drawing.named_rows import value_in_words
+from perse.errors import BadInput
+from perse.files.own_files import write_together
+from perse.files.runlog import MANIFEST
+from perse.kgds.benchmark import Pattern
+from perse.kgds.reporting.figures import kgds_figures
+from perse.kgds.reporting.tables import (
+    PATTERN_NAMES,
+    PaperTable,
+    correlation_table,
+    count_tables,
+    failure_table,
+    interval_tables,
+    markdown,
+    models,
+    patterns,
+    probable_errors,
+    shown,
+    table_1,
+    table_2,
+)
+from perse.kgds.scoring.results import Results
+from perse.reporting.page import fill
+from perse.secrets import without_keys
+from perse.studies.frame.results import StudyTable
+
+PAGE = "report.html"
+NUMBERS = "results.json"
+TABLES = "tables.md"
+FIGURES = "figures"
+SCRIPTS = ("page.js", "plain.js")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the page under one heading. `name` is its anchor; `finer` is folded away under `finer_title`."""
+
+    name: str
+    title: str
+    lead: str = ""
+    paper: tuple[PaperTable, ...] = ()
+    tables: tuple[StudyTable, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    finer: tuple[StudyTable, ...] = ()
+    finer_title: str = ""
+
+
+@dataclass(frozen=True)
+class KgdsPage:
+    """Everything that the page shows. `models`: name and what came out for it."""
+
+    title: str
+    lead: tuple[str, ...]
+    models: tuple[tuple[str, str], ...]
+    facts: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...]
+    parts: tuple[Part, ...]
+
+
+def write_report(
+    results: Results, out: Path, *, title: str | None = None, manifest: Mapping[str, object] | None = None
+) -> Path:
+    """Write the report into `out` and say where its page is.
+
+    Args:
+        title: of the page; by default after the models.
+        manifest: what it was made of.
+    Raises:
+        BadInput: `out` holds something else than a report, or cannot be made; or matplotlib is not installed.
+    """
+    refuse_strangers(out)
+    figures = kgds_figures(results)
+    html = fill("kgds.html.jinja", SCRIPTS, page=_page(results, figures, title))
+    contents = {NUMBERS: results.model_dump_json(indent=2) + "\n"}  # first: what a kill leaves behind is known as a report's
+    contents |= {TABLES: markdown([table_1(results), table_2(results)]), PAGE: html}
+    contents |= {MANIFEST: json.dumps(manifest, indent=2) + "\n"} if manifest is not None else {}
+    drawn = {f"{FIGURES}/{name}": content for figure in figures.values() for name, content in figure.files.items()}
+    write_together(out, {**{name: without_keys(text).encode() for name, text in contents.items()}, **drawn})
+    return out / PAGE
+
+
+def refuse_strangers(out: Path) -> None:
+    """A report replaces a report, and nothing else.
+
+    Raises:
+        BadInput: `out` is a file, or a folder that holds something else.
+    """
+    if out.is_file():
+        raise BadInput(f"{out} is a file; give a folder for the report")
+    if not out.exists() or all(entry.name.startswith(".") for entry in out.iterdir()):
+        return
+    try:
+        Results.model_validate_json((out / NUMBERS).read_bytes())
+    except (FileNotFoundError, IsADirectoryError, ValidationError):
+        raise BadInput(f"{out} is not empty and holds no KGDS report; choose another folder with --out") from None
+
+
+def _page(results: Results, figures: Mapping[str, Figure], title: str | None) -> KgdsPage:
+    names = models(results)
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return KgdsPage(
+        title=title or f"{', '.join(names[:3])}{more}: KGDS",
+        lead=_lead(results),
+        models=tuple((model, _model_sentence(results, model)) for model in names),
+        facts=_facts(results),
+        notes=results.notes,
+        parts=_parts(results, figures),
+    )
+
+
+def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Part, ...]:
+    probable, failures = probable_errors(results), failure_table(results)
+
+    def drawn(*beginnings: str) -> tuple[Figure, ...]:
+        return tuple(figure for start in beginnings for name, figure in figures.items() if name.startswith(start))
+
+    return (
+        Part(
+            "overall",
+            "Overall performance",
+            paper=(table_1(results),),
+            figures=drawn("figure-6", "figure-8", "figure-7", "figure-9"),
+            finer=tuple(interval_tables(results)),
+            finer_title="All values with their intervals",
+        ),
+        Part(
+            "background",
+            "Background",
+            "How much of the article is extracted, beside the share that experts hold to be needed.",
+            figures=drawn("figure-2"),
+        ),
+        Part(
+            "together",
+            "Background and opinions",
+            "Do models whose background is better also cover more opinions? Each point is a model.",
+            tables=(correlation_table(results),) if results.correlations else (),
+            figures=drawn("figure-4", "figure-5"),
+        ),
+        Part(
+            "errors",
+            "Errors in opinions",
+            "Why the summary does not say what the experts wrote down, by type.",
+            paper=(table_2(results), *((probable,) if probable else ())),
+            figures=drawn("errors"),
+        ),
+        Part(
+            "counts",
+            "Counts",
+            tables=tuple(count_tables(results)),
+            finer=(failures,) if failures else (),
+            finer_title="Why summaries failed",
+        ),
+    )
+
+
+def _lead(results: Results) -> tuple[str, ...]:
+    """Where the highest values are, and what may not be read from them."""
+    said: list[str] = []
+    if len(models(results)) > 1:
+        said += (line for pattern in patterns(results) for line in _highest(results, pattern))
+        if said:
+            said.append("Each interval is of one value: whether two models differ cannot be read from whether they overlap.")
+    if any(scores.paradigm == "reflection" for scores in results.scores):
+        said.append("A model that was asked both ways stands here with its structured prompt.")
+    return tuple(said)
+
+
+def _highest(results: Results, pattern: Pattern) -> Sequence[str]:
+    """The highest overall performance of any model, by its structured prompt where there is one."""
+    found = [scores for model in models(results) if (scores := shown(results, model, pattern))]
+    known = {s.model: s.values["op"] for s in found if "op" in s.values and s.values["op"].value is not None}
+    if not known:
+        return ()
+    top = max(estimate.value or 0.0 for estimate in known.values())
+    names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
+    return (f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}.",)
+
+
+def _model_sentence(results: Results, model: str) -> str:
+    """Overall performance by the structured prompt where there is one: what reflection changes stands in table 1."""
+    found = [scores for pattern in patterns(results) if (scores := shown(results, model, pattern))]
+    parts = [
+        f"{value_in_words(scores.values['op']) if 'op' in scores.values else 'not verified'} under {PATTERN_NAMES[scores.pattern]}"
+        + (" after reflection" if scores.paradigm == "reflection" else "")
+        for scores in found
+    ]
+    paradigms = {scores.paradigm for scores in found}
+    mean = next((one.mean for one in results.across if one.model == model and {one.paradigm} == paradigms), None)
+    if mean is not None and mean.value is not None:
+        parts.append(f"{value_in_words(mean)} on average")
+    return f"overall performance {', '.join(parts)}."
+
+
+def _facts(results: Results) -> tuple[tuple[str, str], ...]:
+    compared, left = len(results.samples), sum(map(len, results.left_out.values()))
+    return (
+        ("Compared", f"{compared} of {compared + left} samples"),
+        ("Models", str(len(models(results)))),
+        ("Experts' choice", f"{results.supporting_share:.2f}% of the paragraphs"),
+        ("Intervals", f"95%, {results.resamples:,} resamples of the samples, seed {results.seed}"),
+        ("Benchmark", f"digest {results.benchmark[:12]}"),
+    )

@@ -1,0 +1,1 @@
+"""Outcomes to the numbers of the paper."""

@@ -1,0 +1,111 @@
+"""The numbers of KGDS as plain JSON: tables, report and plots are made from this alone, so that they cannot tell different things.
+
+Values are percentages rounded to two digits, each with an interval over samples; None is undefined, never 0.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from perse.evaluation.stats.results import Estimate
+from perse.kgds.benchmark import Paradigm, Pattern
+from perse.kgds.outcomes import ErrorType
+
+Metric = Literal["recall", "precision", "f1", "cao", "op", "retrieved"]
+"""recall, precision, f1: of supporting paragraphs (BSP) in ebs-aos, of key facts (KBSAF) in abs-aos. cao: recall of clear opinions.
+op: overall performance, the geometric mean of f1 and cao. retrieved: extracted paragraphs of all (ebs-aos alone)."""
+
+METRICS: tuple[Metric, ...] = ("recall", "precision", "f1", "cao", "op")
+"""The columns of table 1 under each pattern."""
+
+
+class _Result(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class SampleScores(_Result):
+    """One sample's values as fractions, 0 to 1; what was not asked is left out."""
+
+    sample: int
+    values: dict[Metric, float]
+    failed: str | None = None
+
+
+class Errors(_Result):
+    """Of the opinions not covered: how many were classified, the share of each type in percent (they sum to 100), and the same by the
+    judge's probabilities where they are known. No shares where there is no such opinion."""
+
+    classified: int
+    uncovered: int
+    shares: dict[ErrorType, float] | None
+    probable: dict[ErrorType, float] | None = None
+
+
+class Scores(_Result):
+    """One model under one pattern and paradigm."""
+
+    model: str
+    pattern: Pattern
+    paradigm: Paradigm
+    values: dict[Metric, Estimate]
+    errors: Errors | None = None
+    """None where no error was asked about."""
+    verified_by: str | None = None
+    """The judge, and how it was asked about facts, where that is known."""
+    failed: int
+    """Summaries that could not be read; they score 0."""
+    unanswered: int
+    """Questions that the judge did not answer; they count as not covered."""
+    strange: int
+    """Citations of paragraphs that do not exist; they count in nothing."""
+    samples: tuple[SampleScores, ...]
+
+
+class Delta(_Result):
+    """Reflection minus structured, in points of percent, on the same samples: of the metrics, and of the errors' shares."""
+
+    model: str
+    pattern: Pattern
+    values: dict[Metric, Estimate]
+    errors: dict[ErrorType, float] | None = None
+
+
+class Across(_Result):
+    """Overall performance of one model over both patterns: ebs-aos minus abs-aos, and their mean."""
+
+    model: str
+    paradigm: Paradigm
+    gap: Estimate
+    mean: Estimate
+
+
+class Correlation(_Result):
+    """Background's F1 with opinions' recall, across models (figures 4 and 5)."""
+
+    pattern: Pattern
+    paradigm: Paradigm
+    models: int
+    pearson: Estimate
+    spearman: Estimate
+
+
+class Results(_Result):
+    """All models on the same samples."""
+
+    benchmark: str
+    """sha256 of the benchmark's file."""
+    samples: tuple[int, ...]
+    """The samples that every model has: all means are over these."""
+    left_out: dict[str, tuple[int, ...]]
+    """Samples of the benchmark that are not compared, by the first model without them ("" where nobody has them)."""
+    supporting_share: float
+    """Supporting paragraphs of all, in percent, averaged over the compared samples: what a right `retrieved` is near to."""
+    scores: tuple[Scores, ...]
+    deltas: tuple[Delta, ...]
+    across: tuple[Across, ...]
+    correlations: tuple[Correlation, ...]
+    resamples: int
+    seed: int
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Find, check and open models and tokenizers of others."""

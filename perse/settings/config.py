@@ -1,0 +1,190 @@
+"""Settings of a program: typed, read from YAML, changed by `key=value`, refused in plain words.
+
+A recipe is a YAML file of configs/KIND (packaged with perse); overrides are dotted keys, as in `train.learning_rate=3e-4`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
+
+import yaml
+from pydantic import ConfigDict, ValidationError
+
+from perse.errors import BadInput
+from perse.formats.yaml_text import parsed, read_yaml
+from perse.strict import Strict
+
+
+class Section(Strict):
+    """A group of settings. A field that is another `Section` is written as `section.field`; the line below a field says what it
+    means, here and to the user (`described`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    number_as_text: ClassVar[bool] = True
+
+
+Settings = TypeVar("Settings", bound=Section)
+
+
+def load_settings(kind: type[Settings], path: str | Path, overrides: Sequence[str], *, recipes: dict[str, Path]) -> Settings:
+    """The file at `path` (or the recipe of that name) with `key=value` overrides.
+
+    Raises:
+        BadInput: every problem at once: unknown keys with the nearest right name, wrong values, missing keys.
+    """
+    file = _recipe(path, recipes)
+    settings = read_yaml(file)
+    if not isinstance(settings, dict):
+        raise BadInput(f"{file} holds no settings; expected {', '.join(kind.model_fields)}")
+    for override in overrides:
+        _override(settings, override, kind)
+    problems = [_unknown(key, kind) for key in _dotted(settings) if not _is_known(key, kind)]
+    if problems:
+        raise BadInput("; ".join(problems))
+    for name, field in kind.model_fields.items():  # so that what is missing in them is named to the end
+        if field.is_required() and _section(field.annotation):
+            settings.setdefault(name, {})
+    try:
+        return kind.model_validate(settings)
+    except ValidationError as error:
+        raise BadInput(f"{file}: " + "; ".join(_problem(e) for e in error.errors(include_url=False))) from None
+
+
+def packaged_recipes(kind: str) -> dict[str, Path]:
+    """The recipes of configs/`kind` by name: inside an installed perse, or beside it in a checkout."""
+    inside = Path(str(files("perse"))) / "configs" / kind
+    beside = Path(str(files("perse"))).parent / "configs" / kind
+    folder = inside if inside.is_dir() else beside
+    return {file.stem: file for file in sorted(folder.glob("*.yaml"))}
+
+
+def known_keys(kind: type[Section]) -> tuple[str, ...]:
+    """Every setting's dotted name, sections included."""
+    names: list[str] = []
+    for name, field in kind.model_fields.items():
+        section = _section(field.annotation)
+        names += [name, *(f"{name}.{inner}" for inner in section.model_fields)] if section else [name]
+    return tuple(names)
+
+
+@dataclass(frozen=True)
+class Described:
+    """A setting to be read by a person: its dotted name, what it may be, what it is by default (nothing where it must be
+    given), and what it means."""
+
+    name: str
+    takes: str
+    default: str
+    meaning: str
+
+
+def described(kind: type[Section]) -> Iterator[Described]:
+    """Every setting of `kind`, a section before what is in it."""
+    for name, field in kind.model_fields.items():
+        inner, takes = _section(field.annotation), _takes(field.annotation)
+        default = "" if field.is_required() else _as_yaml(field.get_default(call_default_factory=True))
+        yield Described(name, takes, default, " ".join((field.description or "").split()))
+        for each in described(inner) if inner else ():
+            yield replace(each, name=f"{name}.{each.name}")
+
+
+_WORDS = {bool: "true or false", int: "a whole number", float: "a number", str: "text", type(None): "null"}
+
+
+def _takes(annotation: Any) -> str:
+    """A type in words; choices by their own names."""
+    if get_origin(annotation) is Literal:
+        return " or ".join(map(str, get_args(annotation)))
+    if get_origin(annotation) is tuple:
+        return f"a list of {_takes(get_args(annotation)[0])}"
+    if get_origin(annotation) is dict:
+        return "a mapping"
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return "a section"
+    if annotation in _WORDS:
+        return _WORDS[annotation]
+    return " or ".join(_takes(each) for each in get_args(annotation))
+
+
+def _as_yaml(value: Any) -> str:
+    if isinstance(value, Section):
+        return "as below"
+    if isinstance(value, tuple):
+        value = list(value)
+    return str(yaml.safe_dump(value, default_flow_style=True)).removesuffix("...\n").strip()
+
+
+def _section(annotation: Any) -> type[Section] | None:
+    candidates = (annotation, *get_args(annotation))
+    return next((kind for kind in candidates if isinstance(kind, type) and issubclass(kind, Section)), None)
+
+
+def _is_known(key: str, kind: type[Section]) -> bool:
+    if key in known_keys(kind):
+        return True
+    field = kind.model_fields.get(key.partition(".")[0])  # a mapping has keys of the user's own
+    return field is not None and get_origin(field.annotation) is dict
+
+
+def _recipe(path: str | Path, recipes: dict[str, Path]) -> Path:
+    given = Path(path)
+    if given.is_file():
+        return given
+    name = given.name.removesuffix(".yaml")
+    if name in recipes and (len(given.parts) == 1 or given.parts[:2] == ("configs", recipes[name].parent.name)):
+        return recipes[name]
+    raise BadInput(f"there is no config file {given}; packaged recipes are {', '.join(sorted(recipes))}")
+
+
+def _override(settings: dict[str, Any], override: str, kind: type[Section]) -> None:
+    key, equals, value = override.partition("=")
+    if not equals:
+        raise BadInput(f"'{override}' is no setting; write key=value, as in {next(iter(known_keys(kind)))}=...")
+    if not _is_known(key, kind):
+        raise BadInput(_unknown(key, kind))
+    try:
+        found = parsed(value)
+    except ValueError:  # text, which its setting may take or not
+        found = value
+    if isinstance(found, dict) and not value.lstrip().startswith("{"):
+        found = value  # text with a colon, such as an address, and no mapping
+    section, _, name = key.partition(".")
+    if not name:
+        settings[section] = found
+        return
+    inner = settings.get(section)
+    settings[section] = {**(inner if isinstance(inner, dict) else {}), name: found}
+
+
+def _dotted(settings: dict[str, Any]) -> Iterator[str]:
+    for section, inner in settings.items():
+        yield str(section)
+        if isinstance(inner, dict):
+            yield from (f"{section}.{name}" for name in inner)
+
+
+def _unknown(key: str, kind: type[Section]) -> str:
+    known = known_keys(kind)
+    near = difflib.get_close_matches(key, known, n=1, cutoff=0.5) or [
+        name for name in known if name.rpartition(".")[2] == key.rpartition(".")[2]
+    ]
+    hint = f"did you mean '{near[0]}'?" if near else f"settings are {', '.join(known)}"
+    return f"there is no setting '{key}'; {hint}"
+
+
+def _problem(error: Any) -> str:
+    where = ".".join(str(part) for part in error["loc"])
+    if error["type"] == "missing":
+        return f"setting '{where}' is missing; give {where}=..."
+    message = error["msg"].removeprefix("Value error, ")
+    return f"{where}: {message[0].lower()}{message[1:]}, found {_shortened(error['input'])}" if where else message
+
+
+def _shortened(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,1 @@
+"""Do the scores and probabilities of a judge mean what they say?"""

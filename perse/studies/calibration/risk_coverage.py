@@ -1,0 +1,258 @@
+"""Does the judge know when it does not know? Keep only the answers that it is surest of, and see whether the error falls.
+
+Answers are ordered by how sure the judge was: by the entropy of the label distribution, by the largest probability, and for
+pairs by the order gap. *Risk* is the mean error of the answers that are kept; the area under it (AURC) is the mean, over all
+answers, of the risk among those at least as sure. Random order has the risk of all answers as its area, the oracle orders by
+the error itself. Nothing is judged.
+
+Answers that are equally sure come and go together (where a share cuts through them, with their mean risk), so no order of the
+file decides anything. The trade-off: the risk of small shares is that of few answers; the area is the number to go by.
+
+Notation: R resamples, n answers, G groups of equally sure answers, S shares.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perse.errors import BadInput
+from perse.evaluation.stats.agreement import likeliest_correct
+from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.results import Estimate
+from perse.judgement import Judgement, Status
+from perse.records import ChoiceReference, Example
+from perse.studies.frame.resampling import estimates
+from perse.studies.frame.results import Point, StudyResult, StudyTable
+
+SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
+RANDOM, ORACLE = "random order", "oracle order"
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What one judge answered: its error at each item, and how sure it was, by several measures (greater is surer)."""
+
+    ids: tuple[str, ...]
+    reviewers: tuple[str, ...]
+    risk: FloatArray
+    sureness: Mapping[str, FloatArray]
+    """By the keys of `NAMES`; a measure that some answer lacks is left out."""
+    asked: int
+    """Items with a reference, answered or not."""
+    metric: str
+    """What the risk is: "mae" (of the expected score, else of the label), or "error" (share of wrong choices)."""
+
+    def only(self, ids: Sequence[str]) -> Answers:
+        """The answers to `ids`, in that order."""
+        place = {one: n for n, one in enumerate(self.ids)}
+        rows = np.array([place[one] for one in ids], dtype=np.int64)
+        reviewers = tuple(self.reviewers[n] for n in rows)
+        sureness = {name: values[rows] for name, values in self.sureness.items()}
+        return Answers(tuple(ids), reviewers, self.risk[rows], sureness, self.asked, self.metric)
+
+
+def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> Answers:
+    """Errors and sureness of the answered items that have a reference."""
+    given = {judgement.id: judgement for judgement in judgements}
+    referenced = [example for example in examples if example.reference is not None and example.id in given]
+    answered = [(example, given[example.id]) for example in referenced if given[example.id].status is Status.OK]
+    chosen = any(isinstance(example.reference, ChoiceReference) for example in referenced)
+    if chosen:
+        right = likeliest_correct([_choice(example) for example, _ in answered], [judgement for _, judgement in answered])
+        risk = 1 - right
+    else:
+        risk = np.array([abs(_score(example) - predicted(judgement)) for example, judgement in answered], dtype=np.float64)
+    told = [judgement for _, judgement in answered]
+    sureness: dict[str, FloatArray] = {}
+    if told and all(judgement.distribution for judgement in told):
+        spread = [list((judgement.distribution or {}).values()) for judgement in told]
+        sureness["entropy"] = np.array([-entropy(probabilities) for probabilities in spread])
+        if not chosen:  # of two labels, both measures give one order
+            sureness["largest"] = np.array([max(probabilities) for probabilities in spread])
+    if told and all(judgement.order_gap is not None for judgement in told):
+        sureness["order_gap"] = np.array([-(judgement.order_gap or 0.0) for judgement in told])
+    reviewers = tuple(example.reviewer_id or example.id for example, _ in answered)
+    ids = tuple(example.id for example, _ in answered)
+    return Answers(ids, reviewers, risk, sureness, len(referenced), "error" if chosen else "mae")
+
+
+def predicted(judgement: Judgement) -> float:
+    """The expected score of an answered item; the label's where there is no distribution."""
+    return float(judgement.label or "nan") if judgement.expected is None else judgement.expected
+
+
+def entropy(probabilities: Sequence[float]) -> float:
+    """In bits: 0 for certainty, log2 of the number of labels for none."""
+    return -math.fsum(p * math.log2(p) for p in probabilities if p > 0)
+
+
+def _choice(example: Example) -> str:
+    assert isinstance(example.reference, ChoiceReference), example.id
+    return example.reference.preference
+
+
+def _score(example: Example) -> float:
+    assert example.reference is not None and not isinstance(example.reference, ChoiceReference), example.id
+    return float(example.reference.score)
+
+
+def area(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) -> FloatArray:
+    """The area under the risk of what is kept, for each row of `weights` (R, n): (R,), NaN where a row is all 0."""
+    weight, total = _by_group(risk, sureness, weights=weights)
+    kept = weight.cumsum(axis=1)
+    mean = np.divide(total.cumsum(axis=1), kept, out=np.zeros_like(kept), where=kept > 0)
+    whole = weight.sum(axis=1)
+    found: FloatArray = np.divide((weight * mean).sum(axis=1), whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return found
+
+
+def curve(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray, shares: Sequence[float] = SHARES) -> FloatArray:
+    """The risk of the surest share of the answers, for each row of `weights` (R, n) and share: (R, S)."""
+    weight, total = _by_group(risk, sureness, weights=weights)
+    start = np.zeros((len(weights), 1))
+    kept, lost = np.hstack([start, weight.cumsum(axis=1)]), np.hstack([start, total.cumsum(axis=1)])
+    found = np.full((len(weights), len(shares)), np.nan)
+    for row in range(len(weights)):
+        wanted = np.array(shares) * kept[row, -1]
+        if kept[row, -1] > 0:
+            found[row] = np.interp(wanted, kept[row], lost[row]) / wanted
+    return found
+
+
+def _by_group(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Weight and weighted risk of each group of equally sure answers, surest first: twice (R, G)."""
+    order = np.argsort(-sureness, kind="stable")
+    _, starts = np.unique(-sureness[order], return_index=True)
+    ordered = weights[:, order]
+    return np.add.reduceat(ordered, starts, axis=1), np.add.reduceat(ordered * risk[order], starts, axis=1)
+
+
+def risk_coverage(
+    judges: Mapping[str, Answers], *, seed: int = 0, resamples: int = 1000, notes: Sequence[str] = ()
+) -> StudyResult:
+    """The study: curves and areas of every judge, on the items that all of them answered.
+
+    Args:
+        notes: what is known of the runs and must stand beside the numbers.
+    Raises:
+        BadInput: no judge, scores and choices together, no item that all answered, or answers that do not tell how sure.
+    """
+    judges, left_out = _common(judges)
+    first = next(iter(judges.values()))
+    _, index = np.unique(np.array(first.reviewers, dtype=object), return_inverse=True)
+    reviewer: IntArray = index.astype(np.int64)
+    bootstrap = Bootstrap.over(reviewer, resamples=resamples, seed=seed)
+    error = "share of wrong choices" if first.metric == "error" else "mean absolute error"
+    points: list[Point] = []
+    rows: list[tuple[Estimate | str | None, ...]] = []
+    shares: list[StudyTable] = []
+    said: list[str] = []
+    for name, answers in judges.items():
+        orders = {NAMES[key]: values for key, values in answers.sureness.items()}
+        before = len(points)
+        for place, (order, values) in enumerate(orders.items()):
+            points += _points(f"{name}, {order}", answers, values, bootstrap)
+            areas = _areas(answers, values, bootstrap)
+            rows.append((name, order, *areas))
+            if place == 0:
+                said.append(_sentence(name, order, answers, values, areas[-1]))
+        points += _points(f"{name}, {RANDOM}", answers, np.zeros_like(answers.risk), bootstrap, baseline=True)
+        points += _points(f"{name}, {ORACLE}", answers, -answers.risk, bootstrap, baseline=True)
+        shares.append(_share_table(name, points[before:], error))
+    header = ("judge", "surest first by", "area (AURC)", RANDOM, ORACLE, "random minus judge's")
+    area_notes = (f"the area: {error} among the answers at least as sure as one drawn at random, averaged; lower is better",)
+    return StudyResult(
+        study="risk-coverage",
+        asks="Does the judge know when it does not know: is its error smaller among the answers that it is surest of?",
+        answer=" ".join(said),
+        plot="lines",
+        x_label="share of the answers that is kept, surest first",
+        points=tuple(points),
+        tables=(StudyTable(title="Area under risk-coverage", header=header, rows=tuple(rows), notes=area_notes), *shares),
+        notes=(*notes, *left_out),
+    )
+
+
+def _common(judges: Mapping[str, Answers]) -> tuple[dict[str, Answers], tuple[str, ...]]:
+    """Every judge's answers to the items that all of them answered, and what that leaves out."""
+    if not judges:
+        raise BadInput("no run to look at; give at least one folder that `perse score` wrote")
+    if len({answers.metric for answers in judges.values()}) > 1:
+        raise BadInput("some runs are of scores and some of pairs; look at them apart")
+    for name, answers in judges.items():
+        if not answers.ids:
+            raise BadInput(
+                f"{name} has answered none of its {answers.asked} items with a reference; there is no risk to speak of"
+            )
+        if not answers.sureness:
+            raise BadInput(
+                f"{name} does not tell how sure it was: its answers have no label distribution; score with an "
+                "engine that gives one (the embedded engine, vLLM, or a server asked with --tokenizer)"
+            )
+    sets = [set(answers.ids) for answers in judges.values()]
+    shared = set.intersection(*sets)
+    if not shared:
+        raise BadInput(f"no item was answered by all of {', '.join(judges)}; give runs of the same examples")
+    first = next(iter(judges.values()))
+    ids = [one for one in first.ids if one in shared]
+    notes = [
+        f"{name}: {len(answers.ids)} of {answers.asked} items answered; what was not answered is in no curve"
+        for name, answers in judges.items()
+        if len(answers.ids) < answers.asked
+    ]
+    if len(judges) > 1:
+        notes.append(f"all curves are of the {len(ids)} items that every judge answered")
+    if first.metric == "error":
+        notes.append("of two labels, entropy and largest probability give one order")
+    return {name: answers.only(ids) for name, answers in judges.items()}, tuple(notes)
+
+
+def _areas(answers: Answers, sureness: FloatArray, bootstrap: Bootstrap) -> list[Estimate]:
+    """The areas by sureness, in random and in the oracle's order, and by how much the first is below the second."""
+
+    def of(weights: FloatArray) -> FloatArray:
+        orders = (sureness, np.zeros_like(answers.risk), -answers.risk)
+        ours, chance, best = (area(answers.risk, order, weights=weights) for order in orders)
+        return np.stack([ours, chance, best, chance - ours], axis=1)
+
+    return estimates(of, bootstrap, items=(len(answers.ids),) * 4)
+
+
+def _points(
+    series: str, answers: Answers, sureness: FloatArray, bootstrap: Bootstrap, *, baseline: bool = False
+) -> list[Point]:
+    kept = [math.ceil(share * len(answers.ids)) for share in SHARES]
+    found = estimates(lambda weights: curve(answers.risk, sureness, weights=weights), bootstrap, items=kept)
+    return [
+        Point(series=series, x=f"{share:.0%}", metric=answers.metric, estimate=estimate, baseline=baseline)
+        for share, estimate in zip(SHARES, found, strict=True)
+    ]
+
+
+def _share_table(name: str, points: Sequence[Point], error: str) -> StudyTable:
+    """Shares down, orders across."""
+    of_series: dict[str, list[Estimate]] = {}
+    for point in points:
+        of_series.setdefault(point.series.removeprefix(f"{name}, "), []).append(point.estimate)
+    rows = tuple((f"{share:.0%}", *estimates) for share, *estimates in zip(SHARES, *of_series.values(), strict=True))
+    return StudyTable(title=f"{name}: {error} of the share that is kept", header=("kept", *of_series), rows=rows)
+
+
+def _sentence(name: str, order: str, answers: Answers, sureness: FloatArray, gain: Estimate) -> str:
+    ones = np.ones((1, len(answers.ids)))
+    whole, half = curve(answers.risk, sureness, weights=ones, shares=(1.0, 0.5))[0]
+    low, high = gain.interval.low, gain.interval.high
+    if low is None or high is None:
+        verdict = f"whether that is more than chance: {gain.interval.reason}"
+    else:
+        verdict = "it knows when it does not know" if low > 0 else "it is not shown to know when it does not know"
+        verdict = "it is surest where it is wrong" if high < 0 else verdict
+        verdict += f": random order's area minus its own is {gain.value:z.3f} [{low:z.3f}, {high:z.3f}]"
+    errors = f"{whole:.3f} of all {len(answers.ids)} answers and {half:.3f} of the surest half by {order}"
+    return f"{name}: the error is {errors}; {verdict}."

@@ -1,0 +1,236 @@
+"""Can a judge be put right by what it says of a reader's past, and do its probabilities mean what they say?
+
+Two studies of one scoring run. *Reliability* needs the run alone (`perse.studies.calibration.reliability`). *Correction* asks the judge of
+each reader's past reviews, once per profile and left-out review, and corrects its scores by how far it is off there
+(`perse.studies.calibration.correction`); before and after stand on the same items, with paired intervals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from perse.answering.base import JudgeSettings
+from perse.batch.local import ScoredRun
+from perse.data.load import LoadedExamples
+from perse.errors import BadInput
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.results import Estimate
+from perse.files.runlog import MANIFEST, file_digest, read_manifest
+from perse.judgement import Judgement, Status
+from perse.judging.judge import Judge
+from perse.judging.loop import JUDGEMENTS
+from perse.questions import question_for
+from perse.records import PointwiseExample
+from perse.studies.calibration.correction import Corrected, Past, correct, past_examples, past_scores
+from perse.studies.calibration.reliability import Reliability, promised, reliability
+from perse.studies.calibration.risk_coverage import predicted
+from perse.studies.frame.arms import Arm, LoadJudge, Source, Watch, unwatched
+from perse.studies.frame.coverage import coverage
+from perse.studies.frame.reading_runs import read_runs
+from perse.studies.frame.results import Point, StudyResult, StudyTable
+from perse.studies.frame.running import Asking, opened
+from perse.studies.frame.summarizing import POINTWISE, Ruler, heading, minus, shown_apart, words
+
+PAST = "past"
+BEFORE, AFTER, AVERAGE = "as judged", "corrected by past reviews", "profile average"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judging:
+    """The judge that answered the run, to be asked of the past."""
+
+    name: str
+    """As on the command line."""
+    dtype: str = "bfloat16"
+    context: int | None = None
+    tokenizer: str | None = None
+
+
+def calibration(
+    run: Path,
+    out: Path,
+    *,
+    judging: Judging | None = None,
+    slope: bool = False,
+    seed: int = 0,
+    resamples: int = 1000,
+    load: LoadJudge | None = None,
+    watch: Watch = unwatched,
+) -> StudyResult:
+    """Reliability of a run, and with a judge its scores before and after correction.
+
+    Args:
+        run: a folder that `perse score` wrote.
+        judging: the run's judge; None: nothing is asked, and nothing corrected.
+        slope: also correct how far scores are spread, not only where they lie.
+    Raises:
+        BadInput: no run, or one that `perse evaluate` refuses, too; nothing answered, another judge than the run's, or a
+            correction of what are no scores by a reader.
+        RunMismatch: `out` holds another study.
+    """
+    read = read_runs([run])
+    [[scored]] = read.gathered.runs.values()
+    manifest = read_manifest(run)["run"]
+    try:
+        settings, question, judged_by = JudgeSettings(**manifest["settings"]), str(manifest["question"]), manifest["judge"]
+    except (KeyError, TypeError):
+        raise BadInput(f"{run / MANIFEST} does not say how was judged (settings, question, judge); score again") from None
+    asking = Asking(
+        examples=run,
+        judge=judging.name if judging else None,
+        fold=scored.fold,
+        question=question,
+        settings=settings,
+        resamples=resamples,
+    )
+    if judging:
+        asking = replace(asking, dtype=judging.dtype, context=judging.context, tokenizer=judging.tokenizer)
+    digest = file_digest(run / JUDGEMENTS)
+    source = Source(run, "valid", scored.fold, None, seed, None, digest)
+    examples = _correctable(scored, run) if judging else []
+    given = promised(scored.examples, scored.judgements, scale=read.scale)
+    if given is None and judging is None:
+        raise BadInput(f"{run} holds no answer with a label distribution and a true label; there is nothing to calibrate")
+    past = past_examples(examples)
+    if judging and not past.examples:
+        raise BadInput(f"{run}: no profile holds a review, so there is no past to correct by; score with k of 1 or more")
+    checked = reliability(run.name, given, seed=seed, resamples=resamples) if given else None
+    options = {"slope": slope, "seed": seed}
+    if judging is None:
+        with opened(out, "calibration", asking, source=source, options=options, watch=watch) as study:
+            return study.finish(_result(checked, None))
+    judge = (load or asking.load)(judging.name)
+    _same_judge(judge, judged_by, run)  # before the folder is begun: a wrong judge must not take its name
+    with opened(out, "calibration", asking, source=source, options=options, load=lambda _: judge, watch=watch) as study:
+        asked = LoadedExamples(list(past.examples), scored.data_digest, None, scored.fold)
+        arm = Arm(
+            name=PAST,
+            loaded=asked,
+            judge=judging.name,
+            question=question_for(past.examples, asking.question),
+            settings=settings,
+        )
+        answers = study.ask([arm])
+        own = {judgement.id: judgement for judgement in scored.judgements if judgement.status is Status.OK}
+        compared = _compare(examples, own, past, answers[PAST], slope=slope, seed=seed, resamples=resamples)
+        return study.finish(_result(checked, compared, notes=coverage(answers)))
+
+
+def _correctable(scored: ScoredRun, run: Path) -> list[PointwiseExample]:
+    """The answered examples with a reference."""
+    done = {judgement.id for judgement in scored.judgements if judgement.status is Status.OK}
+    pointwise = [example for example in scored.examples if isinstance(example, PointwiseExample)]
+    if not pointwise:
+        raise BadInput(
+            f"{run} is not of single texts with profiles; leave --judge out to see how reliable its probabilities are"
+        )
+    kept = [example for example in pointwise if example.reference is not None and example.id in done]
+    if not kept:
+        raise BadInput(f"{run} holds no answered example with a reference; there is nothing to compare with")
+    return kept
+
+
+def _same_judge(judge: Judge, asked: Mapping[str, object], run: Path) -> None:
+    known = asked.get("digest") or asked.get("sha256")
+    if known and judge.identity.digest and known != judge.identity.digest:
+        raise BadInput(
+            f"{judge.identity.model} is not the judge that answered {run} (other weights); a judge is corrected by its own "
+            "errors: give the run's judge"
+        )
+
+
+@dataclass(frozen=True)
+class _Compared:
+    points: tuple[Point, ...]
+    tables: tuple[StudyTable, ...]
+    sentence: str
+    notes: tuple[str, ...]
+
+
+def _compare(
+    examples: Sequence[PointwiseExample],
+    own: Mapping[str, Judgement],
+    past: Past,
+    answers: Mapping[str, Judgement],
+    *,
+    slope: bool,
+    seed: int,
+    resamples: int,
+) -> _Compared:
+    before = {example.id: predicted(own[example.id]) for example in examples}
+    scores = past_scores(past, answers)
+    corrected = correct(
+        before, scores, reviewer={example.id: example.reviewer_id for example in examples}, seed=seed, slope=slope
+    )
+    ruler = Ruler.over(examples, resamples=resamples, seed=seed)
+    series: dict[str, FloatArray] = {
+        BEFORE: np.array([before[example.id] for example in examples]),
+        AFTER: np.array([corrected.predictions[example.id] for example in examples]),
+    }
+    if all(example.profile for example in examples):
+        averages = [sum(past.score for past in example.profile) / len(example.profile) for example in examples]
+        series[AVERAGE] = np.array(averages)
+    values = {name: [ruler.value(metric, [(1.0, given)]) for metric in POINTWISE] for name, given in series.items()}
+    points = tuple(
+        Point(series=name, x="all", metric=metric, estimate=estimate, baseline=name == AVERAGE)
+        for name, estimates in values.items()
+        for metric, estimate in zip(POINTWISE, estimates, strict=True)
+    )
+    change = minus([(1.0, series[AFTER])], [(1.0, series[BEFORE])])
+    gains = {metric: ruler.value(metric, change) for metric in POINTWISE}
+    rows: list[tuple[Estimate | str | None, ...]] = [(name, *estimates) for name, estimates in values.items()]
+    rows.append((f"{AFTER}, minus {BEFORE}", *gains.values()))
+    table = StudyTable(
+        title=f"Before and after correction: {len(examples)} items",
+        header=("", *map(heading, POINTWISE)),
+        rows=tuple(rows),
+        notes=("the last line is paired: the same items and resamples of the readers on both sides; a lower MAE is better",),
+    )
+    mae, kendall = gains["mae"], gains["kendall"]
+    sentence = (
+        f"Corrected by how the judge misjudges a reader's past reviews, its mean absolute error goes from "
+        f"{words(values[BEFORE][POINTWISE.index('mae')])} to {words(values[AFTER][POINTWISE.index('mae')])}, "
+        f"a change of {words(mae, signed=True)}{_shown(mae)}; "
+        f"Kendall changes by {words(kendall, signed=True)}{_shown(kendall)}."
+    )
+    return _Compared(points, (table,), sentence, _notes(past, scores, corrected))
+
+
+def _shown(difference: Estimate) -> str:
+    return "" if shown_apart(difference) else " (not shown to change)"
+
+
+def _notes(past: Past, scores: Mapping[str, Sequence[object]], corrected: Corrected) -> tuple[str, ...]:
+    penalties = sorted({correction.penalty for correction in corrected.corrections})
+    offsets = sorted(correction.offset for correction in corrected.corrections)
+    shown = ", ".join(f"{penalty:g}" for penalty in penalties).replace("inf", "infinite (no correction of one's own)")
+    notes = [
+        "fitted on the profiles shown, on no answer to a query, and what is common on those of other readers; profiles of the "
+        "most recent reviews are earlier than their query, of profiles drawn at random some may be later",
+        f"common offset {offsets[0]:+.2f} to {offsets[-1]:+.2f} over the folds; penalty, in reviews: {shown}",
+    ]
+    bare = sum(not own for own in scores.values())
+    if bare:
+        notes.append(f"{bare} items have no past review that the judge could score; they get the common offset alone")
+    if past.left_out:
+        notes.append(f"{past.left_out} past reviews were not asked: nearly the same text stands in the rest of their profile")
+    return tuple(notes)
+
+
+def _result(checked: Reliability | None, compared: _Compared | None, *, notes: Sequence[str] = ()) -> StudyResult:
+    parts = [part for part in (compared, checked) if part is not None]
+    missing = [] if checked else ["reliability: undefined (no answer with a label distribution and a true label)"]
+    return StudyResult(
+        study="calibration",
+        asks="Can the judge be put right by what it says of a reader's past reviews, and are its probabilities right?",
+        answer=" ".join(part.sentence for part in parts),
+        plot="bars",
+        x_label="",
+        points=tuple(point for part in parts for point in part.points),
+        tables=tuple(table for part in parts for table in part.tables),
+        notes=(*(compared.notes if compared else ()), *notes, *missing),
+    )

@@ -1,0 +1,1 @@
+"""Does the judge know the texts from elsewhere?"""

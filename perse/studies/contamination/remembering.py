@@ -1,0 +1,215 @@
+"""What a judge's titles say of its scores: groups of known and unknown works, side by side (PerSE, tables 6 to 8).
+
+Pure functions of answers. A single plot is known if the title that the judge wrote is right, a plot of a pair if the answer
+in either order names it. Shares are of the answered items; a pair of which neither order was answered is in no group. In
+accuracy and consistency an answer that is missing is a wrong one.
+
+Notation: n items (or pairs); the items stand where reviewers do elsewhere, so intervals are over items.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Estimate
+from perse.identity import draw
+from perse.judgement import Judgement, Status
+from perse.questions.recognition import both_titles
+from perse.records import Choice
+from perse.scale import CHOICES, SCORES
+from perse.studies.calibration.risk_coverage import predicted
+from perse.studies.contamination.plots import pair_id
+from perse.studies.contamination.recognition import recognized
+
+COEFFICIENTS = ("pearson", "spearman", "kendall")
+GROUPS = {2: "both known", 1: "one known", 0: "neither known"}
+NOTHING = Interval(reason="undefined (no items)")
+
+
+@dataclass(frozen=True)
+class Singles:
+    """One version's single plots: mean scores of people, the judge's (NaN where not answered), and which works it named."""
+
+    truth: FloatArray
+    predicted: FloatArray
+    known: BoolArray
+
+    @property
+    def answered(self) -> BoolArray:
+        return ~np.isnan(self.predicted)
+
+    def only(self, known: bool) -> FloatArray:
+        """The predictions for the known, or the unknown; NaN elsewhere."""
+        chosen: FloatArray = np.where(self.known == known, self.predicted, np.nan)
+        return chosen
+
+
+def singles(answers: Mapping[str, Judgement], *, titles: Mapping[str, str], truth: Mapping[str, float]) -> Singles:
+    """The items in the order of `titles`."""
+    given = [answers.get(item) for item in titles]
+    scores = [predicted(one) if one is not None and one.status is Status.OK else np.nan for one in given]
+    known = [
+        one is not None and one.status is Status.OK and recognized(one.text, titles[item])
+        for item, one in zip(titles, given, strict=True)
+    ]
+    return Singles(np.array([truth[item] for item in titles]), np.array(scores), np.array(known, dtype=bool))
+
+
+@dataclass(frozen=True)
+class Paired:
+    """One version's pairs. (n,) each; NaN where neither order was answered, but for what counts such a pair as wrong."""
+
+    known: FloatArray
+    """How many of the two works the judge named; NaN where it was not heard."""
+    right: FloatArray
+    """Share of the two orders in which the better plot was chosen."""
+    consistent: FloatArray
+    """1 where both orders choose the same plot."""
+    bias_first: FloatArray
+    """How often the plot shown first was chosen, minus how often it was the better one, over the answered orders."""
+    bias_known: FloatArray
+    """The same of the plot that is known; NaN unless one is."""
+
+    @property
+    def answered(self) -> BoolArray:
+        """In one order at least."""
+        return ~np.isnan(self.known)
+
+
+def paired(
+    pairs: Sequence[tuple[str, str]],
+    *,
+    given: Mapping[str, Judgement],
+    swapped: Mapping[str, Judgement],
+    titles: Mapping[str, str],
+    better: Mapping[str, Choice],
+) -> Paired:
+    """The pairs in their order.
+
+    Args:
+        given, swapped: answers by `pair_id`, asked with the first of the pair as plot A, and as plot B.
+        titles: item -> title.
+        better: `pair_id` -> "A" where the first of the pair is better.
+    """
+    rows = [_pair(pair, given, swapped, titles=titles, better=better[pair_id(*pair)]) for pair in pairs]
+    return _paired(rows)
+
+
+def _pair(
+    pair: tuple[str, str],
+    given: Mapping[str, Judgement],
+    swapped: Mapping[str, Judgement],
+    *,
+    titles: Mapping[str, str],
+    better: Choice,
+) -> tuple[float, ...]:
+    """known, right, consistent, bias first, bias known of one pair."""
+    name = pair_id(*pair)
+    answers = [(one, turned) for one, turned in ((given.get(name), False), (swapped.get(name), True)) if _ok(one)]
+    knows = [False, False]
+    for judgement, turned in answers:
+        assert judgement is not None
+        shown = both_titles(judgement.text)
+        for place, item in enumerate(pair):
+            knows[place] |= recognized(shown[1 - place if turned else place], titles[item])
+    chosen = [(judgement.label, turned) for judgement, turned in answers if judgement is not None]
+    return _of_orders(chosen, knows=knows, better=better)
+
+
+def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[bool], better: Choice) -> tuple[float, ...]:
+    """known, right, consistent, bias first, bias known of the labels of one pair, each with whether the pair was turned round."""
+    chose_first = [(label == "A") != turned for label, turned in chosen]  # the first of the pair, however it was shown
+    # the plot shown first: chosen minus better
+    ahead = [float(label == "A") - float((better == "A") != turned) for label, turned in chosen]
+    known = float(sum(knows)) if chosen else np.nan
+    right = sum(first == (better == "A") for first in chose_first) / 2
+    consistent = float(len(chose_first) == 2 and chose_first[0] == chose_first[1])
+    bias_first = sum(ahead) / len(ahead) if ahead else np.nan
+    bias_known = np.nan
+    if knows[0] != knows[1] and chose_first:
+        bias_known = sum((first == knows[0]) - float((better == "A") == knows[0]) for first in chose_first) / len(chose_first)
+    return known, right, consistent, bias_first, bias_known
+
+
+def random_scores(items: Sequence[str], *, seed: int) -> FloatArray:
+    """(n,): a label of the scale for each item, drawn by seed: what correlations come to without reading."""
+    return np.array([float(draw(seed, item, "contamination random").choice(SCORES.labels)) for item in items])
+
+
+def random_choices(pairs: Sequence[tuple[str, str]], *, better: Mapping[str, Choice], seed: int) -> Paired:
+    """A coin for each order of each pair. It names no work, so its group says nothing."""
+    rows = []
+    for pair in pairs:
+        name = pair_id(*pair)
+        coins = [
+            (draw(seed, name, f"contamination random {turned}").choice(CHOICES.labels), turned) for turned in (False, True)
+        ]
+        rows.append(_of_orders(coins, knows=(False, False), better=better[name]))
+    return _paired(rows)
+
+
+def _paired(rows: Sequence[Sequence[float]]) -> Paired:
+    return Paired(*np.array(rows, dtype=np.float64).reshape(-1, 5).T)
+
+
+def _ok(judgement: Judgement | None) -> bool:
+    return judgement is not None and judgement.status is Status.OK
+
+
+def over_items(count: int, *, resamples: int, seed: int) -> Bootstrap:
+    """Resamples of items: each is a cluster of its own."""
+    return Bootstrap.over(np.arange(count, dtype=np.int64), resamples=resamples, seed=seed)
+
+
+def of_items(estimate: Estimate) -> Estimate:
+    """An estimate over items, whose reason speaks of items, not of reviewers."""
+    reason = estimate.interval.reason
+    if reason is None:
+        return estimate
+    told = reason.replace("reviewers", "items").replace("reviewer", "item")
+    return estimate.model_copy(update={"interval": estimate.interval.model_copy(update={"reason": told})})
+
+
+def correlations(bootstrap: Bootstrap, truth: FloatArray, given: FloatArray) -> list[Estimate]:
+    """Pearson, Spearman and Kendall over the items whose prediction is not NaN."""
+    if np.isnan(given).all():
+        return [Estimate(value=None, interval=NOTHING, items=0)] * len(COEFFICIENTS)
+    scores = bootstrap.scores(truth, given)
+    return [of_items(scores[name]) for name in COEFFICIENTS]
+
+
+def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
+    """Kendall of the known minus that of the unknown, on the same resamples."""
+    known, unknown = one.only(True), one.only(False)
+    values = [correlations(bootstrap, one.truth, given)[2] for given in (known, unknown)]
+    if values[0].value is None or values[1].value is None:
+        return Estimate(value=None, interval=Interval(reason="undefined (one of the two values is)"), items=0)
+    value = values[0].value - values[1].value
+    resampled = bootstrap.resampled("kendall", one.truth, known) - bootstrap.resampled("kendall", one.truth, unknown)
+    fewest = min(values[0].items, values[1].items)
+    interval = bootstrap.interval(value, resampled, reviewers=fewest)
+    return of_items(Estimate(value=value, interval=interval, items=values[0].items + values[1].items))
+
+
+def share(chosen: BoolArray, of: BoolArray) -> Estimate:
+    """How many of the items `of` are `chosen`, with Wilson's interval: a bootstrap's would be empty at 0 and at 1."""
+    from scipy.stats import binomtest
+
+    count = int(of.sum())
+    if not count:
+        return Estimate(value=None, interval=NOTHING, items=0)
+    found = int((chosen & of).sum())
+    interval = binomtest(found, count).proportion_ci(method="wilson")
+    return Estimate(value=found / count, interval=Interval(low=float(interval.low), high=float(interval.high)), items=count)
+
+
+def mean(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
+    """Mean over the chosen items that have a value."""
+    here = chosen & ~np.isnan(values)
+    return of_items(bootstrap.mean(np.nan_to_num(values), here))

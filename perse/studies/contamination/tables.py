@@ -1,0 +1,209 @@
+"""The contamination study's answers as tables and points: single plots, pairs, and scores for a reader (PerSE, tables 6 to 8).
+
+Known works stand beside unknown ones, version by version. The groups differ from version to version, and known works are not
+like unknown ones (they are more often good); so it is the change from version to version that speaks, not one group. The row
+"random" is what the same items and pairs give to draws by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perse.evaluation.baselines.ratings import pointwise_baselines
+from perse.evaluation.stats.correlation import BoolArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.results import Estimate
+from perse.judgement import Status
+from perse.records import PointwiseExample
+from perse.studies.calibration.risk_coverage import predicted
+from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
+from perse.studies.contamination.remembering import (
+    COEFFICIENTS,
+    GROUPS,
+    Paired,
+    apart,
+    correlations,
+    mean,
+    over_items,
+    paired,
+    random_choices,
+    random_scores,
+    share,
+    singles,
+)
+from perse.studies.frame.arms import Answers
+from perse.studies.frame.results import Point, StudyTable
+from perse.studies.frame.summarizing import Ruler, shown_apart, undefined, words
+
+FOR_A_READER = "for a reader (k = 1)"
+RANDOM = "random"
+Cells = tuple[Estimate | str | None, ...]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one kind of question adds to the study's result."""
+
+    points: tuple[Point, ...]
+    tables: tuple[StudyTable, ...]
+    sentence: str
+
+
+def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, seed: int) -> Part:
+    """The shape of table 8, and how far apart known and unknown are. `answers`: version -> those about single plots."""
+    bootstrap = over_items(len(plots.items), resamples=resamples, seed=seed)
+    points: list[Point] = []
+    rows: dict[str, list[Cells]] = {"known": [], "unknown": []}
+    gaps: list[Cells] = []
+    shares: list[str] = []
+    for version in plots.texts:
+        one = singles(answers[version], titles=plots.titles, truth=plots.truth)
+        for group, wanted in (("known", True), ("unknown", False)):
+            values = correlations(bootstrap, one.truth, one.only(wanted))
+            part = share(one.known == wanted, one.answered)
+            rows[group].append((group, version, *values, part))
+            points += [
+                Point(series=group, x=version, metric=metric, estimate=value)
+                for metric, value in zip(COEFFICIENTS, values, strict=True)
+            ]
+            if wanted:
+                points.append(Point(series="share of works named", x=version, metric="known", estimate=part))
+                shares.append(f"{words(part)} of the {version} plots")
+        gap = apart(bootstrap, one)
+        gaps.append((version, gap))
+    truth = np.array([plots.truth[item] for item in plots.titles])
+    chance = correlations(bootstrap, truth, random_scores(plots.items, seed=seed))
+    points += _everywhere(RANDOM, plots.texts, dict(zip(COEFFICIENTS, chance, strict=True)))
+    first = gaps[0][1]
+    assert isinstance(first, Estimate)
+    told = words(first, signed=True) + ("" if shown_apart(first) or first.interval.low is None else ", not shown")
+    sentence = (
+        f"The judge names the work of {', '.join(shares)} (shares); Kendall with the mean score, of known minus unknown "
+        f"{next(iter(plots.texts))} plots: {told}."
+    )
+    table = StudyTable(
+        title="Single plots: correlation with the mean score (shape of PerSE, table 8)",
+        header=("", "version", "Pearson", "Spearman", "Kendall", "share"),
+        rows=(*rows["known"], *rows["unknown"], (RANDOM, None, *chance, None)),
+        notes=(
+            "share: of the answered plots, with Wilson's interval; correlations are within the group",
+            "random: a score drawn for each of all plots, known or not",
+        ),
+    )
+    difference = StudyTable(title="Kendall, known minus unknown", header=("version", "difference"), rows=tuple(gaps))
+    return Part(tuple(points), (table, difference), sentence)
+
+
+def of_pairs(plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, Answers]], *, resamples: int, seed: int) -> Part:
+    """The shapes of tables 6 and 7. `answers`: version -> those as given and those swapped."""
+    truth = {pair_id(*pair): better(plots.truth, pair) for pair in pairs.pairs}
+    bootstrap = over_items(len(pairs.pairs), resamples=resamples, seed=seed)
+    points: list[Point] = []
+    rows: list[Cells] = []
+    biases: list[Cells] = []
+    whole: list[str] = []
+    unheard: list[str] = []
+    for version in plots.texts:
+        given, swapped = answers[version]
+        one = paired(pairs.pairs, given=given, swapped=swapped, titles=plots.titles, better=truth)
+        everything = np.ones(len(one.known), dtype=bool)
+        for number, group in (*GROUPS.items(), (None, "all")):
+            here = everything if number is None else one.known == number
+            values = _of_group(one, here, bootstrap)
+            rows.append((group, version, *values.values(), None if number is None else share(here, one.answered)))
+            points += [Point(series=group, x=version, metric=metric, estimate=value) for metric, value in values.items()]
+            if number is None:
+                whole.append(f"{version} {words(values['consistency'])}, {words(values['bias_first'], signed=True)}")
+        if missing := int((~one.answered).sum()):
+            unheard.append(
+                f'{version}: {missing} pairs were answered in neither order; they are in "all" and in no other group'
+            )
+        known = mean(bootstrap, one.bias_known, one.known == 1)
+        biases.append((version, known))
+        points.append(Point(series="one known", x=version, metric="bias_known", estimate=known))
+    rows.sort(key=lambda row: [*GROUPS.values(), "all"].index(str(row[0])))
+    coins = random_choices(pairs.pairs, better=truth, seed=seed)
+    chance = _of_group(coins, np.ones(len(pairs.pairs), dtype=bool), bootstrap)
+    rows.append((RANDOM, None, *chance.values(), None))
+    points += _everywhere(RANDOM, plots.texts, chance)
+    notes = ["accuracy and consistency count an answer that is missing as wrong; accuracy is over both orders"]
+    notes.append("bias first: how often the plot shown first is chosen, minus how often it is the better one")
+    notes.append("share: of the pairs that were answered in one order at least; random: a coin for each order of all pairs")
+    notes += unheard
+    if pairs.too_near:
+        notes.append(f"{pairs.too_near} pairs that were drawn are left out: equal mean scores, or nearer than asked for")
+    if pairs.reused:
+        notes.append("there are too few items for so many pairs: some are in several, and intervals over pairs are too narrow")
+    groups = StudyTable(
+        title=f"{len(pairs.pairs)} pairs, asked in both orders (shape of PerSE, table 6)",
+        header=("", "version", "accuracy", "consistency", "bias first", "share"),
+        rows=tuple(rows),
+        notes=tuple(notes),
+    )
+    one_known = StudyTable(
+        title="Pairs of which one is known: bias for it (shape of PerSE, table 7)",
+        header=("version", "bias known"),
+        rows=tuple(biases),
+        notes=("how often the known plot is chosen, minus how often it is the better one",),
+    )
+    sentence = (
+        f"Of {len(pairs.pairs)} pairs, the share chosen alike in both orders and the bias for the first: {'; '.join(whole)}."
+    )
+    return Part(tuple(points), (groups, one_known), sentence)
+
+
+def _of_group(pairs: Paired, here: BoolArray, bootstrap: Bootstrap) -> dict[str, Estimate]:
+    return {
+        "accuracy": mean(bootstrap, pairs.right, here),
+        "consistency": mean(bootstrap, pairs.consistent, here),
+        "bias_first": mean(bootstrap, pairs.bias_first, here),
+    }
+
+
+def _everywhere(series: str, versions: Iterable[str], values: Mapping[str, Estimate]) -> list[Point]:
+    """A baseline that reads no text, beside every version."""
+    return [
+        Point(series=series, x=version, metric=metric, estimate=value, baseline=True)
+        for version in versions
+        for metric, value in values.items()
+    ]
+
+
+def of_readers(
+    readers: Mapping[str, Sequence[PointwiseExample]], answers: Mapping[str, Answers], *, resamples: int, seed: int
+) -> Part:
+    """Figure 8: the same queries in every version, in one order, for readers known by one review."""
+    given = {version: [answers[version].get(example.id) for example in examples] for version, examples in readers.items()}
+    kept = [n for n, row in enumerate(zip(*given.values(), strict=True)) if all(one and one.status is Status.OK for one in row)]
+    points: list[Point] = []
+    rows: list[Cells] = []
+    beside: list[Cells] = []
+    kendalls: list[str] = []
+    for version, examples in readers.items():
+        same = [examples[n] for n in kept]
+        values = [undefined("no items")] * len(COEFFICIENTS)
+        if same:
+            ruler = Ruler.over(same, resamples=resamples, seed=seed)
+            scores = np.array([predicted(one) for n in kept if (one := given[version][n]) is not None])
+            values = [ruler.value(metric, [(1.0, scores)]) for metric in COEFFICIENTS]
+            for arithmetic in pointwise_baselines(same, None, seed=seed):
+                if arithmetic.predictions is not None:
+                    simple = {metric: ruler.value(metric, [(1.0, np.array(arithmetic.predictions))]) for metric in COEFFICIENTS}
+                    beside.append((f"{version}, {arithmetic.name}", None, *simple.values()))
+                    points += _everywhere(f"{arithmetic.name}, {FOR_A_READER}", [version], simple)
+        points += [
+            Point(series=FOR_A_READER, x=version, metric=metric, estimate=value)
+            for metric, value in zip(COEFFICIENTS, values, strict=True)
+        ]
+        rows.append((version, f"{len(kept)}/{len(examples)}", *values))
+        kendalls.append(f"{version} {words(values[-1])}")
+    table = StudyTable(
+        title="Scores for readers known by one review (PerSE, figure 8)",
+        header=("version", "answered", "Pearson", "Spearman", "Kendall"),
+        rows=(*rows, *beside),
+        notes=("the same readers and queries in every version, one query each, and answered in all",),
+    )
+    return Part(tuple(points), (table,), f"For readers known by one review, Kendall is: {', '.join(kendalls)}.")

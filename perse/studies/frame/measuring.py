@@ -1,0 +1,153 @@
+"""The common shape of a study: some judges, each asked under several conditions, measured on the items that all answered.
+
+A condition is a place on the x axis: a k, an arm's name. Baselines that need a profile are computed under each condition
+from the profiles that are shown there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.results import Estimate
+from perse.judgement import Status
+from perse.records import Example
+from perse.studies.frame.arms import Answers
+from perse.studies.frame.results import Point, StudyTable
+from perse.studies.frame.summarizing import (
+    NOTHING,
+    Ruler,
+    answered_by_all,
+    arithmetic,
+    crossed_note,
+    heading,
+    headline,
+    mean_of,
+    metrics_of,
+    minus,
+    points,
+    readings,
+    undefined,
+)
+
+Cell = Estimate | str | None
+
+BASELINES = ("profile average", "copy the example")
+"""What needs a profile and no judge."""
+PAIRED = (
+    "paired: the same items and the same resamples of the readers on both sides; a lower MAE is better; within: readers whose values "
+    "are constant are left out on each side by itself"
+)
+READINGS = (
+    "a judge's own row is the expected score (pairs: the likelier choice) of its exact distribution; the row marked (label) is the "
+    "answer that it gave, one random draw at a temperature above 0, as in the paper"
+)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One judge asked in one way, once or in several passes. `examples` are what was shown."""
+
+    judge: str
+    x: str
+    passes: tuple[Answers, ...]
+    examples: Sequence[Example]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Values of every series (a judge, its labels, a baseline) at every x, all on the same items."""
+
+    ruler: Ruler
+    metrics: tuple[str, ...]
+    main: str
+    """The metric that the answer is told in."""
+    values: Mapping[tuple[str, str], tuple[FloatArray, ...]]
+    """(series, x) -> the predictions of each pass; none where it was not answered."""
+    points: tuple[Point, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    """series, x, mean profile entries that fitted, ok / asked, and the metrics."""
+    notes: tuple[str, ...]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """The metrics as tables head them."""
+        return tuple(map(heading, self.metrics))
+
+    def table(self, title: str, x: str) -> StudyTable:
+        """All values; `x` is what the conditions are called."""
+        return StudyTable(title=title, header=("who", x, "entries shown", "answered", *self.headings), rows=self.rows)
+
+    def difference(self, left: tuple[str, str], right: tuple[str, str], metric: str) -> Estimate:
+        """`left` minus `right`, paired; undefined where one has no value."""
+        missing = [place for place in (left, right) if not self.values.get(place)]
+        if missing:
+            return undefined(f"no value of {missing[0][0]} at {missing[0][1]}: {NOTHING}")
+        return self.ruler.value(metric, minus(mean_of(self.values[left]), mean_of(self.values[right])))
+
+    def differences(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[Estimate, ...]:
+        """`difference` for every metric."""
+        return tuple(self.difference(left, right, metric) for metric in self.metrics)
+
+    def value(self, series: str, x: str, metric: str) -> Estimate:
+        """The value of a point."""
+        passes = self.values.get((series, x))
+        return self.ruler.value(metric, mean_of(passes)) if passes else undefined(NOTHING)
+
+    def simple(self, x: str) -> str | None:
+        """The baseline of the profile that there is at `x`."""
+        return next((name for name in BASELINES if self.values.get((name, x))), None)
+
+
+def measure(conditions: Sequence[Condition], *, resamples: int, seed: int) -> Measured:
+    """Measure the conditions on the items that every pass of every one answered (pairs: all; one not answered is wrong, and an arm
+    without any answer has no value)."""
+    named = {f"{one.judge}, {one.x}, pass {n}": answers for one in conditions for n, answers in enumerate(one.passes, start=1)}
+    shared = set.intersection(*({example.id for example in one.examples} for one in conditions))
+    asked = [example for example in conditions[0].examples if example.id in shared]
+    kept = {example.id for example in answered_by_all(asked, named)} if asked else set()
+    shown = {id(one): [example for example in one.examples if example.id in kept] for one in conditions}
+    ruler = Ruler.over(shown[id(conditions[0])] or conditions[0].examples, resamples=resamples, seed=seed)
+    metrics = metrics_of(conditions[0].examples)
+    values: dict[tuple[str, str], tuple[FloatArray, ...]] = {}
+    found: list[Point] = []
+    rows: list[tuple[Cell, ...]] = []
+    for one in conditions:
+        for series, passes in readings(one.judge, shown[id(one)], one.passes).items():
+            values[series, one.x] = passes
+            here = points(ruler, series, one.x, metrics=metrics, passes=passes)
+            found += here
+            rows.append((series, one.x, _entries(one.passes), _answered(one.passes), *(point.estimate for point in here)))
+    for one in {one.x: one for one in conditions}.values() if kept else ():
+        for name, predicted in arithmetic(shown[id(one)], seed=seed).items():
+            values[name, one.x] = (predicted,)
+            here = points(ruler, name, one.x, metrics=metrics, passes=[predicted], baseline=True)
+            found += here
+            rows.append((name, one.x, None, None, *(point.estimate for point in here)))
+    largest = max(len(one.examples) for one in conditions)
+    notes = [f"{len(kept)} of {largest} items stand behind each value: those that have an answer under every condition"]
+    notes += crossed_note([example for example in asked if example.id in kept])
+    notes += [f"{name}: {_statuses(given)}" for name, given in named.items() if _ok(given) < len(given)]
+    return Measured(ruler, metrics, headline(conditions[0].examples), values, tuple(found), tuple(rows), (*notes, READINGS))
+
+
+def _ok(answers: Answers) -> int:
+    return sum(judgement.status is Status.OK for judgement in answers.values())
+
+
+def _statuses(answers: Answers) -> str:
+    counts = Counter(str(judgement.status) for judgement in answers.values())
+    others = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()) if status != Status.OK)
+    return f"{_ok(answers)} of {len(answers)} answered ({others})"
+
+
+def _entries(passes: Sequence[Answers]) -> str | None:
+    """Mean number of profile entries that fitted the prompt, over what was answered."""
+    known = [one.k_effective for answers in passes for one in answers.values() if one.status is Status.OK]
+    return f"{sum(known) / len(known):.2f}" if known else None
+
+
+def _answered(passes: Sequence[Answers]) -> str:
+    return f"{sum(map(_ok, passes))}/{sum(map(len, passes))}"

@@ -1,0 +1,154 @@
+"""A study's folder: what was asked for, its arms, and what was found, so that the same command goes on after a kill.
+
+OUT/manifest.json   the command, the data's digest, judge and settings; another study is refused
+OUT/arms.jsonl      a line for each arm that is finished
+OUT/arms/NAME       the arms, run folders
+OUT/trained/NAME    judges trained for the study, if any
+OUT/study.json      the result (`perse.studies.frame.results.StudyResult`); OUT/table.md its tables
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput
+from perse.files.own_files import write_own
+from perse.files.runlog import RunLog
+from perse.judging.judge import Judge, JudgeSettings
+from perse.questions import Question, question_for
+from perse.records import Split
+from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, Watch, ask_arms, unwatched
+from perse.studies.frame.results import StudyResult
+from perse.studies.frame.showing import study_markdown
+
+RESULT = "study.json"
+TABLE = "table.md"
+FINISHED = "arms.jsonl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """What every study that judges is given."""
+
+    examples: Path
+    """A data set folder, or a file of exported examples."""
+    judge: str | None = None
+    """As on the command line; None where the study trains its own."""
+    split: Split = "valid"
+    fold: int | None = None
+    question: str | None = None
+    """None: the usual one for the examples."""
+    limit: int | None = None
+    """Ask a seeded sample of so many examples."""
+    settings: JudgeSettings = field(default_factory=JudgeSettings)
+    """`settings.seed` also seeds the sample, the resamples and what a study draws."""
+    dtype: str = "bfloat16"
+    context: int | None = None
+    tokenizer: str | None = None
+    resamples: int = 1000
+    """Bootstrap resamples of the reviewers."""
+
+    def open(self) -> Source:
+        """The examples, in whatever view."""
+        return Source.open(self.examples, split=self.split, fold=self.fold, limit=self.limit, seed=self.settings.seed)
+
+    def ask(self, source: Source) -> Question:
+        """The question.
+
+        Raises:
+            BadInput: one that does not fit the examples.
+        """
+        return question_for(source.shown().examples, self.question)
+
+    def load(self, judge: str) -> Judge:
+        """The judge of this name."""
+        return Judge.load(judge, dtype=self.dtype, context=self.context, tokenizer=self.tokenizer)
+
+    def judge_name(self) -> str:
+        """The judge that was given.
+
+        Raises:
+            BadInput: none was.
+        """
+        if self.judge is None:
+            raise BadInput("the study has no judge; name one with --judge")
+        return self.judge
+
+
+@dataclass(frozen=True)
+class StudyFolder:
+    """An open study: asks arms and writes the result."""
+
+    out: Path
+    log: RunLog
+    load: LoadJudge
+    watch: Watch
+
+    def ask(self, arms: Sequence[Arm]) -> dict[str, Answers]:
+        """The judgements of each arm by id; only what has none yet is asked (see `ask_arms`)."""
+        answers = ask_arms(arms, self.out, load=self.load, watch=self.watch)
+        known = {row["arm"] for row in self.log.read()}
+        for arm in arms:
+            if arm.name not in known:
+                statuses = Counter(str(judgement.status) for judgement in answers[arm.name].values())
+                line = {"arm": arm.name, "judge": arm.judge, "question": arm.question.name, "statuses": dict(statuses)}
+                self.log.append([json.dumps(line) + "\n"])
+        return answers
+
+    def finish(self, result: StudyResult) -> StudyResult:
+        """Write the result, each file whole or not at all; study.json comes last and marks the end."""
+        write_own(self.out / TABLE, study_markdown(result))
+        write_own(self.out / RESULT, result.model_dump_json(indent=2) + "\n")
+        return result
+
+
+@contextmanager
+def opened(
+    out: Path,
+    study: str,
+    asking: Asking,
+    *,
+    source: Source,
+    options: Mapping[str, Any],
+    load: LoadJudge | None = None,
+    watch: Watch = unwatched,
+) -> Iterator[StudyFolder]:
+    """The study's folder, locked while it is open.
+
+    Args:
+        options: what the study varies; JSON-able. With `asking` and the data's digest it is the study's identity.
+        load: gives the judge of a name; by default as `asking` says.
+    Raises:
+        BadInput: the folder cannot be made.
+        RunMismatch: it holds another study, or this one of other data or with other settings.
+    """
+    asked = {key: value for key, value in asdict(asking).items() if key != "examples"}
+    identity = {"kind": "study", "study": study, **asked, "options": dict(options), "data_digest": source.digest}
+    context = {"examples": str(asking.examples.resolve())}
+    with RunLog(out, identity, lines=FINISHED, context=context) as log:
+        yield StudyFolder(out, log, load or asking.load, watch)
+
+
+def read_study(folder: Path) -> StudyResult:
+    """A finished study's result.
+
+    Raises:
+        BadInput: there is none, or it is damaged.
+    """
+    from pydantic import ValidationError
+
+    from perse.records import explain
+
+    path = folder / RESULT
+    try:
+        return StudyResult.model_validate_json(path.read_bytes())
+    except OSError:
+        raise BadInput(f"{folder} holds no finished study: it has no {RESULT}; run the study's command to its end") from None
+    except ValidationError as error:
+        raise BadInput(f"{path} is no study result, {explain(error)}; run the study's command again") from None

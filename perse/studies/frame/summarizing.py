@@ -1,0 +1,266 @@
+"""From the answers of several arms to values that can be compared: the same items, the same resamples of the reviewers.
+
+A value is a weighted sum of one metric over predictions: weights (1,) make a plain value, (1, -1) a difference, (1/3, 1/3,
+1/3) the mean of three passes. Its interval resamples the whole sum, so that a difference is a paired one. Metrics are named
+as in `perse.evaluation.stats.results`.
+
+Notation: n items, R resamples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import fsum
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from perse.evaluation.alignment import several_readers
+from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
+from perse.evaluation.predictions import expected_values, label_values
+from perse.evaluation.stats.agreement import correct, likeliest_correct
+from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import COLUMN_NAMES, Estimate
+from perse.evaluation.stats.within import within_every_reviewer
+from perse.judgement import Judgement, Status
+from perse.records import Example, PairwiseExample, PointwiseExample
+from perse.studies.frame.arms import Answers
+from perse.studies.frame.results import Point
+
+POINTWISE = ("pearson", "spearman", "kendall", "within_pearson", "within_spearman", "within_kendall", "mae")
+PAIRWISE = ("accuracy",)
+
+Reading = Literal["expected", "label"]
+"""What of an answer is taken: what its exact distribution says (expected score, likeliest choice), or the label it gave."""
+
+NOTHING = "nothing was answered"
+
+Terms = Sequence[tuple[float, FloatArray]]
+"""(weight, predictions (n,)): scores, or for pairs 1 where right."""
+
+
+@dataclass(frozen=True)
+class Ruler:
+    """Items, whose they are, and the resamples that every value of a study shares. For pairs `gold` is not used."""
+
+    gold: FloatArray
+    reviewer: IntArray
+    bootstrap: Bootstrap
+    known: dict[bytes, dict[str, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
+    """Resampled values by prediction: each enters a value and several differences, and is resampled once."""
+
+    @classmethod
+    def over(cls, examples: Sequence[Example], *, resamples: int, seed: int) -> Ruler:
+        """For these examples, in this order."""
+        _, reviewer = np.unique(np.array([one.reviewer_id for one in examples], dtype=object), return_inverse=True)
+        gold = np.array(
+            [one.reference.score if isinstance(one, PointwiseExample) and one.reference else np.nan for one in examples]
+        )
+        index = reviewer.astype(np.int64)
+        return cls(gold.astype(np.float64), index, Bootstrap.over(index, resamples=resamples, seed=seed))
+
+    def value(self, metric: str, terms: Terms, *, chosen: BoolArray | None = None) -> Estimate:
+        """The weighted sum of `metric` over `terms`, with its interval.
+
+        Args:
+            chosen: (n,) the items that count, for `accuracy` and `mae`; all by default.
+        """
+        everything = np.ones(len(self.reviewer), dtype=bool) if chosen is None else chosen
+        if metric == "accuracy":
+            return self.bootstrap.mean(_weighted([(weight, hits) for weight, hits in terms]), everything)
+        if metric == "mae":
+            return self.bootstrap.mean(_weighted([(weight, abs(self.gold - given)) for weight, given in terms]), everything)
+        found = [self._coefficient(metric, given) for _, given in terms]
+        skipped = max((count for _, count in found if count is not None), default=None)
+        values = [value for value, _ in found if value is not None]
+        if len(values) < len(found):
+            reason = Interval(reason="undefined (constant or too few items)")
+            return Estimate(value=None, interval=reason, items=len(self.gold), skipped_reviewers=skipped)
+        value = fsum(weight * value for (weight, _), value in zip(terms, values, strict=True))
+        resampled = _weighted([(weight, self._resampled(given)[metric]) for weight, given in terms])
+        reviewers = len(np.unique(self.reviewer)) - (skipped or 0)
+        interval = self.bootstrap.interval(value, resampled, reviewers=reviewers)
+        return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
+
+    def mean(self, values: FloatArray) -> Estimate:
+        """Mean of one value an item, (n,), NaN where an item has none."""
+        return self.bootstrap.mean(values, ~np.isnan(values))
+
+    def _coefficient(self, metric: str, predicted: FloatArray) -> tuple[float | None, int | None]:
+        """The value, and for a within-reviewer one how many reviewers have none."""
+        name = metric.removeprefix("within_")
+        if name == metric:
+            return COEFFICIENTS[name](self.gold, predicted), None
+        within = within_every_reviewer(self.gold, predicted, self.reviewer)[name]
+        return within.mean(Convention.SKIP_CONSTANT), within.skipped
+
+    def _resampled(self, predicted: FloatArray) -> dict[str, FloatArray]:
+        """Every metric in each resample, (R,)."""
+        key = predicted.tobytes()
+        if key not in self.known:
+            self.known[key] = self.bootstrap.resampled_scores(self.gold, predicted)
+        return self.known[key]
+
+
+def _weighted(terms: Terms) -> FloatArray:
+    total: FloatArray = np.sum([weight * values for weight, values in terms], axis=0)
+    return total
+
+
+def mean_of(passes: Sequence[FloatArray]) -> Terms:
+    """The mean over several passes."""
+    return tuple((1 / len(passes), values) for values in passes)
+
+
+def minus(left: Terms, right: Terms) -> Terms:
+    """The difference of two."""
+    return (*left, *((-weight, values) for weight, values in right))
+
+
+def spread(ruler: Ruler, metric: str, passes: Sequence[FloatArray]) -> float | None:
+    """Standard deviation (n - 1) of `metric` over several passes; None for one pass or an undefined value."""
+    values = [ruler.value(metric, mean_of([given])).value for given in passes]
+    known = [value for value in values if value is not None]
+    return float(np.std(known, ddof=1)) if len(known) == len(values) > 1 else None
+
+
+def answered_by_all(examples: Sequence[Example], answers: Mapping[str, Answers]) -> list[Example]:
+    """The examples of which every arm has an ok answer; pairs all, as one not answered is a wrong one.
+
+    An arm without any ok answer is left out of it: its values are undefined, the others' are not.
+    """
+    if isinstance(examples[0], PairwiseExample):
+        return list(examples)
+    arms = [given for given in answers.values() if any(map(_ok, given.values()))]
+    if not arms:
+        return []
+    return [example for example in examples if all(example.id in given and _ok(given[example.id]) for given in arms)]
+
+
+def _ok(judgement: Judgement) -> bool:
+    return judgement.status is Status.OK
+
+
+def predictions(examples: Sequence[Example], answers: Answers, reading: Reading) -> FloatArray | None:
+    """(n,): predicted scores, or for pairs 1 where right and 0 where wrong or not answered.
+
+    None if a score is missing, no pair was answered, or n is 0: nothing can be said of a judge that answered nothing.
+    A judgement without distribution is read by its label.
+    """
+    given = [answers[example.id] for example in examples if example.id in answers]
+    if not any(map(_ok, given)):
+        return None
+    if isinstance(examples[0], PairwiseExample):
+        gold = [
+            example.reference.preference for example in examples if isinstance(example, PairwiseExample) and example.reference
+        ]
+        return likeliest_correct(gold, given) if reading == "expected" else correct(gold, [one.label for one in given])
+    scores = expected_values(given) if reading == "expected" else label_values(given)
+    return scores if len(scores) == len(examples) and not np.isnan(scores).any() else None
+
+
+def arithmetic(examples: Sequence[Example], *, seed: int) -> dict[str, FloatArray]:
+    """What needs no judge, as `predictions` are: the average of the shown profile and a random score; for pairs copying it.
+
+    There is no average where an example shows no profile: the paper's random score at k = 0 (PerSE, figure 3) is `random`.
+    """
+    if isinstance(examples[0], PairwiseExample):
+        pairs = [example for example in examples if isinstance(example, PairwiseExample)]
+        gold = [example.reference.preference for example in pairs if example.reference]
+        chosen = pairwise_baselines(pairs, None, seed=seed)
+        return {one.name: correct(gold, one.predictions) for one in chosen if one.predictions}
+    texts = [example for example in examples if isinstance(example, PointwiseExample)]
+    scored = pointwise_baselines(texts, None, seed=seed)
+    return {one.name: np.array(one.predictions, dtype=np.float64) for one in scored if one.predictions}
+
+
+def crossed_note(examples: Sequence[Example]) -> list[str]:
+    """What to say of texts that several readers judged: studies resample the readers alone."""
+    said = several_readers(examples)
+    return [f"{said}: the intervals hold for other readers of these texts, not for other texts"] if said else []
+
+
+def metrics_of(examples: Sequence[Example]) -> tuple[str, ...]:
+    """The metrics that suit these examples."""
+    return PAIRWISE if isinstance(examples[0], PairwiseExample) else POINTWISE
+
+
+def headline(examples: Sequence[Example]) -> str:
+    """The metric that a study's answer is told in: Kendall, as in the paper's figures 3 and 4, or accuracy."""
+    return "accuracy" if isinstance(examples[0], PairwiseExample) else "kendall"
+
+
+def heading(metric: str) -> str:
+    """What a metric is called in a table or a sentence."""
+    return f"within {COLUMN_NAMES[metric]}" if metric.startswith("within_") else COLUMN_NAMES[metric]
+
+
+def undefined(reason: str, *, items: int = 0) -> Estimate:
+    """No value, and why."""
+    return Estimate(value=None, interval=Interval(reason=f"undefined ({reason})"), items=items)
+
+
+def short(judge: str) -> str:
+    """A judge's name as a plot has room for: of a folder the last part, of a server the model."""
+    name = judge.rpartition("#")[2] if judge.startswith("openai:") else judge.removeprefix("vllm:")
+    return Path(name).name or name
+
+
+def words(estimate: Estimate, *, signed: bool = False) -> str:
+    """A value with its interval in a sentence."""
+    if estimate.value is None:
+        return estimate.interval.reason or "undefined"
+    value = f"{estimate.value:+.3f}" if signed else f"{estimate.value:.3f}"
+    low, high = estimate.interval.low, estimate.interval.high
+    if low is None or high is None:
+        return f"{value} (interval {estimate.interval.reason})"
+    return f"{value} [{low:+.3f}, {high:+.3f}]" if signed else f"{value} [{low:.3f}, {high:.3f}]"
+
+
+def shown_apart(difference: Estimate) -> bool:
+    """Whether the interval of a difference leaves 0 out."""
+    low, high = difference.interval.low, difference.interval.high
+    return low is not None and high is not None and (low > 0 or high < 0)
+
+
+def verdict(difference: Estimate) -> str:
+    """A difference in words: with "not shown" where its interval holds 0 or there is none."""
+    if difference.value is None:
+        return words(difference)
+    return words(difference, signed=True) if shown_apart(difference) else f"{words(difference, signed=True)}, not shown"
+
+
+def readings(name: str, examples: Sequence[Example], passes: Sequence[Answers]) -> dict[str, tuple[FloatArray, ...]]:
+    """The predictions of one or more passes by series: NAME is what the distributions say, "NAME (label)" what was given.
+
+    Without distributions NAME is the label. A series of which a pass has no answer is empty.
+    """
+    kinds: dict[str, Reading] = {name: "expected"}
+    if any(judgement.distribution for answers in passes for judgement in answers.values()):
+        kinds[f"{name} (label)"] = "label"
+    found = {}
+    for series, reading in kinds.items():
+        read = [predictions(examples, answers, reading) for answers in passes]
+        found[series] = tuple(one for one in read if one is not None) if all(one is not None for one in read) else ()
+    return found
+
+
+def points(
+    ruler: Ruler, series: str, x: str, *, metrics: Sequence[str], passes: Sequence[FloatArray], baseline: bool = False
+) -> list[Point]:
+    """One point for each metric: the mean over the passes and their standard deviation; undefined without a pass."""
+    return [
+        Point(
+            series=series,
+            x=x,
+            metric=metric,
+            estimate=ruler.value(metric, mean_of(passes)) if passes else undefined(NOTHING),
+            spread=spread(ruler, metric, passes),
+            baseline=baseline,
+        )
+        for metric in metrics
+    ]

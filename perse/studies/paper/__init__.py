@@ -1,0 +1,1 @@
+"""Our figures beside those that were published."""

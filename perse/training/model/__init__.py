@@ -1,0 +1,1 @@
+"""The model that is trained: its architecture, adapters, quantization and kernels."""

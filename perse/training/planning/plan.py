@@ -1,0 +1,202 @@
+"""Will it fit, and how long: what a training run needs, before anything is trained.
+
+Everything is taken from where training takes it: rows from `prepare`, the model from its own code, the loss from `batches`.
+What is exact, what is predicted and what is assumed stands apart in a `Plan`: parameters, tokens, steps, weights, gradients
+and optimizer state are exact; activations follow from the model's code; hours rest on a utilisation that nobody has measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from perse.errors import BadInput
+from perse.rendering.prompt import Renderer
+from perse.settings.training import TrainConfig
+from perse.training.model.adapting import without_adapter
+from perse.training.model.architecture import Architecture, architecture, meta_model
+from perse.training.planning.flops import passed, training_flops
+from perse.training.planning.hardware import Device
+from perse.training.planning.memory import activations, gathered, standing
+from perse.training.planning.placement import Needs, Placement, chosen, placements, remedies
+from perse.training.rows.attention import check_packable
+from perse.training.rows.prepare import Prepared, prepare, renderer_for
+
+MFU = 0.4
+"""Assumed share of the peak that training reaches."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a whole run computes: `tokens` of packed rows, what their branches would take one by one, query-key `pairs`,
+    `learned` tokens."""
+
+    tokens: int
+    unshared: int
+    pairs: int
+    learned: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a run needs. Bytes, tokens and operations are whole numbers of each; `epochs` passes over the data.
+
+    `row_off`, `row_on`: (tokens, learned tokens) of the row that takes the most without and with gradient checkpointing.
+    `ways`: how it could be placed on the devices, the preferred first; `way`: the one to choose, None where none fits, and
+    then `remedies` would help. `hours` is None where the device's peak is not known.
+    """
+
+    parameters: int
+    trainable: int
+    examples: int
+    too_long: int
+    epochs: float
+    steps: int
+    rows: int
+    work: Work
+    row_off: tuple[int, int]
+    row_on: tuple[int, int]
+    needs: Needs
+    device: Device
+    devices: int
+    ways: tuple[Placement, ...]
+    way: Placement | None
+    remedies: tuple[str, ...]
+    flops: float
+    mfu: float
+    peak: float | None
+    hours: float | None
+    notes: tuple[str, ...]
+
+    @property
+    def shared(self) -> float:
+        """Tokens one by one, for each token that is computed."""
+        return self.work.unshared / self.work.tokens
+
+
+def plan(
+    config: TrainConfig,
+    *,
+    device: Device,
+    devices: int = 1,
+    mfu: float = MFU,
+    peak: float | None = None,
+    quiet: bool = True,
+    prepared: Prepared | None = None,
+) -> Plan:
+    """What the run of `config` would need on `devices` devices, each with rows of its own.
+
+    Args:
+        mfu: share of the peak that is assumed to be reached.
+        peak: operations a second of one device, instead of its data sheet's.
+        quiet: draw no progress bar.
+        prepared: the rows, where they are made already.
+    Raises:
+        BadInput, ModelNotFound: as training would, and for a mixture of experts.
+    """
+    if devices < 1 or not 0 < mfu <= 1 or (peak is not None and peak <= 0):
+        raise BadInput(f"found {devices} devices, utilisation {mfu} and peak {peak}; expected 1 or more, 0 to 1, and above 0")
+    config.train.accumulation(devices)
+    described = architecture(config.model.path, trust_remote_code=config.model.trust_remote_code)
+    models = {again: meta_model(config, described, checkpointing=again) for again in (False, True)}
+    model = models[False]
+    weights, held = passed(model), standing(model)
+    if weights is None:
+        raise BadInput(
+            f"model.path={config.model.path} is a mixture of experts, and what a row takes depends on the experts its tokens are "
+            "sent to, which nobody knows beforehand; train with train.steps=1 to see"
+        )
+    prepared = prepared or prepare(config, _renderer(config, described), quiet=quiet)
+    check_packable(without_adapter(model), longest=prepared.longest)
+    sizes, work = _rows(prepared)
+    low_precision = config.train.precision == "bf16"
+    computed_in_16 = low_precision or config.model.dtype != "float32"
+    whole = gathered(model, itemsize=2 if computed_in_16 else 4)
+    parameters = list(model.parameters())
+    counts = sum(each.numel() for each in parameters), sum(each.numel() for each in parameters if each.requires_grad)
+    largest = {again: _heaviest(sizes, described.config, checkpointing=again) for again in models}
+    passes = {
+        again: activations(
+            model,
+            tokens=largest[again][0],
+            learned=largest[again][1],
+            bf16=low_precision,
+            checkpointing=again,
+            attention=config.train.attention,
+        )
+        for again, model in models.items()
+    }
+    needs = Needs(held, passes[False], passes[True], whole)
+    # Packed weights are held whole by every device (`quantized.check_undivided`).
+    ways = tuple(way for way in placements(needs, devices=devices) if config.model.quantize is None or not way.sharded)
+    way = chosen(ways, device.usable)
+    flops = training_flops(
+        weights,
+        tokens=work.tokens,
+        pairs=work.pairs,
+        learned=work.learned,
+        recomputed=way is None or way.checkpointing,
+    )
+    peak = peak or (device.bfloat16 if computed_in_16 else device.float32)
+    return Plan(
+        parameters=counts[0],
+        trainable=counts[1],
+        examples=len(prepared.branches.fitting),
+        too_long=len(prepared.branches.too_long),
+        epochs=prepared.schedule.epochs,
+        steps=prepared.schedule.steps,
+        rows=len(sizes),
+        work=work,
+        row_off=largest[False],
+        row_on=largest[True],
+        needs=needs,
+        device=device,
+        devices=devices,
+        ways=ways,
+        way=way,
+        remedies=()
+        if way
+        else remedies(
+            needs,
+            devices=devices,
+            usable=device.usable,
+            row=largest[True][0],
+            shortest_row=prepared.longest,
+            lora_weights=2 * counts[0] if config.lora is None else None,
+        ),
+        flops=flops,
+        mfu=mfu,
+        peak=peak,
+        hours=flops / (peak * mfu * devices) / 3600 if peak else None,
+        notes=described.notes,
+    )
+
+
+def _renderer(config: TrainConfig, described: Architecture) -> Renderer:
+    from perse.models.opening import tokenizer as opened
+
+    tokenizer = opened(described.tokenizer, trust_remote_code=config.model.trust_remote_code)
+    if not described.notes:
+        return renderer_for(config, described.tokenizer, tokenizer)
+    context = min(config.model.context or described.context, described.context)
+    return Renderer(tokenizer, context, max_words=config.data.max_words)
+
+
+def _rows(prepared: Prepared) -> tuple[list[tuple[int, int]], Work]:
+    """(tokens, learned tokens) of every row of the run that teaches something, and their sums."""
+    rows = [size for size in map(prepared.schedule.size, range(len(prepared.schedule.rows))) if size.tokens]
+    return [(size.tokens, size.learned) for size in rows], Work(
+        tokens=sum(size.tokens for size in rows),
+        unshared=sum(size.unshared for size in rows),
+        pairs=sum(size.pairs for size in rows),
+        learned=sum(size.learned for size in rows),
+    )
+
+
+def _heaviest(sizes: Sequence[tuple[int, int]], config: Any, *, checkpointing: bool) -> tuple[int, int]:
+    """The row whose pass takes the most memory, by a rule of thumb: a layer keeps some eight widths and four of its inner ones
+    a token (its input alone with checkpointing), the loss three times the vocabulary a learned token."""
+    text = config.get_text_config()
+    a_layer = text.hidden_size if checkpointing else 8 * text.hidden_size + 4 * text.intermediate_size
+    return max(sizes, key=lambda size: (size[0] * text.num_hidden_layers * a_layer + 3 * size[1] * text.vocab_size, size))

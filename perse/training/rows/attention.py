@@ -1,0 +1,279 @@
+"""Tree attention: every token attends to its own path through a packed row, and nothing else is computed.
+
+A path is cut into pieces that need no mask: each span on itself (causal), and all that branches off from a span on that
+span (whole). The kernel gives the log-sum-exp of every piece, by which the pieces are merged; going back, each piece is given
+the merged output and log-sum-exp, from which it finds its exact share of the gradient. So a row costs its `Tree.pairs`
+and not L x L, and keeps queries, keys, values and output once. `dense_mask` is the slow twin, for models whose attention
+takes a mask only.
+
+Letters: L tokens, H query heads, G key-value heads, D width of a head. The row is a batch of one.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import AttentionInterface
+
+from perse.errors import BadInput
+from perse.settings.training import Attention
+from perse.training.model.adapting import without_adapter
+from perse.training.rows.trie import Tree
+
+NAME = "perse_tree"
+"""Under this name transformers finds `tree_attention_forward`."""
+
+
+def use_tree_attention(model: Any, *, computed: torch.dtype | None = None) -> None:
+    """Let `model` attend by the `tree` that a batch carries.
+
+    Raises:
+        BadInput: the model's attention cannot be exchanged; the message names the setting that works.
+    """
+    if not takes_tree(model, computed=computed or model.dtype):
+        raise BadInput(
+            f"the attention of {type(model).__name__} cannot be exchanged for tree attention (transformers does not allow it, "
+            "it does more than plain attention, or the GPU has no flash kernel for its type and width); set "
+            "train.attention=mask, which is exact, too, and slower"
+        )
+    AttentionInterface.register(NAME, tree_attention_forward)
+    model.set_attn_implementation(NAME)
+
+
+def use_mask(model: Any) -> None:
+    """Let `model` attend by the `dense_mask` that a batch carries, with capped scores (Gemma 2) where it has them."""
+    if _caps_scores(model):
+        model.set_attn_implementation("eager")
+    if model.config._attn_implementation == "eager":
+        model.base_model.register_forward_pre_hook(_added_mask, with_kwargs=True)
+
+
+def _added_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Eager attention adds its mask to the scores, to which true and false are 1 and 0."""
+    mask = kwargs.get("attention_mask")
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.dim() != 4:  # when judging there is none of ours
+        return args, kwargs
+    added = torch.zeros(mask.shape, dtype=module.dtype, device=mask.device).masked_fill(~mask, torch.finfo(module.dtype).min)
+    return args, {**kwargs, "attention_mask": added}
+
+
+def takes_tree(model: Any, *, computed: torch.dtype) -> bool:
+    """Whether transformers lets this model's attention be exchanged, it is plain (no dropout on its weights, capped scores,
+    sinks, or values of another width), and torch has a flash kernel for what is `computed`: on a GPU that is for 16 bits and
+    some widths only."""
+    config = model.config.get_text_config()
+    sinks = any(name.endswith("sinks") for name, _ in model.named_parameters())
+    if sinks or getattr(config, "v_head_dim", None):
+        return False
+    if model.device.type == "cuda" or (model.device.type == "cpu" and torch.cuda.is_available()):  # where the Trainer puts it
+        width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+        if computed == torch.float32 or width % 8 or width > 256 or torch.cuda.get_device_capability() < (8, 0):
+            return False
+    dropped = any(getattr(model.config, name, 0.0) for name in ("attention_dropout", "attn_pdrop"))
+    return bool(model._supports_attention_backend) and not dropped and not _caps_scores(model)
+
+
+def _caps_scores(model: Any) -> bool:
+    """Transformers does so in eager attention alone; its sdpa leaves it out without a word."""
+    return bool(getattr(model.config.get_text_config(), "attn_logit_softcapping", None))
+
+
+def check_packable(model: Any, *, longest: int) -> None:
+    """Refuse a model whose examples would differ in a packed row from what they are alone, whichever way it attends.
+
+    Args:
+        longest: tokens of the longest example.
+    Raises:
+        BadInput: says what the model does, and what to change.
+    """
+    config, name = model.config.get_text_config(), type(model).__name__
+    if model._is_stateful:
+        raise BadInput(
+            f"{name} carries a state from token to token, through which examples of a row would see each other; expected a "
+            "model with attention alone, so set model.path to another"
+        )
+    counts = "position_ids" not in inspect.signature(model.forward).parameters or getattr(config, "alibi", False)
+    if counts or "local" in getattr(config, "attention_layers", ()):  # ALiBi, and GPT-Neo's windows
+        raise BadInput(
+            f"{name} counts distances along the row, which holds several examples; expected a model that takes position_ids for "
+            "them, so set model.path to another"
+        )
+    kinds = getattr(config, "layer_types", None) or ("any",)
+    windows = [getattr(config, key, None) for key in ("sliding_window", "attention_chunk_size")]
+    window = min((each for each in windows if each), default=longest)
+    if window < longest and set(kinds) != {"full_attention"}:
+        raise BadInput(_looks_back(window, longest))
+
+
+def _looks_back(window: int, longest: int) -> str:
+    return f"a layer of this model looks back {window} tokens and an example has {longest}; set model.context={window}"
+
+
+def tree_attention_forward(
+    module: torch.nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Tensor | None,
+    *,
+    tree: Tree,
+    scaling: float | None = None,
+    sliding_window: int | None = None,
+    softcap: float | None = None,
+    s_aux: Tensor | None = None,
+    **_: Any,
+) -> tuple[Tensor, None]:
+    """What transformers calls in each layer.
+
+    Args:
+        query: (1, H, L, D); key, value: (1, G, L, D).
+    Returns:
+        (1, L, H, D), and no attention weights.
+    Raises:
+        BadInput: the layer does more than plain attention.
+    """
+    if softcap is not None or s_aux is not None:
+        raise BadInput("this model caps its attention scores or has attention sinks; set train.attention=mask")
+    if value.shape[-1] != query.shape[-1]:
+        raise BadInput("this model's values are not as wide as its queries; set train.attention=mask")
+    if sliding_window is not None and sliding_window < tree.depth:
+        raise BadInput(_looks_back(sliding_window, tree.depth))
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
+    out: Tensor = _TreeAttention.apply(query.to(value.dtype), key.to(value.dtype), value, tree, scale)  # type: ignore[no-untyped-call]
+    return out.transpose(1, 2).contiguous(), None
+
+
+def dense_mask(tree: Tree) -> Tensor:
+    """(1, 1, L, L), true where the row's token sees the column's."""
+    seen = torch.zeros(tree.length, tree.length, dtype=torch.bool)
+    for span in tree.spans:
+        seen[span.start : span.own, span.start : span.own] = True
+        seen[span.own : span.end, span.start : span.own] = True
+    return seen.tril()[None, None]
+
+
+def _pieces(tree: Tree) -> Iterator[tuple[slice, slice, bool]]:
+    """Queries, keys, and whether they are the same tokens, seen causally. A span comes before what branches off from it."""
+    for span in tree.spans:
+        yield slice(span.start, span.own), slice(span.start, span.own), True
+    for span in tree.spans:
+        if span.end > span.own:
+            yield slice(span.own, span.end), slice(span.start, span.own), False
+
+
+class _TreeAttention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, key: Tensor, value: Tensor, tree: Tree, scale: float) -> Tensor:
+        keys, values = _per_query_head(query, key), _per_query_head(query, value)
+        out = torch.empty(query.shape, dtype=torch.float32, device=query.device)  # (1, H, L, D)
+        logsumexp = torch.empty(query.shape[:-1], dtype=torch.float32, device=query.device)  # (1, H, L)
+        for at, seen, causal in _pieces(tree):
+            own, own_lse = _attend(query[:, :, at], keys[:, :, seen], values[:, :, seen], causal=causal, scale=scale)
+            if causal:  # every token's first piece
+                out[:, :, at], logsumexp[:, :, at] = own, own_lse
+            else:
+                before = logsumexp[:, :, at]
+                merged = torch.logaddexp(before, own_lse)
+                out[:, :, at] *= (before - merged).exp()[..., None]
+                out[:, :, at] += own * (own_lse - merged).exp()[..., None]
+                logsumexp[:, :, at] = merged
+        out = out.to(query.dtype)
+        ctx.save_for_backward(query, key, value, out, logsumexp)
+        ctx.tree, ctx.scale = tree, scale
+        return out
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
+        query, key, value, out, logsumexp = ctx.saved_tensors
+        dtype, grad = query.dtype, grads[0]
+        if query.device.type == "cpu":
+            # There the kernel's way back takes 3 ms a piece in bfloat16 before it begins; in float32 it is as fast on pieces of
+            # 900 tokens and 4 times as fast on pieces of 100.
+            grad, query, out = grad.float(), query.float(), out.float()
+        keys, values = (_per_query_head(query, part.to(query.dtype)) for part in (key, value))
+        dq, dk, dv = (torch.empty(query.shape, dtype=torch.float32, device=query.device) for _ in range(3))
+        for at, seen, causal in _pieces(ctx.tree):
+            dqs, dks, dvs = _attend_backward(
+                grad[:, :, at].contiguous(),
+                query[:, :, at],
+                keys[:, :, seen],
+                values[:, :, seen],
+                out[:, :, at].contiguous(),
+                logsumexp[:, :, at].contiguous(),
+                causal=causal,
+                scale=ctx.scale,
+            )
+            if causal:  # every token's first piece, as query and as key
+                dq[:, :, at], dk[:, :, seen], dv[:, :, seen] = dqs, dks, dvs
+            else:
+                dq[:, :, at] += dqs
+                dk[:, :, seen] += dks
+                dv[:, :, seen] += dvs
+        return dq.to(dtype), _per_key_head(dk, key), _per_key_head(dv, value), None, None
+
+
+def _per_query_head(query: Tensor, part: Tensor) -> Tensor:
+    """Keys or values (1, G, L, D) as (1, H, L, D): each serves H / G query heads."""
+    return part.repeat_interleave(query.shape[1] // part.shape[1], dim=1)
+
+
+def _per_key_head(grad: Tensor, part: Tensor) -> Tensor:
+    """The gradient (1, H, L, D) of `_per_query_head(part)`, summed to (1, G, L, D)."""
+    heads, (_, _, length, width) = part.shape[1], grad.shape
+    return grad.view(1, heads, -1, length, width).sum(2).to(part.dtype)
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, *, causal: bool, scale: float) -> tuple[Tensor, Tensor]:
+    """Output (1, H, N, D) and log-sum-exp (1, H, N) of plain attention, by torch's flash kernel of the device."""
+    if query.device.type == "cpu":
+        out, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(query, key, value, 0.0, causal, scale=scale)
+    else:
+        out, logsumexp, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
+            query.contiguous(), key.contiguous(), value.contiguous(), 0.0, causal, scale=scale
+        )
+    return out, logsumexp
+
+
+def _attend_backward(
+    grad: Tensor,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    out: Tensor,
+    logsumexp: Tensor,
+    *,
+    causal: bool,
+    scale: float,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients of query, key and value of a piece, given the output and log-sum-exp of all pieces together."""
+    if query.device.type == "cpu":
+        return torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward(  # type: ignore[no-any-return]
+            grad, query, key, value, out, logsumexp, 0.0, causal, scale=scale
+        )
+    none = torch.zeros((), dtype=torch.int64, device=query.device)  # the seed and offset of a dropout that is not there
+    parts = (query.contiguous(), key.contiguous(), value.contiguous())
+    lengths = (None, None, query.shape[2], key.shape[2])
+    return torch.ops.aten._scaled_dot_product_flash_attention_backward(  # type: ignore[no-any-return]
+        grad, *parts, out, logsumexp, *lengths, 0.0, causal, none, none, scale=scale
+    )
+
+
+def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype | None = None) -> Attention:
+    """Make `model` attend as `asked`, or in the way it can; returns which.
+
+    Args:
+        computed: the type that attention is computed in; the model's own by default.
+    Raises:
+        BadInput: tree attention was asked of a model that cannot.
+    """
+    inner = without_adapter(model)
+    if asked == "mask" or (asked is None and not takes_tree(inner, computed=computed or model.dtype)):
+        use_mask(inner)
+        return "mask"
+    use_tree_attention(inner, computed=computed or model.dtype)
+    return "tree"

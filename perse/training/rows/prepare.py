@@ -1,0 +1,131 @@
+"""From settings to the rows of a whole run: which examples, what fits, which rows in which step. `perse plan` reads it, too."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import track
+
+from perse.data.load import LoadedExamples, load_examples
+from perse.errors import BadInput
+from perse.files.disk import refuse_other_than_plain
+from perse.models import finding as models
+from perse.questions import Question, question_for
+from perse.records import Example, PairwiseExample
+from perse.rendering.prompt import Renderer
+from perse.settings.training import TrainConfig
+from perse.training.rows.branches import Branch, Branches, training_branches
+from perse.training.rows.schedule import Schedule, schedule
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a run trains on.
+
+    `branches` are those of all draws, the longest of which has `longest` tokens; `data_digest` is of what they came from,
+    `digest` of every token of every row, in order.
+    """
+
+    question: Question
+    renderer: Renderer
+    data_digest: str
+    branches: Branches
+    schedule: Schedule
+    reviewers: frozenset[str | None]
+    digest: str
+    longest: int
+
+
+def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> Prepared:
+    """Load, render and pack what `config` names.
+
+    Args:
+        quiet: draw no progress bar.
+    Raises:
+        BadInput: no data, an aspect that no example has, none that fits, or one longer than a row.
+    """
+    first = _load(config, 0)
+    question = question_for(first.examples, config.data.question)
+    settings, answer_tokens = config.train, config.data.answer_tokens
+    fitting: list[Branch] = []
+    too_long: list[str] = []
+    reviewers: set[str | None] = set()
+
+    @cache
+    def drawn(epoch: int) -> Sequence[Branch]:
+        examples = first.examples if epoch == 0 else _load(config, epoch).examples
+        words = f"rendering epoch {epoch + 1}" if first.redrawn else "rendering"
+        seen = track(examples, words, console=Console(stderr=True), disable=quiet)
+        found = training_branches(renderer, question, seen, answer_tokens=answer_tokens)
+        fitting.extend(found.fitting)
+        too_long.extend(found.too_long)
+        reviewers.update(example.reviewer_id for example in examples)
+        return found.fitting
+
+    planned = schedule(
+        drawn if first.redrawn else lambda _: drawn(0),
+        epochs=settings.epochs,
+        steps=settings.steps,
+        rows_per_step=settings.rows_per_step,
+        row_tokens=settings.row_tokens,
+        batch_size=settings.batch_size,
+        branches=settings.branches,
+        seed=settings.seed,
+    )
+    known = {id(branch): hashlib.sha256(repr(branch).encode()).digest() for branch in fitting}
+    whole = hashlib.sha256()
+    for row in planned.rows:
+        whole.update(len(row).to_bytes(4) + b"".join(known[id(branch)] for branch in row))
+    return Prepared(
+        question=question,
+        renderer=renderer,
+        data_digest=first.digest,
+        branches=Branches(tuple(fitting), tuple(too_long)),
+        schedule=planned,
+        reviewers=frozenset(reviewers),
+        digest=whole.hexdigest(),
+        longest=max(branch.tokens for branch in fitting),
+    )
+
+
+def _load(config: TrainConfig, epoch: int) -> LoadedExamples:
+    """The training examples of an epoch: of one aspect, and a sample, where that is asked."""
+    data = config.data
+    if not Path(data.path).is_dir():
+        refuse_other_than_plain(Path(data.path))  # it is read again: by each process, and by a run that goes on
+    loaded = load_examples(data.path, split=data.split, fold=data.fold, view=data.view, epoch=epoch)
+    examples = _of_aspect(loaded.examples, data.aspect)
+    if data.max_examples is not None and data.max_examples < len(examples):
+        seed: int | str = f"{config.train.seed} {epoch}" if epoch else config.train.seed
+        examples = random.Random(seed).sample(examples, data.max_examples)
+    return replace(loaded, examples=examples)
+
+
+def renderer_for(config: TrainConfig, base: Path, tokenizer: Any) -> Renderer:
+    """The renderer of the model at `base`, with the budgets of `config`."""
+    longest = models.context_length(base)
+    return Renderer(tokenizer, min(config.model.context or longest, longest), max_words=config.data.max_words)
+
+
+def _of_aspect(examples: list[Example], aspect: str | None) -> list[Example]:
+    """Those of one aspect, or all.
+
+    Raises:
+        BadInput: no example has it.
+    """
+    if aspect is None:
+        return examples
+    known = sorted({example.aspect for example in examples if isinstance(example, PairwiseExample)})
+    if aspect not in known:
+        found = f"aspects {', '.join(known)}" if known else "single texts, which have no aspects"
+        raise BadInput(
+            f"data.aspect is '{aspect}', and the training examples hold {found}; choose one of them, or leave it out"
+        )
+    return [example for example in examples if isinstance(example, PairwiseExample) and example.aspect == aspect]

@@ -1,0 +1,1 @@
+"""Checkpoints: written, checked, put together again for another number of processes."""

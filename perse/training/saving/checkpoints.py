@@ -1,0 +1,309 @@
+"""Checkpoints that are whole or not there: written aside, listed with digests, renamed; read only after a look at every byte.
+
+The Trainer and the engines below it write their own files into a folder aside. Then `checkpoint.json` is added, which says what
+run the checkpoint is of and has size and sha256 of every other file, everything is brought to the disk, and one rename puts it
+in its place. So a kill, a full disk or a lost machine leaves the checkpoint before it as it was. The trade-off is reading
+what was written once more: seconds for an adapter, a minute for the optimizer's state of 13B parameters.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput, PerseError, SaveFailed
+from perse.files.disk import write_failed, write_whole
+from perse.files.own_files import put_back, remove_own, replace_folder
+from perse.files.runlog import file_digest
+from perse.formats.json_text import parsed
+from perse.training.saving.saved_state import state_problem
+
+log = logging.getLogger(__name__)
+
+CHECKPOINTS = "checkpoints"
+"""In the run folder."""
+LIST = "checkpoint.json"
+LATEST = "latest_universal"
+"""Names the folder that was converted for DeepSpeed."""
+ASIDE = ".saving.perse-tmp"
+"""Where a checkpoint is while it is written; whatever is found there was torn by a kill."""
+READERS = 8
+"""Files whose digests are computed at once."""
+
+_READ = (
+    "*.bin", "*.pt", "*.pth", "*.safetensors", "*.index.json", "config.json", "adapter_config.json", "*optimizer*", "*pytorch_model*",
+    "global_step*", "latest",
+)  # fmt: skip
+"""Names that the Trainer, or an engine below it, looks for in a checkpoint."""
+_PICKLED_WEIGHTS = ("adapter_model.bin", "pytorch_model.bin")
+_NAME = re.compile(r"checkpoint-\d+")
+_LEAST = 1 << 20
+"""Where fewer bytes are free, a failed write is taken to have failed for that: torch's writer does not say why."""
+
+
+def step_of(checkpoint: Path) -> int:
+    """The optimizer step after which it was saved."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
+def checkpoints_in(folder: Path) -> list[Path]:
+    """The checkpoints there, the newest last; what a person has put beside them under other names is left alone."""
+    return sorted((path for path in folder.glob("checkpoint-*") if _NAME.fullmatch(path.name)), key=step_of)
+
+
+def recover(folder: Path) -> None:
+    """Put checkpoints that a kill caught while they were replaced back in their places. The caller is the only one who writes there."""
+    for old in folder.glob(".checkpoint-*.perse-old"):
+        if _NAME.fullmatch(name := old.name[1:].removesuffix(".perse-old")):
+            put_back(folder / name)
+
+
+def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mapping[str, Any]) -> Path:
+    """Put a checkpoint that was written aside in its place among the others.
+
+    Args:
+        facts: what run it is of, JSON-able; `whole_checkpoint` compares them.
+        made_by: who wrote it, JSON-able; see `made_by`.
+    """
+    files = sorted(path for path in written.rglob("*") if path.is_file())
+    with ThreadPoolExecutor(READERS) as readers:
+        digests = list(readers.map(file_digest, files))
+        list(readers.map(to_disk, files))
+    listed = {
+        str(path.relative_to(written)): [path.stat().st_size, digest] for path, digest in zip(files, digests, strict=True)
+    }
+    write_whole(written / LIST, json.dumps({"facts": dict(facts), "made_by": dict(made_by), "files": listed}, indent=1) + "\n")
+    for folder in {path.parent for path in files} | {written}:
+        to_disk(folder)
+    place = into / written.name
+    replace_folder(written, place)  # there may be one: a run that went back behind this step and has come here again
+    to_disk(into)
+    return place
+
+
+def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any]) -> Path | None:
+    """The newest checkpoint in `folder` of which every byte is as it was written; None where there is none at all.
+
+    Raises:
+        BadInput: one is of another run, or there are some and none is whole.
+    """
+    broken: list[str] = []
+    for path in reversed(checkpoints_in(folder)):
+        problem = problem_of(path, facts=facts)
+        if problem is None:
+            return path
+        log.warning("%s is left out: %s", path, problem)
+        broken.append(f"{path.name}: {problem}")
+    if broken:
+        raise BadInput(
+            f"none of the {len(broken)} checkpoints in {folder} is whole ({'; '.join(broken)}); bring one back from a copy, or "
+            "remove the folder to begin at the first step"
+        )
+    return None
+
+
+def problem_of(checkpoint: Path, *, facts: Mapping[str, Any]) -> str | None:
+    """What is wrong with a checkpoint's files, in a few words; None where nothing is.
+
+    Raises:
+        BadInput: it is of another run: its `facts` are others.
+    """
+    try:
+        found = _sealed(checkpoint)
+    except ValueError as error:
+        return f"{LIST} cannot be read ({error})"
+    made_of, listed = found["facts"], found["files"]
+    other = sorted(name for name in facts if made_of.get(name) != facts[name])
+    if other:
+        raise BadInput(
+            f"{checkpoint} is of another run: its {other[0]} is {made_of.get(other[0])!r}, expected {facts[other[0]]!r}; give the "
+            "model and the data it was trained on, or choose another output folder"
+        )
+    return (
+        _first_difference(checkpoint, listed) or _planted(checkpoint, listed) or state_problem(checkpoint, step_of(checkpoint))
+    )
+
+
+def made_by(checkpoint: Path) -> dict[str, Any]:
+    """How many processes wrote it, and how they held the model.
+
+    Raises:
+        BadInput: its list cannot be read.
+    """
+    return dict(_listing(checkpoint)["made_by"])
+
+
+def sealed_files(checkpoint: Path) -> dict[str, tuple[int, str]]:
+    """Size and sha256 of every file that it was sealed with, by path in it.
+
+    Raises:
+        BadInput: its list cannot be read.
+    """
+    return dict(_listing(checkpoint)["files"])
+
+
+def _listing(checkpoint: Path) -> dict[str, Any]:
+    try:
+        return _sealed(checkpoint)
+    except ValueError as error:
+        raise BadInput(f"{checkpoint / LIST} cannot be read ({error}); move that checkpoint away") from None
+
+
+def _sealed(checkpoint: Path) -> dict[str, Any]:
+    """What stands in its list, of which no file lies elsewhere.
+
+    Raises:
+        ValueError: it cannot be read, or is not as `seal` writes it; the message is a few words.
+    """
+    try:
+        found = parsed((checkpoint / LIST).read_bytes())
+    except OSError as error:
+        raise ValueError(error.strerror or "no file") from None
+    parts = [found.get(part) if isinstance(found, dict) else None for part in ("facts", "made_by", "files")]
+    if not all(isinstance(part, dict) for part in parts):
+        raise ValueError("expected objects 'facts', 'made_by' and 'files'")
+    made, files = found["made_by"], found["files"]
+    if type(made.get("world_size")) is not int or not isinstance(made.get("sharding"), str):
+        raise ValueError("'made_by' does not say how many processes wrote it, and how")
+    for name, told in files.items():
+        if not (isinstance(told, list) and len(told) == 2 and type(told[0]) is int and isinstance(told[1], str)):
+            raise ValueError(f"'{name[:40]}' has no size and sha256")
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            raise ValueError(f"'{name[:40]}' lies elsewhere")
+    return dict(found)
+
+
+def _planted(checkpoint: Path, listed: Mapping[str, object]) -> str | None:
+    """A file that the Trainer would take for a part of the checkpoint, and perse never wrote."""
+    own = {Path(name).parts[0] for name in listed}
+    for path in sorted(checkpoint.iterdir()):
+        adapter = path.is_dir() and any((path / f"adapter_model.{kind}").exists() for kind in ("bin", "safetensors"))
+        if path.name not in own and (adapter or any(fnmatch(path.name, pattern) for pattern in _READ)):
+            return f"{path.name} is in it, and was not saved with it"
+    pickled = next((name for name in listed if name in _PICKLED_WEIGHTS), None)
+    return f"{pickled} is a pickle, which is never written here" if pickled else None
+
+
+def _first_difference(checkpoint: Path, listed: Mapping[str, tuple[int, str]]) -> str | None:
+    for name, (size, _) in listed.items():
+        path = checkpoint / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if path.stat().st_size != size:
+            return f"{name} has {path.stat().st_size} bytes, expected {size}"
+    with ThreadPoolExecutor(READERS) as readers:
+        digests = readers.map(file_digest, [checkpoint / name for name in listed])
+        for (name, (_, known)), digest in zip(listed.items(), digests, strict=True):
+            if digest != known:
+                return f"{name} has sha256 {digest[:12]}..., expected {known[:12]}..."
+    return None
+
+
+def check_copied(checkpoint: Path, into: Path) -> None:
+    """Compare the files in `into` with what the checkpoint that they were copied from was sealed with; bring them to the disk.
+
+    Raises:
+        SaveFailed: one differs.
+    """
+    listed = sealed_files(checkpoint)
+    for path in sorted(path for path in into.rglob("*") if path.is_file()):
+        name = str(path.relative_to(into))
+        if name not in listed or file_digest(path) != listed[name][1]:
+            raise SaveFailed(
+                f"{path} is not what was saved in {checkpoint}; remove that checkpoint, and the same command goes on from another"
+            )
+        to_disk(path)
+    to_disk(into)
+
+
+def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> None:
+    """Delete all but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
+
+    Those of later steps go, too: a run that has come back to an earlier step found them damaged. What a person put into one stays.
+    """
+    found = checkpoints_in(folder)
+    kept = [path for path in found if step_of(path) <= newest][-keep:]
+    for path in found:
+        if path not in kept and step_of(path) != best:
+            remove_own(path, _own_names(path))
+
+
+def _own_names(checkpoint: Path) -> list[str]:
+    """The files that a checkpoint was sealed with, and what was made of them for other devices; none where its list is damaged."""
+    found: list[str] = []
+    for listing in (checkpoint / LIST, *checkpoint.glob(f"*/{LIST}")):
+        try:
+            names = [str(name) for name in parsed(listing.read_bytes())["files"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            log.warning("%s stays: its list of files, %s, cannot be read", listing.parent, LIST)
+            continue
+        inside = listing.parent.relative_to(checkpoint)
+        found += [str(inside / name) for name in (*names, LIST)]
+    return [*found, LATEST]
+
+
+@contextmanager
+def saving(what: str, folder: Path) -> Iterator[None]:
+    """Say in one sentence when the disk is full while `what` is written below `folder`.
+
+    Raises:
+        SaveFailed: it is; other errors stay what they are.
+    """
+    try:
+        yield
+    except Exception as error:  # torch raises RuntimeError, safetensors and tokenizers have errors of their own
+        free = shutil.disk_usage(_nearest(folder)).free
+        if isinstance(error, PerseError) or not (write_failed(error) or free <= _LEAST):
+            raise
+        raise SaveFailed(
+            f"no room for {what} in {folder} ({_first_words(error)}; {size(free)} are free): make room (or raise the quota or `ulimit "
+            "-f`), and the same command goes on from what was finished before, such as a checkpoint, which is whole"
+        ) from None
+
+
+def check_room(folder: Path, needed: int, *, what: str) -> None:
+    """Look whether `needed` bytes are free where `folder` is, or will be.
+
+    Raises:
+        BadInput: they are not.
+    """
+    free = shutil.disk_usage(_nearest(folder)).free
+    if free < needed:
+        raise BadInput(
+            f"{what} takes about {size(needed)} in {folder}, and {size(free)} are free there; make room, choose another output, or "
+            "lower train.keep_checkpoints"
+        )
+
+
+def size(number: int) -> str:
+    """Bytes, as a person reads them."""
+    return f"{number / 1e9:,.1f} GB" if number >= 1e9 else f"{number / 1e6:,.1f} MB"
+
+
+def _first_words(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
+
+
+def _nearest(folder: Path) -> Path:
+    """The folder, or the nearest above it that is there."""
+    return next(path for path in (folder, *folder.absolute().parents) if path.exists())
+
+
+def to_disk(path: Path) -> None:
+    """Wait until a file, or the names in a folder, would outlast a loss of power."""
+    opened = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
