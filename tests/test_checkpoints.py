@@ -208,7 +208,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole_and_is_said_in_a_sentenc
     )
     # What is known beforehand is said beforehand; here others fill the disk while the run goes on.
     program = (
-        "import sys; from pathlib import Path; from perse.training import trainer, checkpoints; from perse.commands.train import main\n"
+        "import sys; from pathlib import Path; from perse.training import trainer; from perse.training.saving import checkpoints; from perse.commands.train import main\n"
         "from perse.training.watch import trainer as watched\n"
         "seal = checkpoints.seal\n"
         "def fill(written, into, **more):\n"

@@ -4,6 +4,7 @@ embedding model that names code of its own."""
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 import typer
 
 from perse.commands import terminal
+from perse.commands.app import app
 from perse.errors import BadInput
 from perse.models.opening import check_embedding_model
+from perse.secrets import redact_tree
 
 
 def said(raised: BaseException | None, capsys: pytest.CaptureFixture[str]) -> str:
@@ -45,6 +48,26 @@ def test_a_panic_of_the_tokenizer_is_one_sentence(capsys: pytest.CaptureFixture[
 
 def test_a_recursion_without_end_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     assert "is nested too deeply to be read" in said(None, capsys)
+
+
+def test_a_recursion_is_said_of_the_module_that_read_and_not_of_the_command() -> None:
+    deep: list[object] = []
+    for _ in range(100_000):
+        deep = [deep]
+    with pytest.raises(RecursionError) as caught:
+        redact_tree(deep)
+    assert terminal._last_place(caught.value) == "in perse.secrets"
+
+
+def test_a_prompt_whose_input_ends_is_one_sentence(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("a plot\ntheir review\n7\n"))
+    monkeypatch.setattr("sys.argv", ["perse", "ask"])
+    with pytest.raises(SystemExit) as left:
+        terminal.run_app(app)
+    assert left.value.code == 2
+    assert (
+        "perse: the input ended where something was to be typed; give --reviews FILE and --text TEXT" in capsys.readouterr().err
+    )
 
 
 def test_a_path_that_the_system_refuses_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -55,21 +57,46 @@ def _typed(text: str) -> str:
 
 
 def prompt_for_reviews(console: Console) -> list[ProfileReview]:
-    """Ask for reviews until an empty text."""
+    """Ask for reviews until an empty text.
+
+    Raises:
+        BadInput: the input ended, or what was typed is no review.
+    """
     console.print(
         "A few texts that this reader has reviewed, one at a time; @FILE reads one from a file; an empty text ends the list."
     )
     reviews: list[ProfileReview] = []
-    while text := Prompt.ask(f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False).strip():
-        review = _typed(Prompt.ask("  their review", console=console).strip())
-        score = IntPrompt.ask("  their score", console=console, choices=[str(n) for n in range(1, 11)], show_choices=False)
-        reviews.append(ProfileReview(text=read_text(text), review=review, score=score))
+    with _typed_by_someone(console):
+        while text := Prompt.ask(
+            f"[bold]text {len(reviews) + 1}[/bold]", console=console, default="", show_default=False
+        ).strip():
+            review = _typed(Prompt.ask("  their review", console=console).strip())
+            score = IntPrompt.ask("  their score", console=console, choices=[str(n) for n in range(1, 11)], show_choices=False)
+            try:
+                reviews.append(ProfileReview(text=read_text(text), review=review, score=score))
+            except ValidationError as error:
+                raise BadInput(f"text {len(reviews) + 1}: {explain(error)}") from None
     return reviews
 
 
 def prompt_for_text(console: Console) -> str:
-    """Ask for the text to judge."""
-    return read_text(Prompt.ask("[bold]the new text[/bold]", console=console).strip())
+    """Ask for the text to judge.
+
+    Raises:
+        BadInput: the input ended.
+    """
+    with _typed_by_someone(console):
+        return read_text(Prompt.ask("[bold]the new text[/bold]", console=console).strip())
+
+
+@contextmanager
+def _typed_by_someone(console: Console) -> Iterator[None]:
+    """Where nobody types, as in a pipe or a job, the options say what is asked for."""
+    try:
+        yield
+    except EOFError:
+        console.print()
+        raise BadInput("the input ended where something was to be typed; give --reviews FILE and --text TEXT") from None
 
 
 def show_judgement(console: Console, judgement: Judgement) -> None:

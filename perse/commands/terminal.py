@@ -93,8 +93,9 @@ def run_app(typer_app: typer.Typer) -> None:
 def _last_place(error: RecursionError) -> str:
     """The module in which perse called what went too deep: it says what was read."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [Path(frame.filename).stem for frame in frames if Path(frame.filename).parent.is_relative_to(str(files("perse")))]
-    return f"in perse.{ours[-1]}" if ours else "outside of perse"
+    home = Path(str(files("perse")))
+    ours = [place for frame in frames if (place := Path(frame.filename)).is_relative_to(home)]
+    return f"in {'.'.join(ours[-1].relative_to(home.parent).with_suffix('').parts)}" if ours else "outside of perse"
 
 
 def _open_standard_streams() -> None:
