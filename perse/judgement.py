@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
@@ -23,14 +23,21 @@ class Status(StrEnum):
     ENGINE_ERROR = "engine_error"
 
 
+MOST_TOKENS = 10**9
+"""Of one request: no model has a context of a thousandth of it, and sums of such numbers stay numbers."""
+
+Probability = Annotated[float, Field(ge=0, le=1 + 1e-6)]
+"""May be above 1 by the rounding of a sum."""
+
+
 class Tokens(Strict):
     """What one answer cost: prompt tokens, how many of them came from a cache, and tokens written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    prompt: int = Field(ge=0)
-    cached: int = Field(ge=0)
-    generated: int = Field(ge=0)
+    prompt: int = Field(ge=0, le=MOST_TOKENS)
+    cached: int = Field(ge=0, le=MOST_TOKENS)
+    generated: int = Field(ge=0, le=MOST_TOKENS)
 
 
 class Prices(Strict):
@@ -92,18 +99,18 @@ class Judgement(Strict):
     status: Status
     label: str | None = None
     """The answer; None when the status is not ok."""
-    expected: float | None = None
+    expected: float | None = Field(default=None, ge=-1e6, le=1e6)
     """Sum of label times probability."""
-    distribution: dict[str, float] | None = None
+    distribution: dict[str, Probability] | None = None
     """Exact probability of each label, renormalised over the labels (sums to 1); None where the engine cannot tell."""
-    mass: float | None = None
+    mass: Probability | None = None
     """Probability that the model gave to any label before renormalising."""
     text: str = ""
     """What the model wrote (the review)."""
     mean_logprob: float | None = None
-    order_gap: float | None = None
+    order_gap: Probability | None = None
     """Pairs: |P(A) asked as given - P(A) asked swapped|."""
-    k_effective: int = Field(ge=0)
+    k_effective: int = Field(ge=0, le=MOST_TOKENS)
     """Profile reviews that fitted the prompt."""
     finish_reason: str | None = None
     """"stop", "length" or None."""

@@ -22,6 +22,7 @@ from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.files.disk import write_whole
 from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest
+from perse.formats.json_text import shortened
 from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loading import parse_judge
@@ -144,13 +145,15 @@ def read_run(folder: Path) -> ScoredRun:
             f"{folder} is a run of `perse {run.get('kind', '?')}`, not of `perse score`; give a folder that `perse score` wrote"
         )
     judgements = _one_each(folder / JUDGEMENTS)
-    place = context.get("data_folder")
+    place, fold = context.get("data_folder"), run.get("fold")
+    if fold is not None and (type(fold) is not int or fold < 0):
+        raise BadInput(f"{folder / MANIFEST}: fold is {shortened(fold)}, expected a whole number or null; score again")
     return ScoredRun(
         examples=read_examples(folder / EXAMPLES),
         judgements=judgements,
         data_folder=Path(place) if isinstance(place, str) and place else None,
         data_digest=str(context.get("data_digest")),
-        fold=run.get("fold"),
+        fold=fold,
         prices=_prices(folder, context.get("prices")),
         seconds=_seconds(folder, judged=len(judgements)),
     )

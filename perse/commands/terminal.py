@@ -24,7 +24,7 @@ from rich.logging import RichHandler
 from perse.errors import BadInput, PerseError, panic
 from perse.files.disk import save_failed, write_failed
 from perse.installing import extra_for, install
-from perse.secrets import HARMLESS, redact
+from perse.secrets import HARMLESS, printable, redact
 from perse.strict import is_half
 
 err = Console(stderr=True)
@@ -79,8 +79,7 @@ def run_app(typer_app: typer.Typer) -> None:
                 )
             )
             sys.exit(2)
-        # A bug keeps its traceback, but no key that may stand in it.
-        err.print(redact(traceback.format_exc()), markup=False, highlight=False, soft_wrap=True)
+        _say_bug(error)
         sys.exit(1)
     except BaseException as error:
         panicked = panic(error)
@@ -90,12 +89,43 @@ def run_app(typer_app: typer.Typer) -> None:
         sys.exit(2)
 
 
-def _last_place(error: RecursionError) -> str:
-    """The module in which perse called what went too deep: it says what was read."""
-    frames = traceback.extract_tb(error.__traceback__)
+TRACEBACK = "PERSE_TRACEBACK"
+"""Set to anything, this variable of the environment has a bug's traceback printed, for a report."""
+
+
+def _say_bug(error: Exception) -> None:
+    """A bug of ours in a sentence; its traceback for those who ask, without a key that may stand in it."""
+    told = redact(traceback.format_exc())
+    if os.environ.get(TRACEBACK):
+        err.print(told, markup=False, highlight=False, soft_wrap=True)
+        return
+    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    err.print(
+        printable(
+            redact(
+                f"perse: a bug of perse, {_last_place(error)}: {what}. What was finished is kept. Please report it, with what the same command "
+                f"prints with {TRACEBACK}=1 before it"
+            )
+        ),
+        style="bold red",
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _last_place(error: BaseException) -> str:
+    """The module of perse that was at it last, and the line: it says what was read."""
     home = Path(str(files("perse")))
-    ours = [place for frame in frames if (place := Path(frame.filename)).is_relative_to(home)]
-    return f"in {'.'.join(ours[-1].relative_to(home.parent).with_suffix('').parts)}" if ours else "outside of perse"
+    ours = [
+        (place, frame.lineno)
+        for frame in traceback.extract_tb(error.__traceback__)
+        if (place := Path(frame.filename)).is_relative_to(home)
+    ]
+    if not ours:
+        return "outside of perse"
+    place, line = ours[-1]
+    return f"in {'.'.join(place.relative_to(home.parent).with_suffix('').parts)}, line {line}"
 
 
 def _open_standard_streams() -> None:

@@ -31,7 +31,7 @@ from perse.engines.completions import Completion, distribution_of, generation_of
 from perse.engines.http import Answer, SharedClient, cause, key_refused, listed, safe, said, served_models, tls_context, tries
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput
-from perse.judgement import Tokens
+from perse.judgement import MOST_TOKENS, Tokens
 from perse.rendering.prompt import Ids, LabelSupport
 from perse.secrets import without_keys
 
@@ -279,7 +279,12 @@ def _tokens(answer: Any) -> Tokens:
     usage = getattr(answer, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None)
     return Tokens(
-        prompt=getattr(usage, "prompt_tokens", None) or 0,
-        cached=getattr(details, "cached_tokens", None) or 0,
-        generated=getattr(usage, "completion_tokens", None) or 0,
+        prompt=_count(getattr(usage, "prompt_tokens", None)),
+        cached=_count(getattr(details, "cached_tokens", None)),
+        generated=_count(getattr(usage, "completion_tokens", None)),
     )
+
+
+def _count(told: object) -> int:
+    """Tokens as a server tells them; 0 where it tells none, or a number that no request has."""
+    return told if type(told) is int and 0 <= told <= MOST_TOKENS else 0

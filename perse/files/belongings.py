@@ -46,8 +46,7 @@ class Belongings:
     kinds: Collection[str]
     """What its manifest may say in `kind`; one of them may take the place of another."""
     names: Collection[str]
-    """Patterns of all files that may be its own, by path in the folder: `reviews.parquet`, `figures/*.svg`. Those that are there are its own
-    where the manifest, of an older build, has no list."""
+    """Patterns of all files that may be its own, by path in the folder: `reviews.parquet`, `figures/*.svg`."""
 
     def may_own(self, name: str) -> bool:
         """Whether a file of this name may be one of the folder's own."""
@@ -71,7 +70,7 @@ def own_files(out: Path, belongings: Belongings, *, overwrite: bool) -> frozense
         raise BadInput(f"{out}: holds files and is no {belongings.what}, so it is not overwritten; give another --out")
     if not overwrite:
         raise BadInput(f"{out}: already holds a {belongings.what}; give another --out, or --overwrite to replace it")
-    listed = listed_files(manifest)
+    listed = listed_files(manifest) or {MANIFEST}
     own = {name for name in entries(target) if belongings.may_own(name)}
     for name in sorted(own):
         place = target / name
@@ -80,7 +79,7 @@ def own_files(out: Path, belongings: Belongings, *, overwrite: bool) -> frozense
                 f"{out}/{name}: is a link to {place.readlink()}, and is not written through; put the file itself there, or give "
                 "another --out"
             )
-        if not place.is_file() or (listed is not None and name not in listed):
+        if not place.is_file() or name not in listed:
             raise BadInput(
                 f"{out}/{name}: is no file of the {belongings.what} and stands in its way; move it, or give another --out"
             )

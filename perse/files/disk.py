@@ -12,7 +12,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -95,7 +95,7 @@ def write_whole(path: Path, text: str) -> None:
 def write_bytes(path: Path, content: bytes) -> None:
     """`write_whole` for what is not text. What killed writers left in the folder is removed."""
     with writing(path):
-        sweep_temporaries(path.parent, [path.name])
+        sweep_temporaries(path.parent)
         temporary, file = _temporary(path)
         try:
             with file:
@@ -115,22 +115,16 @@ def share_like(old: Path, new: Path) -> None:
         new.chmod(stat.S_IMODE(old.stat().st_mode))
 
 
-def sweep_temporaries(folder: Path, names: Collection[str] = ()) -> None:
-    """Remove the half-written files that killed writers left in a folder: those with our ending that nobody has locked.
-
-    Args:
-        names: of files whose leftovers of an older perse go, too, if no process has the number in their name.
-    """
+def sweep_temporaries(folder: Path) -> None:
+    """Remove the half-written files that killed writers left in a folder: those with our ending that nobody has locked."""
     with suppress(OSError):
         for entry in folder.iterdir():
-            older = _OLDER.fullmatch(entry.name)
-            if _TEMPORARY.fullmatch(entry.name) or (older and older[1] in names and not _runs(int(older[2]))):
+            if _TEMPORARY.fullmatch(entry.name):
                 with suppress(OSError):
                     _remove_unlocked(entry)
 
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{8}\.perse-tmp", re.DOTALL)
-_OLDER = re.compile(r"\.(.+)\.(\d{1,9})\.tmp", re.DOTALL)
 
 
 def _temporary(path: Path) -> tuple[Path, IO[bytes]]:
@@ -161,16 +155,6 @@ def is_at(path: Path, descriptor: int) -> bool:
         return os.path.samestat(path.lstat(), os.fstat(descriptor))
     except FileNotFoundError:
         return False
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 def refuse_link(path: Path) -> None:

@@ -47,7 +47,8 @@ from perse.secrets import without_keys
 COMMIT = ".perse-commit"
 PLAN = ".plan.json"
 NAMES = ".names.json"
-"""Written first into `.perse-new`: what else is to be written there that has no name of the folder's own."""
+"""Written first into a folder of perse's: what else is to be written there that has no name of the folder's own. A folder without it is
+somebody else's."""
 
 NOTHING = Belongings(what="", kinds=(), names=())
 
@@ -202,8 +203,7 @@ def manifest_text(manifest: Mapping[str, Any]) -> str:
 
 def _begin(stage: Path, names: Iterable[str]) -> None:
     stage.mkdir()
-    if chosen := sorted(names):
-        (stage / NAMES).write_text(json.dumps(chosen), "utf-8")
+    (stage / NAMES).write_text(json.dumps(sorted(names)), "utf-8")
 
 
 def _put(stage: Path, contents: Mapping[str, bytes]) -> None:
@@ -226,7 +226,9 @@ def _commit(
     for name in new:
         if (name not in own and os.path.lexists(target / name)) or not _may_take(target, name, ours):
             raise BadInput(f"{target}/{name}: stands in the way and is none of the files to replace; move it")
-    plan = {"remove": sorted(own - set(new) if remove is None else remove), "ours": {name: list(ours[name]) for name in ours}}
+    gone = sorted(own - set(new) if remove is None else remove)
+    there = {name: [digest_of(target / name)] for name in (*new, *gone) if name not in ours and (target / name).is_file()}
+    plan = {"remove": gone, "ours": {**{name: list(ours[name]) for name in ours}, **there}}
     (stage / PLAN).write_text(json.dumps(plan), "utf-8")
     _to_disk(stage)
     stage.rename(target / COMMIT)
@@ -247,27 +249,29 @@ def _may_take(target: Path, name: str, ours: Mapping[str, Any]) -> bool:
 
 
 def finish(target: Path) -> None:
-    """Does what was decided, from wherever it was left. The manifest comes last, and with it the folder is the new one."""
+    """Does what was decided, from wherever it was left. The manifest comes last, and with it the folder is the new one.
+
+    What lies in the place of a file and is not the one that the plan replaces, by its digest, is kept: the plan may have come with
+    a folder of a stranger's.
+    """
     commit = target / COMMIT
     if commit.is_symlink() or not commit.is_dir():
         return
     try:
         new = _files(commit)
-        plan = parsed((commit / PLAN).read_bytes()) if new or (commit / PLAN).exists() else {"remove": []}
-        ours = plan.get("ours") or {CARD: [plan.get("card")]}  # a plan of an older perse
+        plan = parsed((commit / PLAN).read_bytes()) if new or (commit / PLAN).exists() else {"remove": [], "ours": {}}
+        ours = plan["ours"]
         odd = [name for name in plan["remove"] if not leads_within(target, str(name))]
         odd += [name for name in new if not _may_take(target, name, ours)]
         if odd:
             raise ValueError(f"{odd[0]} leads elsewhere")
         for name in plan["remove"]:
-            if name in ours:
-                keep_changed(target / name, ours[name])
+            keep_changed(target / name, ours.get(name, ()))
             if (target / name).is_file():
                 (target / name).unlink()
                 _remove_empty(target, (target / name).parent)
         for name in sorted(new, key=lambda one: (one == MANIFEST, one)):
-            if name in ours:
-                keep_changed(target / name, [*ours[name], digest_of(commit / name)])
+            keep_changed(target / name, [*ours.get(name, ()), digest_of(commit / name)])
             (target / name).parent.mkdir(parents=True, exist_ok=True)
             share_like(target / name, commit / name)
             (commit / name).replace(target / name)
@@ -275,7 +279,7 @@ def finish(target: Path) -> None:
         for name in (PLAN, NAMES):
             (commit / name).unlink(missing_ok=True)
         _remove_tree(commit)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if _disk_failed(error):
             raise save_failed(target, error) from None
         raise BadInput(
@@ -296,13 +300,15 @@ def _leftovers(target: Path) -> list[Path]:
 
 
 def _discard(stage: Path, belongings: Belongings) -> None:
-    """Removes our files from a folder of ours, and the folder if nothing else is in it."""
+    """Removes our files from a folder of ours, and the folder if nothing else is in it. A folder that only has the name of one stays."""
     if stage.is_symlink() or not stage.is_dir():
         return
     try:
         named = {str(name) for name in parsed((stage / NAMES).read_bytes())}
     except (OSError, ValueError, TypeError):
-        named = set()
+        with suppress(OSError):
+            _remove_tree(stage)  # killed before anything was written
+        return
     ours = [name for name in entries(stage) if name in (PLAN, NAMES) or name in named or belongings.may_own(name)]
     for name in sorted(ours, key=lambda one: one == NAMES):  # which tells the others
         if not (stage / name).is_dir() or (stage / name).is_symlink():
@@ -345,8 +351,10 @@ def _state(folder: Path) -> tuple[int, int, int] | None:
 def _unwritten(out: Path, error: OSError) -> PerseError:
     if _disk_failed(error):
         return save_failed(out, error)
+    where = f": {os.fsdecode(error.filename)}" if error.filename else ""
     return BadInput(
-        f"{out}: cannot be written ({error.strerror or error}), and what was there before is as it was; give another --out"
+        f"{out}: cannot be written ({error.strerror or error}{where}), and what was there before is as it was; move away what is in the "
+        "way, or give another --out"
     )
 
 

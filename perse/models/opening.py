@@ -427,4 +427,6 @@ def _unusable(what: str, why: str, *, remedy: str = _COPY) -> BadInput:
             f"{what} brings code of its own, which is not run; if you have read it and trust it, say so (--trust-remote-code, or "
             "trust_remote_code=true in a recipe), else take a model that transformers knows"
         )
+    if "weights_only" in why:  # torch goes on to advise reading it all the same
+        why = "a pickle in it holds more than tensors, which could be code, and is not read"
     return BadInput(f"{what} cannot be used ({why}); {remedy}")

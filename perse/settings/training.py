@@ -25,7 +25,7 @@ class Model(Section):
     """Type the weights are held in. Full fine-tuning wants float32 here and `train.precision: bf16`; float16 is refused."""
     quantize: Literal["nf4"] | None = None
     """Hold the frozen linear layers in 4 bits (QLoRA), computed in `dtype`; the merged model is made of the whole weights."""
-    context: int | None = Field(default=None, ge=64)
+    context: int | None = Field(default=None, ge=64, le=1_000_000_000)
     """Longest prompt and answer in tokens; by default what the model was made for."""
     trust_remote_code: bool = False
     """Run code that the model brings; without it such a model is refused."""
@@ -64,9 +64,9 @@ class Data(Section):
 
 
 class Lora(Section):
-    rank: int = Field(default=16, ge=1)
+    rank: int = Field(default=16, ge=1, le=65_536)
     """Inner width of an adapter: what it can learn, and what it takes of memory, grows with it."""
-    alpha: int = Field(default=32, ge=1)
+    alpha: int = Field(default=32, ge=1, le=1_000_000)
     """The adapter's output is multiplied by `alpha / rank`."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
     """Share of an adapter's inputs left out while training; none where branches share tokens (`train.branches` above 1)."""
@@ -81,16 +81,16 @@ class Train(Section):
     """Passes over the data. A data set drawn per reviewer and epoch has other profiles in each."""
     steps: int | None = Field(default=None, ge=1, le=1_000_000)
     """Optimizer steps; when given, `epochs` does not count."""
-    batch_size: int = Field(default=4, ge=1)
+    batch_size: int = Field(default=4, ge=1, le=1_000_000)
     """Examples per device and forward pass at most: they stand in one packed row."""
-    row_tokens: int | None = Field(default=None, ge=64)
+    row_tokens: int | None = Field(default=None, ge=64, le=1_000_000_000)
     """Tokens of a row at most; by default as many as `batch_size` examples of the longest kind could take."""
-    branches: int = Field(default=8, ge=1)
+    branches: int = Field(default=8, ge=1, le=1_000_000)
     """Examples of one group (the same profile) that share its tokens in a row, at most; 1 shares nothing. Where `batch_size` is
     more, the rest of a row is for other profiles."""
     attention: Attention | None = None
     """`tree` or `mask`; by default `tree` where transformers lets the model's attention be exchanged. Both are exact."""
-    rows_per_step: int = Field(default=1, ge=1)
+    rows_per_step: int = Field(default=1, ge=1, le=1_000_000)
     """Rows of an optimizer step, over all devices; the world size must divide it, so a step is the same on any number of them."""
     world_size: int | None = Field(default=None, ge=1)
     """Processes that must train together; another number, which launchers fall back to in silence, is refused. Null: any."""

@@ -104,7 +104,7 @@ def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
                     yield dict(zip(schema.names, values, strict=True))
     except FileNotFoundError:
         raise BadInput(f"{path}: no such file; the folder is no whole perse data set, build it again") from None
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         first_line = str(error).splitlines()[0]
         raise BadInput(f"{path}: cannot be read as Parquet ({first_line}); build the data set again") from None
 

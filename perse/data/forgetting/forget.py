@@ -94,7 +94,7 @@ def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> 
 def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
     place = held.enter_context(claimed(path, DATA_SET, overwrite=True))
     data = load_folder(path)
-    sweep_temporaries(path, _names(path))
+    sweep_temporaries(path)
     lines = {file: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
     own = {file.name: text for file, text in lines.items()}
     # An export may lie in the folder, too; whatever else does is not perse's.
@@ -127,7 +127,7 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
     """One file of lines, or a folder of them: a scored run, PerSum or its work folder, released data."""
     held.enter_context(locked(resolved(path)))
     settle(path)
-    sweep_temporaries(path if path.is_dir() else path.parent, _names(path))
+    sweep_temporaries(path if path.is_dir() else path.parent)
     found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if is_own(file)]
     for file in found if path.is_dir() else ():
         held.enter_context(run_closed(file))  # what a run that goes on adds would be lost
@@ -214,13 +214,8 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 def _without(file: Path, ids: set[str]) -> str:
     """The file's lines without the person's; the others as they are."""
-    lines = file.read_text("utf-8").splitlines(keepends=True)
-    return "".join(line for line in lines if not (line.strip() and _is_theirs(parsed(line), ids)))
-
-
-def _names(path: Path) -> set[str]:
-    """The files of which a killed writer may have left a part: those that are there, and those that were still to come."""
-    return {path.name} if path.is_file() else {*LINES, *(file.name for file in path.iterdir())}
+    lines = file.read_text("utf-8").split("\n")
+    return "\n".join(line for line in lines if not (line.strip() and _is_theirs(parsed(line), ids)))
 
 
 def is_own(file: Path) -> bool:
@@ -233,7 +228,7 @@ def _is_export(file: Path) -> bool:
     if file.is_symlink():
         return False
     try:
-        rows = [parsed(line) for line in file.read_text("utf-8").splitlines() if line.strip()]
+        rows = [parsed(line) for line in file.read_text("utf-8").split("\n") if line.strip()]
     except (OSError, ValueError):
         return False
     return bool(rows) and all(isinstance(row, dict) and "id" in row and ("query" in row or "prompt" in row) for row in rows)

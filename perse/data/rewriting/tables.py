@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
+from pydantic import ValidationError
+
 import perse
 from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
 from perse.data.sources.faults import Faults, OnError, skipped_lines
@@ -22,7 +24,9 @@ from perse.files.belongings import MANIFEST, check_file, manifest_of, target_of
 from perse.files.locking import locked
 from perse.files.own_files import write_own
 from perse.files.runlog import file_digest, read_lines, write_whole
+from perse.records import explain
 from perse.secrets import without_keys
+from perse.strict import Strict
 
 AUDIT = "rewriting.jsonl"
 TABLE = "table_sha256"
@@ -96,16 +100,40 @@ def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewrit
         return _rewrite(options, step)
 
 
+class _Before(Strict):
+    """What an earlier rewriting kept of a text, as far as the next one needs it."""
+
+    item_id: str
+    title: str | None = None
+    names: dict[str, str]
+
+
+def _anonymized_before(path: Path) -> dict[str, _Before]:
+    """By item id; none where there is no such file.
+
+    Raises:
+        BadInput: a line is none that a rewriting wrote.
+    """
+    found = {}
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            one = _Before.model_validate(line)
+        except ValidationError as error:
+            raise BadInput(f"{path}, line {number}: {explain(error)}; move the file away, and names are read anew") from None
+        found[one.item_id] = one
+    return found
+
+
 def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
     faults = Faults(options.on_error)
     plots = read_mpst(options.items, faults, columns=options.columns)
-    before = {str(one["item_id"]): one for one in read_lines(work_folder(options.items) / AUDIT)}
-    titles = {item: plot.title or before.get(item, {}).get("title") or "" for item, plot in plots.items()}
+    before = _anonymized_before(work_folder(options.items) / AUDIT)
+    titles = {item: plot.title or (before[item].title if item in before else "") for item, plot in plots.items()}
     done = rewrite(
         {item: plot.text for item, plot in plots.items()},
         options.rewriting,
         titles=titles,
-        names={item: before[item]["names"] for item in plots if item in before},
+        names={item: before[item].names for item in plots if item in before},
         seed=options.seed,
         step=step,
     )
@@ -123,7 +151,7 @@ def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
         {
             **line,
             "title": titles[item],
-            "names": done.mappings.get(item) or before.get(item, {}).get("names", {}),
+            "names": done.mappings.get(item) or (before[item].names if item in before else {}),
             "survivors": done.survivors.get(item, ()),
             "faults": done.reasons[item],
         }

@@ -6,7 +6,6 @@ but nothing is joined: whether an item has a text, or two rows fit together, sho
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -22,6 +21,7 @@ from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.formats import Format
 from perse.data.sources.lines import column_names, first_fields, is_csv, read_records
 from perse.data.sources.rows import OUT_OF, Row, number_in, read_rows, read_score
+from perse.formats.json_text import parsed
 
 T = TypeVar("T")
 
@@ -177,11 +177,20 @@ def _record_facts(record: Mapping[str, object]) -> Facts:
         reviewer=_text(record.get("reviewer_id")),
         item=_text(record.get("item_id")),
         score=None if score is None else f"{score:g}",
-        answers=json.loads(preference) if isinstance(preference, str) else {},
+        answers=_preferences(preference),
         text_words=tuple(_words(text) for name in ("text", "text_a", "text_b") if (text := _text(record.get(name)))),
         review_words=None if (review := _text(record.get("review"))) is None else _words(review),
         time=_text(record.get("time")),
     )
+
+
+def _preferences(stored: object) -> dict[str, str]:
+    """A comparison's preferences by aspect, from the JSON text that a data set folder keeps; none where that is damaged."""
+    try:
+        found = parsed(stored) if isinstance(stored, str) else None
+    except ValueError:
+        return {}
+    return {aspect: _answer(value) for aspect, value in found.items()} if isinstance(found, dict) else {}
 
 
 def _example_facts(values: Mapping[str, object]) -> Facts:

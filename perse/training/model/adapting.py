@@ -5,6 +5,7 @@ The planner and the trainer take a model through here, so what is planned is wha
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from perse.errors import BadInput
@@ -43,7 +44,7 @@ def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
         model.enable_input_require_grads()
     try:
         model = get_peft_model(model, settings)
-    except ValueError:  # a pattern, or a longer name, that fits nothing
+    except (ValueError, re.error):  # a pattern that is none; or one, or a longer name, that fits nothing
         raise BadInput(_no_such_target([targets] if isinstance(targets, str) else targets, linear)) from None
     check_trainable(model)
     return model

@@ -131,6 +131,8 @@ class WatchedTrainer(Trainer):
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         with _gone_on_from(checkpoint):
             super()._load_optimizer_and_scheduler(checkpoint)
+            if checkpoint is not None and not self.is_deepspeed_enabled and not self.is_fsdp_enabled:
+                _check_shapes(self.optimizer)
 
     def _load_scaler(self, checkpoint: str | None) -> None:
         with _gone_on_from(checkpoint):
@@ -213,6 +215,24 @@ class WatchedTrainer(Trainer):
                     *(100 * share, remedy, 100 * SHARE),
                 )
         return {"eval_seconds": round(seconds, 3), "eval_share": round(self._watching / passed, 4)}
+
+
+MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer")
+"""Of torch's optimizers; others pack theirs."""
+
+
+def _check_shapes(optimizer: Any) -> None:
+    """That the moments of a parameter have its shape: fused steps write beyond the end of smaller ones.
+
+    Raises:
+        ValueError: one has another.
+    """
+    state = getattr(optimizer, "optimizer", optimizer).state  # accelerate's is around the real one
+    for parameter, kept in state.items():
+        for name, value in kept.items():
+            shape = tuple(getattr(value, "shape", ()))
+            if name in MOMENTS and shape != tuple(parameter.shape):
+                raise ValueError(f"'{name}' of the optimizer has shape {shape}, its parameter {tuple(parameter.shape)}")
 
 
 def _gone_on_from(checkpoint: str | None) -> AbstractContextManager[None]:
