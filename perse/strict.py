@@ -50,10 +50,6 @@ Name = Annotated[str, AfterValidator(_name)]
 """An id or a name: a text without control characters."""
 
 
-MOST = 2**53
-"""The largest whole number that JSON's readers agree on. Sums of such numbers are numbers still."""
-
-
 class Strict(BaseModel):
     """A model whose numbers are numbers and whose texts are whole characters."""
 
@@ -69,8 +65,6 @@ class Strict(BaseModel):
         if isinstance(value, str) and is_half(value):
             raise ValueError(HALF)
         if isinstance(value, Integral):
-            if abs(int(value)) > MOST:
-                raise ValueError("found a whole number beyond 2 to the power of 53, expected a smaller one")
             return value if isinstance(value, int) else int(value)  # numpy's
         if isinstance(value, Real):
             if not math.isfinite(value):

@@ -128,7 +128,7 @@ def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
     faults = Faults(options.on_error)
     plots = read_mpst(options.items, faults, columns=options.columns)
     before = _anonymized_before(work_folder(options.items) / AUDIT)
-    titles = {item: plot.title or (before[item].title if item in before else "") for item, plot in plots.items()}
+    titles = {item: plot.title or (before[item].title if item in before else None) or "" for item, plot in plots.items()}
     done = rewrite(
         {item: plot.text for item, plot in plots.items()},
         options.rewriting,
