@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from builders import Reworded, pairwise_examples, pointwise_examples
 from command_line import perse
+from places import SAMPLES
 from tolerances import probability
 
 from perse.batch.local import score
@@ -153,7 +154,7 @@ def test_an_unfinished_run_cannot_be_evaluated_and_says_how_to_finish_it(
 @pytest.mark.integration
 def test_data_train_score_evaluate_ask_from_files_alone(tiny_model_folder: Path, tmp_path: Path) -> None:
     """The whole path with a tiny model, as a user types it."""
-    samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
+    samples = SAMPLES
     data, judge, run = tmp_path / "data", tmp_path / "judge", tmp_path / "run"
     built = perse(
         "data",
@@ -198,7 +199,7 @@ def test_data_train_score_evaluate_ask_from_files_alone(tiny_model_folder: Path,
 
 @pytest.mark.integration
 def test_pairs_from_table_to_table(tiny_model_folder: Path, tmp_path: Path) -> None:
-    samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
+    samples = SAMPLES
     data, run = tmp_path / "data", tmp_path / "run"
     built = perse(
         "data", "pairwise", "--pairs", samples / "pairs.jsonl", "--items", samples / "items.jsonl", "--folds", 3, "--out", data
@@ -276,7 +277,7 @@ def test_what_the_engine_failed_at_is_asked_again(examples: Path, tiny_model_fol
 
 @pytest.mark.integration
 def test_a_judge_is_not_scored_on_readers_it_was_trained_on(tiny_model_folder: Path, tmp_path: Path) -> None:
-    samples = Path(__file__).resolve().parent.parent / "perse" / "samples"
+    samples = SAMPLES
     data, judge = tmp_path / "data", tmp_path / "judge"
     built = perse(
         "data", "pairwise", "--pairs", samples / "pairs.jsonl", "--items", samples / "items.jsonl", "--folds", 3, "--out", data

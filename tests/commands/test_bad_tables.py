@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
-from test_scoring import perse
+from command_line import perse
 
 GOOD = [
     f'{{"reviewer_id": "r{reader}", "item_id": "i{item}", "review": "fine {reader} {item}", "score": {1 + item}, "text": "plot number {item}"}}'

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from builders import pointwise_examples
 from command_line import perse
+from places import SAMPLES
 
 from perse.engines.scripted import ScriptedEngine
 from perse.judging.judge import Judge
 from perse.records import example_lines
 from perse.rendering.prompt import TextRenderer
 
-SAMPLES = Path(__file__).parent.parent / "perse" / "samples"
 ODD = "[/b]"
 
 

@@ -24,6 +24,7 @@ import httpx2
 import numpy as np
 import pytest
 from builders import pairwise_examples, pointwise_examples, tiny_llama
+from places import ROOT, SAMPLES, importing
 from tolerances import EMBEDDED_LOGITS, WIDE_LOGITS, logprob, share
 
 from perse import Judge
@@ -44,8 +45,6 @@ pytestmark = [
     pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it"),
 ]
 
-ROOT = Path(__file__).resolve().parent.parent
-SAMPLES = ROOT / "perse" / "samples"
 ENVIRONMENT = {**os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": str(os.cpu_count())}
 ITEMS = 24
 
@@ -428,11 +427,10 @@ def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kil
     tiny_llama(tokenizers["chatml"], width=128).save_pretrained(model)
     tokenizers["chatml"].save_pretrained(model)
     script.write_text(KILLED)
-    path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
 
     def scored(after: int) -> tuple[int, dict[str, str]]:
         given = [sys.executable, str(script), str(model), str(tmp_path / "run"), str(after)]
-        code = subprocess.run(given, env={**ENVIRONMENT, "PYTHONPATH": path}, check=False, timeout=600).returncode
+        code = subprocess.run(given, env={**ENVIRONMENT, "PYTHONPATH": importing()}, check=False, timeout=600).returncode
         lines = (tmp_path / "run" / "judgements.jsonl").read_text().splitlines()
         by_id = {json.loads(line)["id"]: line for line in lines}
         assert len(by_id) == len(lines), "each once"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from builders import pointwise_examples, state_of
 from kills import killed_at
+from places import ROOT
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.own_files import remove_own, replace_folder, write_own, write_together
@@ -271,6 +272,5 @@ def test_a_folder_that_only_looks_temporary_is_nobodys_to_remove(tmp_path: Path)
 
 
 def test_make_clean_leaves_what_people_have_built_in_work() -> None:
-    top = Path(__file__).resolve().parent.parent
-    said = subprocess.run(["make", "-n", "clean"], cwd=top, capture_output=True, text=True, check=True).stdout.split()
+    said = subprocess.run(["make", "-n", "clean"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert "work/demo" in said and not {"work", "work/", "work/*"} & set(said)

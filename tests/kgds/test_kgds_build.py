@@ -19,6 +19,7 @@ from builders import Reworded
 from hypothesis import given
 from hypothesis import strategies as st
 from kgds_builders import benchmark
+from places import SHARED, importing
 from typer.testing import CliRunner
 
 from perse.engines.base import Failure, Reply
@@ -62,7 +63,7 @@ FERRY = {
     "opinions": ["Person1 thinks that **two sailings** are too few."],
 }
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "kgds" / "KGDS.first60.json"
+REAL = SHARED / "kgds" / "KGDS.first60.json"
 
 PARAGRAPH = re.compile(r"\[Paragraph \d+\]\n(.*)\n\[Answer\]")
 
@@ -612,8 +613,9 @@ def test_a_killed_build_asks_only_what_was_in_flight_again(tmp_path: Path, asked
         fill_in(killed)
     script = tmp_path / "run.py"
     script.write_text(KILLED)
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
-    with subprocess.Popen([sys.executable, script, killed, str(asked)], env={**os.environ, "PYTHONPATH": path}) as process:
+    with subprocess.Popen(
+        [sys.executable, script, killed, str(asked)], env={**os.environ, "PYTHONPATH": importing(Path(__file__).parent)}
+    ) as process:
         end = time.monotonic() + 60
         while len(log(killed)) < asked and process.poll() is None and time.monotonic() < end:
             time.sleep(0.02)

@@ -20,6 +20,7 @@ from typing import Any
 
 import pytest
 from builders import adapter_on
+from places import ROOT
 
 from perse import Judge
 from perse.commands.app import app
@@ -31,7 +32,6 @@ from perse.models.opening import causal_lm, check_adapter
 from perse.publishing.merging import merge_adapter
 from perse.secrets import HARMLESS
 
-ROOT = Path(__file__).resolve().parent.parent
 Harm = Callable[[Path], object]
 
 

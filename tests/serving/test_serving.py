@@ -21,6 +21,7 @@ import uvicorn
 from builders import pairwise_examples, pointwise_examples
 from command_line import perse
 from fastapi.testclient import TestClient
+from places import ROOT
 from tolerances import share
 
 from perse import Judge
@@ -38,7 +39,6 @@ from perse.serving.routes import REQUESTS
 from perse.serving.service import Model
 from perse.settings.serving import api_key, load_config, recipes
 
-ROOT = Path(__file__).resolve().parent.parent
 SETTINGS = JudgeSettings(temperature=0, max_new_tokens=8)
 KEY = "a key of at least sixteen characters"
 

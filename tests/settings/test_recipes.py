@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from builders import pointwise_examples
+from places import ROOT
 from typer.testing import CliRunner
 
 from perse.models.finding import EMBEDDED
@@ -20,7 +21,6 @@ from perse.settings.training import TrainConfig, load_config, recipes
 from perse.training.model.architecture import KNOWN, architecture, meta_model
 from perse.training.settings_page import COMMAND, settings_page
 
-ROOT = Path(__file__).resolve().parent.parent
 DATA = ["data.path=somewhere"]
 CURRENT = ("qwen3_4b_lora", "olmo3_7b_lora")
 SMALL = {

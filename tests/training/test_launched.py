@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 import yaml
+from places import ROOT
 
 from perse.errors import BadInput
 from perse.settings.training import Train, load_config, recipes
 from perse.training.launched import Launched, join, launched, told_in
 
-ROOT = Path(__file__).resolve().parent.parent
 CONFIGS = ROOT / "configs" / "accelerate"
 KINDS = {"ddp": "none", "fsdp2": "fsdp2", "zero2": "zero2", "zero3": "zero3"}
 

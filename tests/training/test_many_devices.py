@@ -1,7 +1,7 @@
 """Two devices, each way of holding the model: the weights that one process trains, whole when saved, and gone on with elsewhere.
 
 What runs is what runs on GPUs: `accelerate launch` with our launch files, the Trainer, DDP, FSDP2 and DeepSpeed, our rows, loss and
-checkpoints. Only the devices are CPU processes (tests/cpu_devices.py), so that kernels and NCCL stay unproven.
+checkpoints. Only the devices are CPU processes (tests/training/cpu_devices.py), so that kernels and NCCL stay unproven.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import psutil
 import pytest
 import torch
 from builders import pointwise_examples
+from places import ROOT
 from safetensors.torch import load_file
 from tolerances import TRAINED, TRAINED_WEIGHTS
 
@@ -26,7 +27,6 @@ from perse.training.saving.checkpoints import ASIDE
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
 
-ROOT = Path(__file__).resolve().parent.parent
 WAYS = [
     *(("full", way) for way in ("ddp", "zero2", "zero3", "fsdp2")),
     *(("lora", way) for way in ("zero3", "fsdp2")),  # test_two_ranks.py has DDP
@@ -67,7 +67,7 @@ def command(way: str | None, devices: int, given: list[str], *, script: str | No
     """Of one plain process, or of `accelerate launch` with a launch file of ours."""
     if way is None:
         return [sys.executable, "train.py", "--config", "embedded_lora", *given]
-    script = script or ("train.py" if way == "ddp" else "tests/cpu_devices.py")
+    script = script or ("train.py" if way == "ddp" else "tests/training/cpu_devices.py")
     launch = [sys.executable, "-m", "accelerate.commands.launch", "--config_file", f"configs/accelerate/{way}.yaml"]
     return [*launch, "--num_processes", str(devices), script, "--config", "embedded_lora", *given]
 
@@ -165,7 +165,7 @@ def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
     trained(way, 2, settings(tiny_model_folder, data, whole))
     given = settings(tiny_model_folder, data, killed)
     slow = tmp_path / "slow.py"
-    slow.write_text(SLOW.replace("TESTS", str(ROOT / "tests")), encoding="utf-8")
+    slow.write_text(SLOW.replace("TESTS", str(Path(__file__).parent)), encoding="utf-8")
     begun = command(way, 2, given, script=str(slow)) if way else [sys.executable, str(slow), *command(None, 1, given)[2:]]
     process = subprocess.Popen(begun, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.DEVNULL, start_new_session=True)
     torn = killed / "checkpoints" / ASIDE / "checkpoint-4"
@@ -196,7 +196,7 @@ def test_deepspeed_computes_in_bfloat16_and_saves_what_it_learned_in_float32(
     assert {weight.dtype for weight in weights.values()} == {torch.float32}
     assert 0 < moved < 1e-2, "steps too small for bfloat16 are kept"
     script = tmp_path / "spoilt.py"
-    script.write_text(SPOILT.replace("TESTS", str(ROOT / "tests")), encoding="utf-8")
+    script.write_text(SPOILT.replace("TESTS", str(Path(__file__).parent)), encoding="utf-8")
     spoilt = settings(tiny_model_folder, data, tmp_path / "spoilt", "lora=null", "train.save_every=1")
     done = subprocess.run(
         command(way, 2, spoilt, script=str(script)),

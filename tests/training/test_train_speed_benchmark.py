@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import pytest
 from builders import tiny_llama, whole_number_tokenizer
 
 pytest.importorskip("trl", reason="TRL, which the benchmark compares with, is not installed")
-sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
 
 import train_speed
 from tolerances import forward, gradient

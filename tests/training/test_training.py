@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import torch
 from builders import pairwise_examples, pointwise_examples, tiny_llama
+from places import ROOT, SAMPLES
 from tolerances import logprob
 
 from perse.data.build import PointwiseOptions, build_pointwise
@@ -28,8 +29,6 @@ from perse.training.rows.prepare import Prepared
 from perse.training.rows.trie import packed
 from perse.training.saving.checkpoints import whole_checkpoint
 from perse.training.trainer import train
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @pytest.fixture
@@ -123,7 +122,7 @@ def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(
 
 @pytest.mark.slow
 def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_model_folder: Path, tmp_path: Path) -> None:
-    samples = ROOT / "perse" / "samples"
+    samples = SAMPLES
     options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
     build_pointwise(PointwiseOptions(**options, k=1, profiles="per_reviewer_epoch", max_queries=1))  # type: ignore[arg-type]
     shown: list[Prepared] = []
@@ -142,7 +141,7 @@ def test_every_epoch_of_a_data_set_drawn_by_epoch_has_profiles_of_its_own(tiny_m
 
 @pytest.mark.slow
 def test_training_can_take_fewer_profile_entries_than_the_folder_shows(tiny_model_folder: Path, tmp_path: Path) -> None:
-    samples = ROOT / "perse" / "samples"
+    samples = SAMPLES
     options = {"reviews": samples / "reviews.jsonl", "items": samples / "items.jsonl", "out": tmp_path / "set"}
     build_pointwise(PointwiseOptions(**options, k=3, max_queries=1))  # type: ignore[arg-type]
     shown: list[Prepared] = []

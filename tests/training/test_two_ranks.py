@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import pointwise_examples
+from places import ROOT
 from safetensors.torch import load_file
 from tolerances import TRAINED, TRAINED_WEIGHTS, forward, gradient
 
@@ -17,7 +18,6 @@ from perse.records import example_lines
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
 
-ROOT = Path(__file__).resolve().parent.parent
 ONE = (sys.executable, "train.py")
 TWO = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "train.py")
 

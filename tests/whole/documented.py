@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import shlex
 from dataclasses import dataclass
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from places import ROOT
+
 PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.S | re.M)
 INLINE = re.compile(r"`((?:perse|python benchmarks/)[^`\n]* [^`\n]*)`")

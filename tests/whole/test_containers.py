@@ -17,8 +17,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from places import ROOT
 
-ROOT = Path(__file__).parents[1]
 RECIPES = ROOT / "containers"
 DEFAULTS = {
     "BASE": "docker.io/library/python:3.11-slim-bookworm",

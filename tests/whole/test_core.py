@@ -15,6 +15,7 @@ import pytest
 from builders import pairwise_examples, pointwise_examples
 from hypothesis import given
 from hypothesis import strategies as st
+from places import SAMPLES
 from pydantic import BaseModel, ValidationError
 
 from perse.answering.base import Identity, JudgeSettings
@@ -29,8 +30,6 @@ from perse.judgement import Judgement, Prices, Status, Tokens
 from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines
 from perse.rendering.prompt import ChatFrame, LabelSupport, Message, Rendered, Segment
 from perse.scale import CHOICES, SCORES, Scale, rescale
-
-SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
 
 
 def rows(name: str) -> list[dict[str, object]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import typer
+from places import ROOT
 
 from perse import installing
 from perse.commands import app as cli
@@ -19,7 +20,6 @@ from perse.commands import terminal
 from perse.errors import BadInput
 from perse.judging import connecting
 
-ROOT = Path(__file__).parent.parent
 MODULES = {"protobuf": "google", "liger-kernel": "liger_kernel", "bert-score": "bert_score"}
 
 

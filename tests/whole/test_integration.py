@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
+from places import ROOT, SAMPLES
 from tolerances import EMBEDDED_LOGITS, probability
 
 from perse import Judge
@@ -19,9 +20,6 @@ from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 
 pytestmark = pytest.mark.integration
-
-ROOT = Path(__file__).resolve().parent.parent
-SAMPLES = ROOT / "perse" / "samples"
 
 
 def run(*command: object, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -6,7 +6,6 @@ import gzip
 import json
 import logging
 import random
-import runpy
 import sys
 import threading
 import warnings
@@ -21,6 +20,7 @@ import pyarrow.parquet as pq
 import pytest
 from builders import pointwise_examples
 from hostile_server import hostile
+from kgds_builders import write_benchmark_file
 
 from perse.commands import app as cli
 from perse.engines.base import Sampling
@@ -133,12 +133,6 @@ def assert_clean(printed: str, folder: Path) -> None:
         assert secret not in printed, f"{secret} was printed"
 
 
-def kgds_benchmark(folder: Path) -> Path:
-    builders = runpy.run_path(str(Path(__file__).parent / "kgds" / "kgds_builders.py"))
-    written: Path = builders["write_benchmark_file"](folder)
-    return written
-
-
 @pytest.mark.parametrize("form", ["openai:{}#llama", "{}", "vllm:{}", "openai:{}"])
 @pytest.mark.parametrize("url", WITH_SECRETS)
 def test_an_address_with_a_secret_is_refused_in_a_sentence_that_says_where_keys_belong_and_repeats_none(
@@ -172,7 +166,7 @@ def test_every_command_that_names_a_server_refuses_a_secret_before_it_writes_one
     examples = tmp_path / "examples.jsonl"
     examples.write_text("".join(example_lines(pointwise_examples(4, 2, k=1))), encoding="utf-8")
     (tmp_path / "items.jsonl").write_text('{"item_id": "one", "text": "Ida Venn sails to Harlow."}\n', encoding="utf-8")
-    benchmark = kgds_benchmark(tmp_path)
+    benchmark = write_benchmark_file(tmp_path)
     judge = f"openai:http://user:{PASSWORD}@127.0.0.1:9/v1?api_key={QUERY}#llama"
     for command in (
         ["score", "--examples", examples, "--judge", judge, "--out", tmp_path / "run"],
@@ -200,7 +194,7 @@ def test_a_server_that_repeats_the_key_puts_it_into_no_file_and_no_line_of_any_c
     (tmp_path / "items.jsonl").write_text(
         "".join(f'{{"item_id": "{n}", "text": "Ida Venn sails to Harlow {n} times."}}\n' for n in range(3)), encoding="utf-8"
     )
-    benchmark = kgds_benchmark(tmp_path)
+    benchmark = write_benchmark_file(tmp_path)
     judge = f"openai:http://{echo}/v1#llama"
     kgds = tmp_path / "kgds"
     for code, *command in (

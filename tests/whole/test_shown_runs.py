@@ -8,7 +8,6 @@ by test_documented_commands.py all the same.
 from __future__ import annotations
 
 import gzip
-import importlib
 import json
 import os
 import subprocess
@@ -19,13 +18,14 @@ from pathlib import Path
 
 import pytest
 from documented import ROOT, Command, commands
+from kgds_builders import write_benchmark_file
+from places import SAMPLES
 from typer.testing import CliRunner
 
 from perse.commands.app import app
 
 pytestmark = [pytest.mark.integration, pytest.mark.shown]
 
-SAMPLES = ROOT / "perse" / "samples"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "COLUMNS": "120", "PYTHONPATH": str(ROOT)}
 
 NOT_HERE = {
@@ -36,7 +36,7 @@ NOT_HERE = {
     "perse data release": "the released files are not part of the project; tests/data/test_release.py builds from its own",
     "perse score --examples work/released-mpst": "as above",
     "perse data persum": "Amazon's reviews are not part of the project; tests/data/test_persum.py selects from its own",
-    "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/test_annotators.py reads its own",
+    "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/annotators/test_annotators.py reads its own",
 }
 WHOLE = ("perse study calibration",)
 """Shown in a sentence, and nothing left out."""
@@ -85,8 +85,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for one in map(json.loads, (SAMPLES / "pairs.jsonl").read_text().splitlines()):
             sides = {f"{part}_{side}": texts[one[f"item_{side}"]][cut] for side in "ab" for part, cut in CUTS.items()}
             pairs.write(json.dumps({**{k: one[k] for k in ("reviewer_id", "aspect", "preference")}, **sides}) + "\n")
-    monkeypatch.syspath_prepend(str(Path(__file__).resolve().parent / "kgds"))
-    importlib.import_module("kgds_builders").write_benchmark_file(tmp_path)
+    write_benchmark_file(tmp_path)
     return tmp_path
 
 

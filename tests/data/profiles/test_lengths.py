@@ -1,9 +1,9 @@
 """Table 1: prompt lengths counted without rendering equal those of the renderer."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
+from places import SAMPLES
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import DataSet, load_folder
@@ -13,8 +13,6 @@ from perse.errors import TooLong
 from perse.questions import QUESTIONS
 from perse.records import Example
 from perse.rendering.prompt import TextRenderer
-
-SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 
 
 @pytest.fixture(scope="module")

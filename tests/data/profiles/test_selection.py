@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from places import SAMPLES
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import DataSet, load_folder
@@ -17,8 +18,6 @@ from perse.identity import draw
 from perse.questions import QUESTIONS
 from perse.records import Review
 from perse.rendering.prompt import TextRenderer
-
-SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 
 
 def review(name: str, text: str, time: str | None = None) -> Review:

@@ -21,6 +21,7 @@ import openai
 import openai._base_client
 import pytest
 from builders import KINDS, tiny_llama, words
+from places import importing
 
 from perse.data.names.capitals import Name
 from perse.data.names.names import Renamer
@@ -492,13 +493,14 @@ def test_a_killed_run_asks_only_what_was_in_flight_and_ends_as_if_it_had_not_bee
     tmp_path: Path, wave: int, asked: int
 ) -> None:
     """Ten plots, three at a time, four of them twice; one in a wave is not answered until the kill, the others go past it."""
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     script = tmp_path / "run.py"
     script.write_text(KILLED)
 
     def start(folder: Path, wave: int) -> subprocess.Popen[bytes]:
         folder.mkdir(exist_ok=True)
-        return subprocess.Popen([sys.executable, script, folder, str(wave)], env={**os.environ, "PYTHONPATH": path})
+        return subprocess.Popen(
+            [sys.executable, script, folder, str(wave)], env={**os.environ, "PYTHONPATH": importing(Path(__file__).parent)}
+        )
 
     def log(folder: Path) -> list[str]:
         return (folder / "log").read_text().splitlines() if (folder / "log").exists() else []
@@ -721,10 +723,13 @@ def test_ctrl_c_does_not_wait_for_a_silent_server(tmp_path: Path) -> None:
         "with AnswerCache(Path(sys.argv[2])) as cache:\n"
         "    asked_of(Writer(Judge(engine, TextRenderer(), name='m')), cache)\n"
     )
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
     with Served(lambda message: None) as server:
         line = [sys.executable, script, server.url, tmp_path / "answers"]
-        run = subprocess.Popen(line, env={**os.environ, "PYTHONPATH": path, "NO_PROXY": "127.0.0.1"}, stderr=subprocess.PIPE)
+        run = subprocess.Popen(
+            line,
+            env={**os.environ, "PYTHONPATH": importing(Path(__file__).parent), "NO_PROXY": "127.0.0.1"},
+            stderr=subprocess.PIPE,
+        )
         wait_for(lambda: len(server.asked) == 32)
         run.send_signal(signal.SIGINT)
         said = run.communicate(timeout=20)[1].decode()

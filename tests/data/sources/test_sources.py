@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import SHARED
 
 from perse.data.sources.amazon import (
     NINE_COLUMNS,
@@ -26,8 +27,6 @@ from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import read_rows
 from perse.data.sources.table import read_reviews
 from perse.errors import BadInput
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from places import SAMPLES
 from typer.testing import CliRunner
 
 from perse.commands.data.build import app
@@ -12,8 +11,6 @@ from perse.data.load import LoadedExamples, load_examples
 from perse.data.variants.stand_ins import ProfileShown, stand_in
 from perse.errors import BadInput
 from perse.records import PointwiseExample, SummaryExample
-
-SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import pytest
 import typer
 from hypothesis import given
 from hypothesis import strategies as st
+from places import SHARED
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -18,7 +19,7 @@ from perse.evaluation.annotators.file import read_ratings
 from perse.evaluation.annotators.measuring import Dimension, Ratings, alpha_of, annotator_agreement, coincidences
 from perse.evaluation.annotators.table import agreement_markdown
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "summeval_op" / "summeval-op-detailed.jsonl"
+REAL = SHARED / "summeval_op" / "summeval-op-detailed.jsonl"
 COEFFICIENTS: dict[str, Callable[..., float]] = {
     "pearson": lambda x, y: stats.pearsonr(x, y).statistic,
     "spearman": lambda x, y: stats.spearmanr(x, y).statistic,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from places import ROOT
 
 from perse.errors import BadInput
 from perse.evaluation import hub
@@ -55,7 +56,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float
         capture_output=True,
         text=True,
         env=os.environ | offline | {"HF_EVALUATE_OFFLINE": "1"},
-        cwd=Path(__file__).parents[2],
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
     result: dict[str, dict[str, float]] = json.loads(done.stdout)

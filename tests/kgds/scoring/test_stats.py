@@ -1,16 +1,16 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 from kgds_builders import benchmark
+from places import SHARED
 from rich.console import Console
 
 from perse.kgds.benchmark import read_benchmark
 from perse.kgds.stats import stats, stats_view
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "kgds" / "KGDS.first60.json"
+REAL = SHARED / "kgds" / "KGDS.first60.json"
 
 
 def test_two_samples_are_counted_as_by_hand() -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 from builders import pointwise_examples
+from places import ROOT
 from transformers import LlamaConfig, LlamaForCausalLM, MixtralConfig, Trainer, TrainingArguments
 from typer.testing import CliRunner
 
@@ -33,9 +34,7 @@ from perse.training.rows.prepare import prepare, renderer_for
 from perse.training.rows.trie import PackedRow
 from perse.training.trainer import load_model
 
-HERE = Path(__file__).resolve().parent
 LORA = ["model.dtype=bfloat16"]
-ROOT = Path(__file__).resolve().parent.parent
 FULL = ["model.dtype=float32", "lora=null"]
 FULL_BF16 = [*FULL, "train.precision=bf16"]
 AGAIN = "train.gradient_checkpointing=true"
@@ -198,7 +197,7 @@ def test_what_autocast_copies_of_weights_is_not_held_when_sharded(tiny_model_fol
 
 def resident(*arguments: str) -> dict[str, int]:
     environment = {**os.environ, "MALLOC_MMAP_THRESHOLD_": "65536", "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, str(HERE / "resident_bytes.py"), *arguments]
+    command = [sys.executable, str(Path(__file__).parent / "resident_bytes.py"), *arguments]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found: dict[str, int] = json.loads(done.stdout)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from places import SAMPLES
 from separate_rows import Gradients, alone, cosine, furthest, together
 from tolerances import forward, gradient
 
@@ -25,8 +26,6 @@ from perse.training.rows.branches import Branch, training_branches
 from perse.training.rows.trie import packed
 
 pytestmark = [pytest.mark.integration, pytest.mark.numeric]
-
-SAMPLES = Path(__file__).resolve().parent.parent / "perse" / "samples"
 
 
 def pairs(renderer: Renderer, folder: Path) -> list[Branch]:

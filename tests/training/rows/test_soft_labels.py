@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
+from soft_labels import softened
 
 from perse.errors import BadInput
 from perse.questions import QUESTIONS
 from perse.rendering.prompt import Renderer
 from perse.training.rows.branches import training_branches
 from perse.training.rows.trie import packed
-
-sys.path.append(str(Path(__file__).resolve().parent.parent / "benchmarks"))
-
-from soft_labels import softened
 
 EXAMPLE = pointwise_examples(1, 1)[0]
 

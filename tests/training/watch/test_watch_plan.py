@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from watching_builders import SAMPLES, TRAIN, rows_to_train, trained
+from places import SAMPLES
+from watching_builders import TRAIN, rows_to_train, trained
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.questions import QUESTIONS

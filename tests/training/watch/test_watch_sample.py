@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from builders import pointwise_examples, tiny_llama
-from watching_builders import SAMPLES, TRAIN, sample
+from places import SAMPLES
+from watching_builders import TRAIN, sample
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import BadInput

@@ -26,7 +26,6 @@ from perse.training.watch.sample import Watched, watched
 from perse.training.watch.trainer import Kept, WatchedTrainer
 
 TRAIN = Train(learning_rate=0.01, batch_size=4, branches=4)
-SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 
 
 def sample(renderer: Renderer, name: str = "pointwise_score", **settings: Any) -> Watched:
