@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = (
     "whole/test_core.py",
-    "engines/test_openai_engine.py",
+    "engines/servers",
     "judging/test_judge.py",
     "rendering/test_rendering.py",
     "serving/test_serving.py",
