@@ -67,9 +67,10 @@ slow: $(READY) $(ROOM:%=room)
 test-avx2: $(READY)
 	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto --dist worksteal -m "numeric and not integration"
 
-# Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser.
-integration: $(VLLM) browser
-	$(BIN)/python -m pytest -m "integration and not shown" --durations=5
+# Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser. Two files at a time,
+# each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.
+integration: $(VLLM) browser $(ROOM:%=room)
+	$(BIN)/python -m pytest $(TESTS) -n 2 --dist loadfile -m "integration and not shown" --durations=5
 
 integration-avx2: $(READY)
 	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -m "numeric and integration" --durations=5
