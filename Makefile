@@ -4,6 +4,8 @@ BIN := .venv/bin
 READY := .venv/.ready
 VLLM := .venv/.vllm
 DEMO := work/demo
+# The folders of tests that are run: all, or ROOM's.
+TESTS = $(if $(ROOM),tests/$(ROOM))
 # What the demo computes in: `make demo DTYPE=float32` on any CPU; by itself where the CPU has no instructions for 16 bits.
 DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_16_bit as slow; print('float32' if slow() else 'bfloat16')")
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -49,20 +51,26 @@ demo: $(READY)
 	@echo "         $(DEMO)/before and $(DEMO)/after (judgements; perse evaluate $(DEMO)/before $(DEMO)/after),"
 	@echo "         $(DEMO)/report/report.html (open it in a browser: whether to use the judge, and every sample)"
 
-test: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "not integration and not slow"
+# `make test ROOM=kgds` runs the tests of one room alone, `ROOM=data/names` those of a part of it; so do the others below.
+test: $(READY) $(ROOM:%=room)
+	$(BIN)/python -m pytest $(TESTS) -n auto --dist worksteal -m "not integration and not slow"
+
+.PHONY: room
+room:
+	@test -d "tests/$(ROOM)" || { echo "no tests of a room '$(ROOM)'; there are: $(sort $(notdir $(patsubst %/,%,$(wildcard tests/[a-z]*/))))" >&2; exit 2; }
 
 # Those of a second and more, such as whole trainings of tiny models: some six minutes on 2 cores.
-slow: $(READY)
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and not integration"
+slow: $(READY) $(ROOM:%=room)
+	$(BIN)/python -m pytest $(TESTS) -n auto --dist worksteal -m "slow and not integration"
 
 # The numeric tests once more, with the kernels of a CPU that has AVX2 and no more: an order of sums that this one's do not have.
 test-avx2: $(READY)
 	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto --dist worksteal -m "numeric and not integration"
 
-# Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser.
-integration: $(VLLM) browser
-	$(BIN)/python -m pytest -m "integration and not shown" --durations=5
+# Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser. Two files at a time,
+# each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.
+integration: $(VLLM) browser $(ROOM:%=room)
+	$(BIN)/python -m pytest $(TESTS) -n 2 --dist loadfile -m "integration and not shown" --durations=5
 
 integration-avx2: $(READY)
 	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -m "numeric and integration" --durations=5

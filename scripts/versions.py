@@ -18,7 +18,14 @@ from importlib import metadata
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TESTS = ("test_core.py", "test_openai_engine.py", "test_judge.py", "test_rendering.py", "test_serving.py", "data/test_near.py")
+TESTS = (
+    "whole/test_core.py",
+    "engines/servers",
+    "judging/test_judge.py",
+    "rendering/test_rendering.py",
+    "serving/test_serving.py",
+    "data/test_near.py",
+)
 TESTING = ("pytest", "hypothesis", "jsonschema", "mistral-common")
 EXTRA = "train"
 

@@ -22,6 +22,9 @@ with redirect_stderr(sys.__stderr__), suppress(ModuleNotFoundError):
 import hypothesis
 import pytest
 from builders import KINDS, tiny_llama, whole_number_tokenizer
+from places import ROOT
+
+sys.path.append(str(ROOT / "benchmarks"))  # last, since some of its modules are named as packages are
 
 # The same examples each time, and no deadline: a busy machine must not fail a test.
 hypothesis.settings.register_profile("perse", deadline=None, derandomize=True)

@@ -9,7 +9,7 @@ directions are apart by twice that (Higham and Mary, A new approach to probabili
 
 relative to the size of what is added: for log-probabilities that is the largest logit. How layers amplify or damp what reaches them is
 left out, and kernels that add in blocks are much better than one sum after the other: the tests' models stay 20 to 100 times below. It is an estimate for one number, such
-as a loss; the largest of many, and a gradient, whose terms partly cancel, are allowed LARGEST times as much. tests/test_tolerances.py holds the bound against sums in many orders, and against faults, which are far outside.
+as a loss; the largest of many, and a gradient, whose terms partly cancel, are allowed LARGEST times as much. tests/whole/test_tolerances.py holds the bound against sums in many orders, and against faults, which are far outside.
 
 It is a bound of one pass. None can be given once AdamW has divided a gradient by its own size: a weight whose gradient is rounding
 alone moves by the whole learning rate, to either side. What is compared after several steps is held to TRAINED and

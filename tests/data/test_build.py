@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import SHARED
 from rich.console import Console
 
 import perse
@@ -28,8 +29,6 @@ from perse.errors import BadInput, RunMismatch
 from perse.files.replacing import claimed
 from perse.identity import pair_key
 from perse.records import PairwiseExample, PointwiseExample, Split
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 
 def pointwise(raw: Path, out: Path, **changes: Any) -> Summary:

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 from full_disks import contents, files_of_at_most
+from places import SAMPLES
 
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.errors import PerseError
-
-SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 
 
 def test_a_data_set_that_does_not_fit_leaves_what_was_there_and_is_built_later_to_the_same_bytes(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import SHARED
 from rich.console import Console
 
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
@@ -16,8 +17,6 @@ from perse.data.describing.facts import Description, Spread, describe
 from perse.data.describing.table import description_table
 from perse.data.sources.formats import Format
 from perse.errors import BadInput
-
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 
 REVIEW = {"reviewer_id": "ann", "item_id": "i1", "score": 7, "review": "quite fine", "text": "a plot", "date": "2018-11-10"}
 PAIR = {"reviewer_id": "ann", "aspect": "Ending", "text_a": "one", "text_b": "two words", "preference": "A"}

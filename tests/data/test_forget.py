@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from builders import pointwise_examples
 from kills import killed_at
+from places import SAMPLES
 from typer.testing import CliRunner
 
 from perse.commands.app import app
@@ -25,7 +26,6 @@ from perse.files.replacing import reading
 from perse.files.runlog import RunLog, file_digest
 from perse.records import example_lines
 
-SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 NAME = json.loads((SAMPLES / "reviews.jsonl").read_text("utf-8").splitlines()[0])["reviewer_id"]
 HIDDEN = pseudonym(NAME, salt=salt_from_seed(0))
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from places import SAMPLES
 from typer.testing import CliRunner
 
 from perse.commands.app import app
@@ -28,7 +29,6 @@ from perse.data.rewriting import tables
 from perse.data.rewriting.plots import rewrite
 from perse.errors import BadInput
 
-SAMPLES = Path(__file__).resolve().parents[2] / "perse" / "samples"
 PLOTS = [json.loads(line) for line in (SAMPLES / "items.jsonl").read_text("utf-8").splitlines()]
 MANY = 48
 """Plots: more than are asked at once."""

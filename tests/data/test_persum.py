@@ -19,6 +19,7 @@ import pytest
 from builders import Reworded, tiny_llama
 from hypothesis import given
 from hypothesis import strategies as st
+from places import SHARED
 
 from perse import Judge
 from perse.data.persum.build import build_persum, group_of
@@ -33,7 +34,7 @@ from perse.judgement import Tokens
 from perse.questions import QUESTIONS
 from perse.rendering.prompt import Renderer, TextRenderer
 
-REAL = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "amazon_reviews" / "Musical_Instruments.csv"
+REAL = SHARED / "amazon_reviews" / "Musical_Instruments.csv"
 CODES = ("555", "444", "544", "554", "355", "222")
 """History coverage, product coverage and sentiment as the judge below gives them: High, Low, HHPL, and three that are none."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from places import SHARED
 
 from perse.data.examples_file import read_examples
 from perse.data.release import build_release
@@ -26,7 +27,7 @@ from perse.data.sources.release import (
 from perse.errors import BadInput
 from perse.records import PairwiseExample, PointwiseExample, ReviewReference
 
-SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data" / "perse_release"
+SHARED = SHARED / "perse_release"
 MPST, DOC = SHARED / "PerMPST.k3.sample.jsonl", SHARED / "PerDOC.I.sample.jsonl"
 needs_real = pytest.mark.skipif(not MPST.exists(), reason="the released samples are not at hand")
 

@@ -5,21 +5,17 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 from evaluation_builders import failed, noisy_judge, world
+from learning import DETECTED, Arm, table
 from scipy import stats
 
 from perse.judgement import Judgement, judgement_line
 from perse.records import example_lines
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-
-from learning import DETECTED, Arm, table
 
 EXAMPLES = world(12)
 JUDGES = {name: noisy_judge(EXAMPLES, noise=noise, seed=seed) for name, noise, seed in (("a", 5, 1), ("b", 1, 2), ("c", 1, 3))}

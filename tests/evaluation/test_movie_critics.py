@@ -9,16 +9,16 @@ import hashlib
 import json
 import random
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
 import pytest
+from places import SHARED
 
 from perse.evaluation.baselines.ratings import pointwise_baselines
 from perse.evaluation.stats.correlation import kendall, pearson
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 
-FOLDER = Path(__file__).parents[3] / "shared" / "data" / "movie_critics"
+FOLDER = SHARED / "movie_critics"
 pytestmark = pytest.mark.skipif(not FOLDER.exists(), reason="the movie critics' reviews are not at ../shared/data")
 
 FEWEST_REVIEWS, SHORTEST_REVIEW, MOST_QUERIES = 6, 20, 10

@@ -15,6 +15,7 @@ from builders import Reworded
 from hypothesis import given
 from hypothesis import strategies as st
 from kgds_builders import benchmark, many_samples, paragraphs, sample, two_samples, write_benchmark_file
+from places import SHARED
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -30,7 +31,7 @@ from perse.rendering.prompt import TextRenderer
 from perse.studies.frame.results import StudyResult
 from perse.studies.frame.running import read_study
 
-REAL = Path(__file__).parents[3] / "shared" / "data" / "kgds" / "KGDS.first60.json"
+REAL = SHARED / "kgds" / "KGDS.first60.json"
 
 
 def raw(number: int = 1, **changed: Any) -> Sample:

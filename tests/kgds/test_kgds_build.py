@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -10,15 +9,27 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from builders import Reworded
-from hypothesis import given
-from hypothesis import strategies as st
+from draft_builders import (
+    FERRY,
+    LIBRARY,
+    PARAGRAPH,
+    REAL,
+    Script,
+    a_judge,
+    fill_in,
+    finished,
+    obedient,
+    run,
+    sheet_rows,
+    write_drafts,
+    write_sheet,
+)
 from kgds_builders import benchmark
+from places import importing
 from typer.testing import CliRunner
 
 from perse.engines.base import Failure, Reply
@@ -29,288 +40,12 @@ from perse.identity import normalised
 from perse.judgement import Status, Tokens
 from perse.judging.judge import Judge
 from perse.kgds.benchmark import read_benchmark, write_benchmark
-from perse.kgds.building.build import BuildOptions, BuildReport, build
-from perse.kgds.building.consistency import consistency
-from perse.kgds.building.decomposing import checked
-from perse.kgds.building.drafts import agreed, read_drafts
+from perse.kgds.building.build import BuildOptions, build
 from perse.kgds.building.masking import mask
 from perse.kgds.stats import stats
-from perse.questions.decompose import EXAMPLE_FACTS, Fault, ask, problems, read_facts
 from perse.records import ClaimExample
 from perse.rendering.prompt import TextRenderer
-from perse.writing.loop import Bad, Fair, Good
 from perse.writing.writer import Writer
-
-Script = Callable[[str, int], Reply | Failure | str]
-
-LIBRARY = {
-    "article": [
-        "The library opens on Sundays. The council pays for the library.",
-        "The mayor likes cats.",
-        "The building dates from 1911. The council pays for the library.",
-        "Mara Lind works there. The library opens on Sundays.",
-        "The doors are green. The building dates from 1911.",
-    ],
-    "discussion": [{"participant": "Person1", "utterance": "At last!"}, {"participant": "Person2", "utterance": "Who pays?"}],
-    "supporting": {"Ann": [1, 4], "Ben": [1, 2, 4]},
-    "opinions": ["Person1 thinks that **the Sunday opening** was overdue.", "Person2 wonders who pays."],
-}
-FERRY = {
-    "article": ["The ferry is old.", "-5 degrees were measured on board. The ferry sails twice a day."],
-    "discussion": [{"participant": "Person1", "utterance": "Too few."}],
-    "supporting": {"Ann": [2], "Cem": [2]},
-    "opinions": ["Person1 thinks that **two sailings** are too few."],
-}
-
-REAL = Path(__file__).parents[3] / "shared" / "data" / "kgds" / "KGDS.first60.json"
-
-PARAGRAPH = re.compile(r"\[Paragraph \d+\]\n(.*)\n\[Answer\]")
-
-
-def facts_of(message: str) -> list[str]:
-    """The sentences of the paragraph that a message asks about."""
-    found = PARAGRAPH.search(message)
-    assert found, message
-    return [f"{sentence}." for sentence in found[1].rstrip(".").split(". ")]
-
-
-def obedient(message: str, seed: int) -> str:
-    """One fact a sentence; a statement follows from a text that has its words."""
-    if claim := re.search(r"\[Statement\] (.*)", message):
-        text = message.partition("[Text]\n")[2].partition("\nAnswer with")[0]
-        return f"[Answer] {'yes' if claim[1] in text else 'no'}"
-    return json.dumps({"facts": facts_of(message)})
-
-
-def a_judge(script: Script, *, batch: int = 32) -> Judge:
-    return Judge(ScriptedEngine(script, batch=batch), TextRenderer(), name="scripted")
-
-
-def write_drafts(folder: Path, drafts: Sequence[dict[str, Any]] = (LIBRARY, FERRY)) -> Path:
-    path = folder / "drafts.jsonl"
-    path.write_text("".join(json.dumps(one) + "\n" for one in drafts), encoding="utf-8")
-    return path
-
-
-def run(
-    folder: Path, script: Script = obedient, *, drafts: Path | None = None, batch: int = 32, **settings: Any
-) -> BuildReport:
-    judge = a_judge(script, batch=batch)
-    options = BuildOptions(drafts=drafts or write_drafts(folder), out=folder / "new", **settings)
-    return build(options, Writer(judge), lambda: judge, step=lambda what, of: lambda settled: None)
-
-
-def sheet_rows(folder: Path) -> list[dict[str, str]]:
-    with (folder / "new" / "key-facts.csv").open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def write_sheet(folder: Path, rows: Sequence[dict[str, str]]) -> None:
-    with (folder / "new" / "key-facts.csv").open("w", encoding="utf-8-sig", newline="") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
-
-
-def fill_in(folder: Path) -> list[dict[str, str]]:
-    """Everybody says yes, but Ben and Cem of the first fact of their samples."""
-    rows = sheet_rows(folder)
-    seen: set[str] = set()
-    for row in rows:
-        first = row["sample"] not in seen
-        seen.add(row["sample"])
-        for name in ("Ann", "Ben", "Cem"):
-            row[name] = row[name] or ("no" if first and name != "Ann" else "Yes ")
-    write_sheet(folder, rows)
-    return rows
-
-
-def finished(folder: Path, script: Script = obedient, **settings: Any) -> BuildReport:
-    run(folder, script, **settings)
-    fill_in(folder)
-    return run(folder, script, **settings)
-
-
-# --- drafts
-
-
-def test_only_paragraphs_that_both_or_neither_call_supporting_stay(tmp_path: Path) -> None:
-    drafts, paragraphs = agreed(read_drafts(write_drafts(tmp_path)), tmp_path)
-    # Draft 1: Ann 1 4, Ben 1 2 4: paragraph 2 leaves, and 1 3 4 5 become 1 2 3 4.
-    assert [(one.kept, one.supporting) for one in drafts] == [((1, 3, 4, 5), (1, 3)), ((1, 2), (2,))]
-    # 7 paragraphs, 6 agreed on. By chance: Ann says yes to 3 of 7 and the other to 4, so both yes 12/49, both no 12/49;
-    # kappa = (6/7 - 24/49) / (1 - 24/49) = (42 - 24) / 25 = 0.72.
-    assert (paragraphs.asked, paragraphs.agreed, paragraphs.both_yes) == (7, 6, 3)
-    assert (paragraphs.percent, paragraphs.kappa) == (85.71, 0.72)
-
-
-def test_kappa_of_two_who_always_say_the_same_is_undefined() -> None:
-    assert consistency([(True, True)] * 3).kappa is None
-    assert consistency([]).percent is None
-    assert consistency([(True, False), (False, True)]).kappa == -1
-    # Chance: one says yes always, the other half of the time: expected agreement 1/2, observed 1/2.
-    assert consistency([(True, True), (True, False)]).kappa == 0
-
-
-def test_a_json_list_of_drafts_is_read_like_json_lines(tmp_path: Path) -> None:
-    path = tmp_path / "drafts.json"
-    path.write_text(json.dumps([LIBRARY, FERRY], indent=2))
-    assert read_drafts(path) == read_drafts(write_drafts(tmp_path))
-
-
-@pytest.mark.parametrize(
-    ("field", "value", "said"),
-    [
-        ("supporting", {"Ann": [1]}, "field 'supporting': 1 annotators (Ann), expected two"),
-        ("supporting", {"Ann": [1], "Ben": [1], "Cem": [1]}, "3 annotators (Ann, Ben, Cem), expected two"),
-        ("supporting", {"Ann": [1], "Ann ": [1]}, "1 annotators"),
-        ("supporting", {"fact": [1], "Ben": [1]}, "is called 'fact'"),
-        (
-            "supporting",
-            {"Ann": [9], "Ben": [1]},
-            "field 'supporting.Ann': there is no paragraph 9; the article has paragraphs 1 to 5",
-        ),
-        ("supporting", {"Ann": [1], "Ben": [0]}, "field 'supporting.Ben': there is no paragraph 0"),
-        ("supporting", {"Ann": [1, 1], "Ben": [1]}, "field 'supporting.Ann': paragraph 1 is listed twice"),
-        ("supporting", {"Ann": ["1"], "Ben": [1]}, "field 'supporting.Ann.0': input should be a valid integer"),
-        ("supporting", {"Ann": [True], "Ben": [1]}, "field 'supporting.Ann.0'"),
-        ("supporting", {"Ann": [1], "Ben": [3]}, "field 'supporting': Ann and Ben agree on no supporting paragraph"),
-        ("opinions", [], "field 'opinions'"),
-        ("opinions", None, "field 'opinions': field required"),
-        ("opinions", ["Person1 likes **it"], "field 'opinions.0': a ** opens here and does not close"),
-        ("article", [], "field 'article'"),
-        ("article", ["One.", "  \n"], "field 'article.1': the text is empty"),
-        ("discussion", [], "field 'discussion'"),
-        ("discussion", [{"participant": "P"}], "field 'discussion.0.utterance': field required"),
-        ("url", "x", "field 'url': extra inputs are not permitted"),
-    ],
-)
-def test_a_draft_that_does_not_fit_is_named_with_its_field(tmp_path: Path, field: str, value: object, said: str) -> None:
-    draft = {**LIBRARY, field: value}
-    if value is None:
-        del draft[field]
-    path = write_drafts(tmp_path, [FERRY, draft])
-    with pytest.raises(BadInput) as error:
-        agreed(read_drafts(path), path)
-    assert str(error.value).startswith(f"{path}, draft 2: ") and said in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "empty"),
-        ("[]", "holds no drafts"),
-        ("[1]", "draft 1: found int"),
-        ("[{", "not JSON"),
-        ("[" * 100_000, "nested more than 100 deep"),
-        ("[1" + "0" * 5000 + "]", "not JSON .*5001 digits"),
-    ],
-    ids=["nothing", "an empty list", "a number", "torn", "brackets alone", "a long number"],
-)
-def test_a_file_that_holds_no_drafts_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "drafts.json"
-    path.write_text(text)
-    with pytest.raises(BadInput, match=said):
-        read_drafts(path)
-
-
-# --- decomposition
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '{"facts": ["A is  b.", "C is d."]}',
-        '["A is b.", "C is d."]',
-        'Here you are [as asked]:\n```json\n{"facts": ["A is b.",\n "C is d."]}\n```\nAnything else?',
-    ],
-)
-def test_facts_are_read_from_an_object_or_a_list_whatever_stands_around_it(answer: str) -> None:
-    assert read_facts(answer) == ("A is b.", "C is d.")
-
-
-@pytest.mark.parametrize(
-    ("answer", "said"),
-    [
-        ("A is b. C is d.", "no JSON object"),
-        ('{"facts": ["A is b.", "C is', "no valid JSON object"),
-        ('{"facts": ["A is b."]} {"facts": ["C is d."]}', "more than one JSON object"),
-        ('{"facts": ["A is b."], "facts": ["C is d."]}', "once, and no other"),
-        ('{"facts": ["A is b."], "rest": []}', "once, and no other"),
-        ("{}", "once, and no other"),
-        ('{"facts": "A is b."}', "no list of texts"),
-        ('{"facts": ["A is b.", 2]}', "no list of texts"),
-        ('{"facts": [{"fact": "A"}]}', "no list of texts"),
-        ('{"facts": []}', "no fact"),
-        ('["A is b.", " "]', "one without a word"),
-        ('["A is b.", ",", "2"]', "one without a word"),
-        ('["A \\ud83d"]', "escaped character"),
-    ],
-)
-def test_what_is_no_list_of_facts_is_refused_with_a_sentence(answer: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        read_facts(answer)
-
-
-def test_an_answer_of_brackets_alone_is_refused() -> None:
-    with pytest.raises(ValueError, match="nested"):
-        read_facts('{"facts": ' + "[" * 100_000)
-
-
-@given(st.lists(st.text(st.characters(exclude_categories=("Cs",)), min_size=1).map("a{}".format), min_size=1, max_size=5))
-def test_facts_come_back_as_they_were_written_but_for_white_space(facts: list[str]) -> None:
-    assert read_facts(json.dumps({"facts": facts})) == tuple(" ".join(fact.split()) for fact in facts)
-
-
-PLAIN = "Honda Co. Ltd. met A. B. Smith at 8 p.m. on Monday."
-
-
-@pytest.mark.parametrize(
-    ("fact", "kind"),
-    [
-        ("Honda Co. Ltd. is listed.", None),
-        ("The call takes place at 8 p.m. ET.", None),
-        ('Halep said: "We won. They lost."', None),
-        ("It is unclear who fired.", None),
-        ("The match was won. Smith scored.", Fault.SEVERAL),
-        ("He scored.", Fault.REFERRING),
-        ("Their bank refused.", Fault.REFERRING),
-        ("Who scored?", Fault.QUESTION),
-        (EXAMPLE_FACTS[0], Fault.ECHOED),
-        ("The bakery in Velm is new.", Fault.ECHOED),
-    ],
-)
-def test_what_a_program_can_see_of_a_bad_fact(fact: str, kind: Fault | None) -> None:
-    assert [problem.kind for problem in problems([fact], PLAIN)] == ([kind] if kind else [])
-
-
-def test_the_names_of_the_example_may_be_those_of_an_article() -> None:
-    assert problems(["The bakery in Velm is new."], "It is new.", article=["A bakery opens in Velm.", "It is new."]) == ()
-
-
-def test_a_fact_that_stands_twice_is_asked_about_again() -> None:
-    assert [problem.kind for problem in problems(["Smith won.", "Smith scored.", "smith  won."], PLAIN)] == [Fault.TWICE]
-
-
-def test_a_fact_that_is_the_whole_paragraph_is_refused_if_that_has_several_sentences() -> None:
-    several = "The match was won. Smith scored."
-    refused = checked(json.dumps([several]), several)
-    assert isinstance(refused, Bad) and refused.kind == Fault.WHOLE
-    assert checked(json.dumps(["Smith scored."]), "Smith scored.") == Good(("Smith scored.",))
-
-
-def test_a_bad_fact_is_asked_for_again_but_would_do() -> None:
-    fair = checked(json.dumps(["He scored.", "Smith won."]), PLAIN)
-    assert isinstance(fair, Fair) and fair.rank == 1 and fair.value == ("He scored.", "Smith won.")
-    assert isinstance(checked("no", PLAIN), Bad)
-
-
-def test_a_paragraph_is_asked_about_with_the_article_before_it() -> None:
-    one, other = ask(["First.", "Second\nline."], 1), ask(["First.", "Second\nline."], 2)
-    shared = "1. First.\n2. Second line.\n[Paragraph "
-    assert one.partition(shared)[0] == other.partition(shared)[0] != one
-    assert PARAGRAPH.search(one)
-
 
 # --- the whole build
 
@@ -612,8 +347,9 @@ def test_a_killed_build_asks_only_what_was_in_flight_again(tmp_path: Path, asked
         fill_in(killed)
     script = tmp_path / "run.py"
     script.write_text(KILLED)
-    path = os.pathsep.join([str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2])])
-    with subprocess.Popen([sys.executable, script, killed, str(asked)], env={**os.environ, "PYTHONPATH": path}) as process:
+    with subprocess.Popen(
+        [sys.executable, script, killed, str(asked)], env={**os.environ, "PYTHONPATH": importing(Path(__file__).parent)}
+    ) as process:
         end = time.monotonic() + 60
         while len(log(killed)) < asked and process.poll() is None and time.monotonic() < end:
             time.sleep(0.02)

@@ -9,13 +9,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from draft_builders import fill_in, obedient, write_drafts
+from draft_builders import run as build_in
 from full_disks import hit_every_write
 from kgds_builders import benchmark
 from test_feedback import a_judge, preferring, six
 from test_generate import Model
 from test_kgds_agreement import scripted, yes_to_all
-from test_kgds_build import fill_in, obedient, write_drafts
-from test_kgds_build import run as build_in
 from test_verify import Asked, run_folder, summary, verified
 
 from perse.kgds.agreement.study import agreement

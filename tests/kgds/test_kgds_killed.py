@@ -6,13 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from draft_builders import fill_in, obedient, write_drafts
+from draft_builders import run as build_in
 from kgds_builders import benchmark
 from kills import Script, check_nothing_lost
 from test_feedback import a_judge, preferring, write_run
 from test_feedback import summary as selecting
 from test_generate import right
-from test_kgds_build import fill_in, obedient, write_drafts
-from test_kgds_build import run as build_in
 from test_verify import Asked, run_folder, says, summary, verified
 
 from perse.engines.scripted import ScriptedEngine

@@ -21,11 +21,11 @@ from pathlib import Path
 import pytest
 import yaml
 from builders import pointwise_examples
+from places import ROOT
 
 from perse.records import example_lines
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
 TOOLS = sorted([*(HERE / "stubs").iterdir(), *(HERE / "venv" / "bin").iterdir()])
 SCRIPTS = sorted((ROOT / "slurm").iterdir())
 OURS = ("SLURM", "SBATCH", "STUB", "HF_HUB", "PERSE_REPOSITORY", "GPU", "ACCELERATE_CONFIG", "CONTAINER", "VENV")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -46,9 +47,12 @@ def test_a_judge_is_trained_for_each_k_and_asked_with_that_k(recipe: Recipe, rea
 
 
 @pytest.mark.slow
-def test_aspects_compares_a_unified_judge_with_one_for_each(recipe: Recipe, couples: Path, tmp_path: Path) -> None:
-    result = aspects(asking(couples, judge=None, limit=8), tmp_path, recipe=recipe)
-    folders = {folder.name: trained_with(folder)["aspect"] for folder in (tmp_path / "trained").iterdir()}
+def test_aspects_compares_a_unified_judge_with_one_for_each_on_every_pair_that_they_answer(
+    recipe: Recipe, couples: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "study"
+    result = aspects(asking(couples, judge=None, limit=8), out, recipe=recipe)
+    folders = {folder.name: trained_with(folder)["aspect"] for folder in (out / "trained").iterdir()}
     assert folders == {"unified": None, "aspect1-ending": "Ending", "aspect2-surprise": "Surprise"}
     assert {p.x for p in result.points} == {"Ending", "Surprise", ALL}
     for series in ("copy the example", "random"):
@@ -58,19 +62,19 @@ def test_aspects_compares_a_unified_judge_with_one_for_each(recipe: Recipe, coup
         assert (estimate.value, estimate.interval.reason) == (None, "undefined (nothing was answered)")
     assert "difference undefined (nothing was answered)" in result.answer and "0.000" not in result.answer
     asked = [
-        json.loads(line)["aspect"]
-        for line in (tmp_path / "arms" / "aspect2-surprise" / "examples.jsonl").read_text().splitlines()
+        json.loads(line)["aspect"] for line in (out / "arms" / "aspect2-surprise" / "examples.jsonl").read_text().splitlines()
     ]
     assert set(asked) == {"Surprise"}
 
-
-@pytest.mark.slow
-def test_aspects_counts_every_pair_of_judges_that_answer(recipe: Recipe, couples: Path, tmp_path: Path) -> None:
-    result = aspects(
-        asking(couples, judge=None, limit=8), tmp_path, recipe=recipe, load=scripted(lambda message, seed: "Plot A")
-    )
+    # The same judges, as if they had learned to answer: trained no more, and every pair counts.
+    copied = tmp_path / "answering"
+    shutil.copytree(out, copied, ignore=shutil.ignore_patterns("arms"))
+    before = {path: path.stat().st_mtime_ns for path in copied.rglob("*.safetensors")}
+    answering = scripted(lambda message, seed: "Plot A")
+    result = aspects(asking(couples, judge=None, limit=8), copied, recipe=recipe, load=answering)
     for series in (UNIFIED, SINGLE):
         assert point(result, series, ALL, "accuracy").estimate.items == 8
+    assert {path: path.stat().st_mtime_ns for path in copied.rglob("*.safetensors")} == before != {}, "trained again"
 
 
 @pytest.mark.slow

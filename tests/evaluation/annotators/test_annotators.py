@@ -1,0 +1,201 @@
+"""Agreement among annotators: by hand, as the packages compute it, on real ratings, and as the command prints it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from places import SHARED
+from scipy import stats
+from typer.testing import CliRunner
+
+from perse.commands.agreement import agreement
+from perse.errors import BadInput
+from perse.evaluation.annotators.file import read_ratings
+from perse.evaluation.annotators.measuring import Dimension, Ratings, alpha_of, annotator_agreement, coincidences
+from perse.evaluation.annotators.table import agreement_markdown
+
+REAL = SHARED / "summeval_op" / "summeval-op-detailed.jsonl"
+COEFFICIENTS: dict[str, Callable[..., float]] = {
+    "pearson": lambda x, y: stats.pearsonr(x, y).statistic,
+    "spearman": lambda x, y: stats.spearmanr(x, y).statistic,
+    "kendall": lambda x, y: stats.kendalltau(x, y).statistic,
+}
+
+app = typer.Typer()
+app.command()(agreement)
+
+# Two annotators, four items; the third item was rated by one of them only.
+LONG = """item,annotator,score
+a,ann,1
+a,bob,2
+b,ann,2
+b,bob,2
+c,ann,3
+c,bob,
+d,ann,4
+d,bob,5
+"""
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def only(ratings: list[Ratings], **options: int) -> Dimension:
+    (dimension,) = annotator_agreement(ratings, **options).dimensions
+    return dimension
+
+
+def test_two_annotators_by_hand(tmp_path: Path) -> None:
+    found = only(read_ratings(write(tmp_path / "long.csv", LONG), {}))
+    assert (found.name, found.items, found.groups, found.rest) == ("score", 3, 3, ())
+    (pair,) = found.pairs
+    assert (pair.annotator, pair.other) == ("ann", "bob")
+    # ann 1 2 4 and bob 2 2 5: deviations -4/3 -1/3 5/3 and -1 -1 2: products 4/3 + 1/3 + 10/3 = 5; squares 14/3 and 6.
+    assert pair.columns["pearson"].value == pytest.approx(5 / np.sqrt(28))
+    # Pairs of items: (a, b) tied for bob, two in the same order: 2 / sqrt(3 * 2).
+    assert pair.columns["kendall"].value == pytest.approx(2 / np.sqrt(6))
+    # Alpha: scores 1 2 4 5, their frequencies 1 3 1 1 of 6; ranks in the middle 0.5 2.5 4.5 5.5. Observed: 1 with 2 and 4 with
+    # 5, squared distances 4 and 1. Expected, over pairs of scores: 3 * 4 (1, 2), 16 (1, 4), 25 (1, 5), 3 * 4 (2, 4), 3 * 9 (2, 5),
+    # 1 (4, 5): 93. Alpha = 1 - (6 - 1) * 5 / 93.
+    assert found.alpha.value == pytest.approx(1 - 25 / 93)
+
+
+@given(
+    st.lists(st.lists(st.one_of(st.none(), st.integers(1, 5)), min_size=3, max_size=3), min_size=2, max_size=8).filter(
+        lambda rows: any(sum(score is not None for score in row) >= 2 for row in rows)
+    )
+)
+def test_alpha_is_that_of_the_krippendorff_package(rows: list[list[int | None]]) -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    scores = np.array([[np.nan if score is None else score for score in row] for row in rows], dtype=np.float64)
+    ours = alpha_of(coincidences(scores).sum(axis=0)[None])[0]
+    paired = scores[(~np.isnan(scores)).sum(axis=1) >= 2]
+    if len(np.unique(paired[~np.isnan(paired)])) < 2:
+        assert np.isnan(ours)  # the package refuses, or says 1 for no variation
+    else:
+        slow = krippendorff.alpha(reliability_data=scores.T, level_of_measurement="ordinal")
+        assert ours == pytest.approx(slow, abs=1e-9)
+
+
+def test_resampled_alpha_is_that_of_the_rows_drawn() -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    generator = np.random.default_rng(0)
+    scores = generator.integers(1, 6, (12, 3)).astype(float)
+    drawn = generator.integers(0, 12, (5, 12))
+    table = coincidences(scores)
+    fast = alpha_of(np.stack([table[rows].sum(axis=0) for rows in drawn]))
+    slow = [krippendorff.alpha(reliability_data=scores[rows].T, level_of_measurement="ordinal") for rows in drawn]
+    assert fast == pytest.approx(slow, abs=1e-9)
+
+
+def test_a_constant_annotator_is_undefined_and_so_is_the_mean_with_them(tmp_path: Path) -> None:
+    rows = [{"ac": [[item, 5, item + 1] for item in range(1, 5)]} for _ in range(12)]
+    path = write(tmp_path / "wide.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    found = only(read_ratings(path, {}), resamples=100)
+    values = {(pair.annotator, pair.other): pair.columns["spearman"].value for pair in found.pairs}
+    assert values == {("1", "2"): None, ("1", "3"): pytest.approx(1), ("2", "3"): None}
+    assert found.mean["spearman"].value is None
+    assert "undefined" in agreement_markdown(annotator_agreement(read_ratings(path, {}), resamples=100))
+
+
+def test_each_annotator_is_compared_with_the_mean_of_those_who_rated_the_item() -> None:
+    scores = np.array([[1, 2, 4], [3, 3, np.nan], [5, np.nan, 4], [2, np.nan, np.nan], [4, 5, 5]], dtype=np.float64)
+    found = only([Ratings("x", ("a", "b", "c"), scores, np.arange(5))], resamples=100)
+    first = found.rest[0].columns
+    # Item 4 was rated by the first alone and is left out.
+    for name, coefficient in COEFFICIENTS.items():
+        assert first[name].value == pytest.approx(coefficient([1, 3, 5, 4], [3, 3, 4, 5]))
+    assert first["pearson"].items == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "message"),
+    [
+        ("item,annotator,score\na,ann,good\n", {}, 'line 2.*score.*found "good", expected a number'),
+        ("item,annotator,score\na,ann,1e308\na,bob,-1e308\n", {}, 'line 2.*score.*found "1e308", expected a number'),
+        ("item,annotator,score\na,ann,1\na,ann,2\n", {}, "line 3: 'ann' already rated item 'a' on 'score' on line 2"),
+        ("item,annotator,score\na,ann,1\nb,bob,2\n", {}, "no item was rated by two annotators"),
+        ("item,who,score\na,ann,1\n", {}, "annotator"),
+        ("item,annotator,score\na,ann,1\n", {"rater": "annotator"}, "--map rater: no such field; expected one of item"),
+    ],
+    ids=["no number", "overflow", "rated twice", "one rating an item", "no column", "unknown field"],
+)
+def test_a_file_that_cannot_be_used_is_one_clear_sentence(
+    tmp_path: Path, text: str, columns: dict[str, str], message: str
+) -> None:
+    with pytest.raises(BadInput, match=message):
+        read_ratings(write(tmp_path / "bad.csv", text), columns)
+
+
+def test_a_bad_score_in_lists_of_lists_is_named_by_line_item_and_annotator(tmp_path: Path) -> None:
+    path = write(tmp_path / "bad.jsonl", '{"fl": [[1, 2]]}\n{"fl": [[1, 2], [3, "x"]]}\n')
+    with pytest.raises(BadInput, match="line 2, field 'fl', item 2, annotator 2: found \"x\", expected a number"):
+        read_ratings(path, {})
+
+
+def test_both_layouts_and_mapped_columns_say_the_same(tmp_path: Path) -> None:
+    wide = write(tmp_path / "wide.jsonl", '{"fl": [[1, 2], [2, 2]]}\n{"fl": [[3, null], [4, 5]]}\n')
+    lines = [
+        {"piece": f"{product}.{item}", "who": str(who), "criterion": "fl", "marks": score, "product": str(product)}
+        for product, items in ((1, [[1, 2], [2, 2]]), (2, [[3, None], [4, 5]]))
+        for item, given_ in enumerate(items, start=1)
+        for who, score in enumerate(given_, start=1)
+    ]
+    long = write(tmp_path / "long.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    columns = {"item": "piece", "annotator": "who", "dimension": "criterion", "score": "marks", "group": "product"}
+    one, other = read_ratings(wide, {}), read_ratings(long, columns)
+    assert only(one) == only(other)
+    assert only(one).groups == 2
+
+
+def test_the_command_prints_json_and_markdown_the_same_each_time(tmp_path: Path) -> None:
+    path = write(tmp_path / "long.csv", LONG.replace(",ann,", ",a|n,"))
+    runs = [CliRunner().invoke(app, [str(path), "--json", "--resamples", "100"]) for _ in range(2)]
+    assert runs[0].exit_code == 0
+    assert runs[0].stdout == runs[1].stdout
+    assert json.loads(runs[0].stdout)["annotators"] == ["a|n", "bob"]
+    shown = CliRunner().invoke(app, [str(path), "--markdown", "--resamples", "100"]).stdout
+    assert "| score | 3 | 0.73 [undefined (few groups)] |" in shown
+    assert "a\\|n ~ bob" in shown
+    assert CliRunner().invoke(app, [str(path), "--resamples", "100"]).exit_code == 0
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="SummEval-OP is not at ../shared/data")
+def test_real_annotators_agree_as_the_packages_say() -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    rows = [json.loads(line) for line in REAL.read_text(encoding="utf-8").splitlines()]
+    found = annotator_agreement(read_ratings(REAL, {}), resamples=200)
+    assert [one.name for one in found.dimensions] == ["fl", "co", "re", "fa", "ac", "sc", "sp"]
+    for one in found.dimensions:
+        scores = np.array([item for row in rows for item in row[one.name]], dtype=np.float64)
+        assert (one.items, one.groups, scores.shape) == (260, 20, (260, 3))
+        assert one.alpha.value == pytest.approx(
+            krippendorff.alpha(reliability_data=scores.T, level_of_measurement="ordinal"), abs=1e-9
+        )
+        for name, coefficient in COEFFICIENTS.items():
+            of_pairs = [coefficient(scores[:, a], scores[:, b]) for a, b in ((0, 1), (0, 2), (1, 2))]
+            assert [pair.columns[name].value for pair in one.pairs] == pytest.approx(of_pairs)
+            assert one.mean[name].value == pytest.approx(np.mean(of_pairs))
+            rest = [coefficient(scores[:, a], np.delete(scores, a, axis=1).mean(axis=1)) for a in range(3)]
+            assert [pair.columns[name].value for pair in one.rest] == pytest.approx(rest)
+            interval = one.mean[name].interval
+            assert interval.low is not None and interval.high is not None
+            assert interval.low < np.mean(of_pairs) < interval.high
+    alphas = {one.name: round(one.alpha.value or 0, 2) for one in found.dimensions}
+    assert alphas == {"fl": 0.47, "co": 0.39, "re": 0.51, "fa": 0.62, "ac": 0.70, "sc": 0.46, "sp": 0.43}
+
+
+def test_a_dimension_that_one_person_rated_stands_in_the_table_as_undefined(tmp_path: Path) -> None:
+    text = "item,annotator,dimension,score\na,ann,x,1\nb,ann,x,2\na,ann,y,1\na,bob,y,2\nb,ann,y,3\nb,bob,y,3\n"
+    found = annotator_agreement(read_ratings(write(tmp_path / "long.csv", text), {}), resamples=100)
+    alone, both = found.dimensions
+    assert (alone.items, alone.alpha.value, alone.mean["kendall"].value, alone.pairs) == (0, None, None, ())
+    assert both.mean["kendall"].value == pytest.approx(1)
+    assert "| x | 0 | undefined | undefined | undefined | undefined |" in agreement_markdown(found)

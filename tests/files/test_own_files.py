@@ -1,0 +1,276 @@
+"""What a person puts into a run folder is never lost, whatever perse writes, replaces or removes there."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from builders import pointwise_examples, state_of
+from kills import killed_at
+from places import ROOT
+
+from perse.errors import BadInput, RunMismatch
+from perse.files.own_files import remove_own, replace_folder, write_own, write_together
+from perse.files.replacing import settle
+from perse.records import example_lines
+from perse.settings.training import load_config
+from perse.training.callbacks import StopFile
+from perse.training.launched import Launched
+from perse.training.saving.checkpoints import ASIDE, LIST, recover, remove_others, seal, whole_checkpoint
+from perse.training.trainer import train
+from perse.training.watch.trainer import take_weights
+
+
+def files(folder: Path) -> dict[str, str]:
+    found = (path for path in sorted(folder.rglob("*")) if path.is_file())
+    return {str(path.relative_to(folder)): path.read_text() for path in found if path.name != ".perse-files.json"}
+
+
+def test_what_perse_wrote_is_replaced_and_what_it_did_not_write_is_kept(tmp_path: Path) -> None:
+    place = tmp_path / "table.md"
+    write_own(place, "one")
+    write_own(place, "two")
+    assert files(tmp_path) == {"table.md": "two"}
+    place.write_text("two, with remarks of mine")
+    write_own(place, "three")
+    place.write_text("more remarks")
+    write_own(place, "four")
+    assert files(tmp_path) == {
+        "table.kept-1.md": "two, with remarks of mine",
+        "table.kept-2.md": "more remarks",
+        "table.md": "four",
+    }
+
+
+def test_a_persons_file_link_or_folder_under_a_name_of_perses_is_not_lost(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_text("a thesis")
+    (tmp_path / "study.json").symlink_to(tmp_path / "elsewhere")
+    write_own(tmp_path / "study.json", "{}")
+    assert (tmp_path / "elsewhere").read_text() == "a thesis" and (tmp_path / "study.kept-1.json").is_symlink()
+    (tmp_path / "table.md").mkdir()
+    with pytest.raises(BadInput, match="table.md is a folder, where a file is to be written; move it away"):
+        write_own(tmp_path / "table.md", "")
+
+
+@pytest.mark.integration
+def test_a_kill_at_any_moment_leaves_the_old_report_or_the_new_one_and_what_was_edited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    old = {"report.html": b"old", "figures/x.svg": b"old", "figures/y.svg": b"old", "table.csv": b"old"}
+    new = {"report.html": b"new", "figures/x.svg": b"new", "more.csv": b"new"}
+    before = {"report.html": "old", "figures/x.svg": "mine", "figures/y.svg": "old", "table.csv": "mine", "notes.md": "mine"}
+    after = {
+        **{"report.html": "new", "figures/x.svg": "new", "more.csv": "new"},
+        **{"figures/x.kept-1.svg": "mine", "table.csv": "mine", "notes.md": "mine"},
+    }
+    found = []
+    died = True
+    while died:
+        out = tmp_path / str(len(found)) / "report"
+        write_together(out, old)
+        for name in ("figures/x.svg", "table.csv", "notes.md"):
+            (out / name).write_text("mine")
+        died = killed_at(len(found), lambda out=out: write_together(out, new), out)  # type: ignore[misc]
+        settle(out)
+        found.append({name: text for name, text in files(out).items() if not name.startswith(".perse-new")})
+        assert found[-1] in (before, after)
+        write_together(out, new)
+        assert files(out) == after and [path.name for path in out.parent.iterdir()] == ["report"]
+    assert before in found and after in found[:-1]
+
+
+def test_a_folder_that_is_replaced_keeps_what_has_no_successor_also_after_a_kill(tmp_path: Path) -> None:
+    def fresh(content: str) -> Path:
+        made = tmp_path / "fresh"
+        (made / "deep").mkdir(parents=True)
+        (made / "weights").write_text(content)
+        (made / "deep" / "settings").write_text(content)
+        return made
+
+    place = tmp_path / "adapter"
+    replace_folder(fresh("1"), place)
+    (place / "deep" / "notes.md").write_text("mine")
+    place.rename(tmp_path / ".adapter.perse-old")  # as a kill leaves it between two steps
+    replace_folder(fresh("2"), place)
+    (place / "more.md").write_text("mine")
+    replace_folder(fresh("3"), place)
+    assert files(tmp_path) == {
+        "adapter/deep/notes.md": "mine",
+        "adapter/deep/settings": "3",
+        "adapter/more.md": "mine",
+        "adapter/weights": "3",
+    }
+
+
+def test_names_that_lead_out_of_a_folder_remove_nothing_there(tmp_path: Path) -> None:
+    (tmp_path / "thesis").write_text("mine")
+    (tmp_path / "in" / "own").mkdir(parents=True)
+    (tmp_path / "in" / "link").symlink_to(tmp_path)
+    (tmp_path / "in" / "own" / "file").write_text("ours")
+    remove_own(tmp_path / "in", ["../thesis", str(tmp_path / "thesis"), "link/thesis", "own/../../thesis", "own/file"])
+    assert files(tmp_path) == {"thesis": "mine"} and (tmp_path / "in" / "link").is_symlink()
+    assert not (tmp_path / "in" / "own").exists()
+
+
+def sealed(folder: Path, step: int) -> Path:
+    aside = folder / ASIDE / f"checkpoint-{step}"
+    aside.mkdir(parents=True)
+    (aside / "weights").write_bytes(b"w" * step)
+    (aside / "optimizer.pt").write_bytes(b"o")
+    (aside / "trainer_state.json").write_text(json.dumps(state_of(step)))
+    return seal(aside, folder, facts={}, made_by={"world_size": 1, "sharding": "none"})
+
+
+def test_notes_in_a_checkpoint_outlive_it_and_do_not_stop_its_weights_from_being_taken(tmp_path: Path) -> None:
+    for step in (1, 2, 3):
+        (sealed(tmp_path, step) / "notes.md").write_text(f"of step {step}")
+    together = tmp_path / "checkpoint-1" / "for-any-1"
+    together.mkdir()
+    for name in ("zero", "mine"):
+        (together / name).write_text(name)
+    (together / LIST).write_text(json.dumps({"files": ["zero"]}))
+    remove_others(tmp_path, newest=3, keep=1, best=None)
+    assert {name for name in files(tmp_path) if "checkpoint-3" not in name} == {
+        "checkpoint-1/for-any-1/mine",
+        "checkpoint-1/notes.md",
+        "checkpoint-2/notes.md",
+    }
+    sealed(tmp_path, 3)  # come here again
+    assert (tmp_path / "checkpoint-3" / "notes.md").read_text() == "of step 3"
+    assert whole_checkpoint(tmp_path, facts={}) == tmp_path / "checkpoint-3"
+    take_weights(tmp_path / "checkpoint-3", tmp_path / "trained")
+    assert files(tmp_path / "trained") == {"weights": "www"}
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_while_a_checkpoint_is_replaced_leaves_a_whole_one_and_the_notes_in_it(tmp_path: Path) -> None:
+    found = []
+    died = True
+    while died:
+        folder = tmp_path / str(len(found))
+        (sealed(folder, 3) / "notes.md").write_text("mine")
+        died = killed_at(len(found), lambda folder=folder: sealed(folder, 3), folder)  # type: ignore[misc]
+        found.append((folder / "checkpoint-3").is_dir())
+        recover(folder)
+        assert whole_checkpoint(folder, facts={}) == folder / "checkpoint-3"
+        assert (folder / "checkpoint-3" / "notes.md").read_text() == "mine"
+        assert not list(folder.glob(".*.perse-old"))
+    assert False in found and found[-1]
+
+
+@pytest.mark.integration
+def test_training_goes_on_from_what_a_kill_caught_while_it_was_replaced(tiny_model_folder: Path, tmp_path: Path) -> None:
+    data, run = tmp_path / "train.jsonl", tmp_path / "run"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    given = [f"model.path={tiny_model_folder}", f"data.path={data}", "model.dtype=float32", "model.context=2048"]
+    config = load_config("embedded_lora", [*given, "train.steps=1", "train.report_to=[]", "watch=null", f"output={run}"])
+    train(config)
+    (run / "merged").rename(tmp_path / "gone")
+    was = (run / "checkpoints" / "checkpoint-1").stat().st_ino
+    for place in (run / "adapter", run / "checkpoints" / "checkpoint-1"):
+        (place / "notes.md").write_text("mine")
+        place.rename(place.with_name(f".{place.name}.perse-old"))
+    train(config)
+    assert (run / "checkpoints" / "checkpoint-1").stat().st_ino == was, "it is not made again"
+    assert (run / "checkpoints" / "checkpoint-1" / "notes.md").exists() and (run / "adapter" / "notes.md").exists()
+    assert (run / "merged" / "config.json").exists() and not list(run.rglob(".*.perse-old"))
+
+
+def test_a_stop_file_with_something_in_it_is_not_removed(tmp_path: Path) -> None:
+    stop = StopFile(tmp_path, Launched(1, 0, "none"))
+    (tmp_path / "stop").touch()
+    stop.on_train_begin()
+    assert not (tmp_path / "stop").exists()
+    (tmp_path / "stop").write_text("why I stopped it")
+    with pytest.raises(BadInput, match="stop stops the run and is no empty file, so it is not removed; move it away"):
+        stop.on_train_begin()
+    assert (tmp_path / "stop").read_text() == "why I stopped it"
+
+
+def test_training_into_a_folder_of_something_else_leaves_nothing_there(tiny_model_folder: Path, tmp_path: Path) -> None:
+    data = tmp_path / "train.jsonl"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "thesis.tex").write_text("years of work")
+    given = [f"model.path={tiny_model_folder}", f"data.path={data}", "model.dtype=float32", "train.steps=1", f"output={out}"]
+    with pytest.raises(RunMismatch, match="is not empty and holds no run"):
+        train(load_config("embedded_lora", given))
+    assert files(out) == {"thesis.tex": "years of work"}
+
+
+@pytest.mark.slow
+def test_what_a_person_put_into_a_training_run_is_there_when_it_has_ended(tiny_model_folder: Path, tmp_path: Path) -> None:
+    data, run = tmp_path / "train.jsonl", tmp_path / "run"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    given = [
+        f"model.path={tiny_model_folder}",
+        f"data.path={data}",
+        "model.dtype=float32",
+        "model.context=2048",
+        "train.steps=1",
+    ]
+    config = load_config("embedded_lora", [*given, "train.report_to=[]", "watch=null", f"output={run}"])
+
+    aside = [f"{place}/notes.md" for place in (".rows.tmp", "checkpoints/.saving", "checkpoints/.trained", ".adapter.old")]
+
+    def put(*_: object) -> None:
+        for name in ("README.md", "curves.png", "adapter/notes.md", "checkpoints/notes.md", ".rows/notes.md", *aside):
+            (run / name).parent.mkdir(exist_ok=True)
+            (run / name).write_text("mine")
+
+    train(config, show=put)
+    mine = {
+        name
+        for name, content in ((str(path.relative_to(run)), path.read_bytes()) for path in run.rglob("*") if path.is_file())
+        if content == b"mine"
+    }
+    assert mine == {
+        "README.kept-1.md",
+        "curves.kept-1.png",
+        "adapter/notes.md",
+        "checkpoints/notes.md",
+        ".rows/notes.md",
+        *aside,
+    }
+    assert (run / "README.md").read_text().startswith("---") and (run / "adapter" / "adapter_config.json").exists()
+    (run / "merged").rename(tmp_path / "gone")
+    (run / "merged").mkdir()
+    with pytest.raises(BadInput, match="merged is there and holds no model.*move it away"):
+        train(config)
+
+
+def test_two_that_would_write_one_folder_do_not_take_each_others_files(tmp_path: Path) -> None:
+    from perse.publishing.merging import made_whole
+
+    with made_whole(tmp_path / "merged") as making:
+        (making / "weights").write_text("first")
+        with pytest.raises(RunMismatch, match="merged is being written by another process"), made_whole(tmp_path / "merged"):
+            pass
+    assert files(tmp_path) == {"merged/weights": "first"}
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
+    (tmp_path / ".other.perse-tmp").symlink_to(tmp_path / "thesis")
+    with pytest.raises(BadInput, match="other.perse-tmp is a link"), made_whole(tmp_path / "other"):
+        pass
+    assert (tmp_path / "thesis" / "thesis.tex").exists()
+
+
+def test_a_folder_that_only_looks_temporary_is_nobodys_to_remove(tmp_path: Path) -> None:
+    from perse.publishing.merging import made_whole
+
+    for name in (".merged.tmp", "merged.tmp", ".merged.old"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "notes.md").write_text("mine")
+    with made_whole(tmp_path / "merged") as making:
+        (making / "weights").write_text("new")
+    assert sorted(files(tmp_path)) == [".merged.old/notes.md", ".merged.tmp/notes.md", "merged.tmp/notes.md", "merged/weights"]
+
+
+def test_make_clean_leaves_what_people_have_built_in_work() -> None:
+    said = subprocess.run(["make", "-n", "clean"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert "work/demo" in said and not {"work", "work/", "work/*"} & set(said)

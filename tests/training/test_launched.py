@@ -1,0 +1,94 @@
+"""What a launcher started is what was meant, or one sentence says what is not, before anything is loaded."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from places import ROOT
+
+from perse.errors import BadInput
+from perse.settings.training import Train, load_config, recipes
+from perse.training.launched import Launched, join, launched, told_in
+
+CONFIGS = ROOT / "configs" / "accelerate"
+KINDS = {"ddp": "none", "fsdp2": "fsdp2", "zero2": "zero2", "zero3": "zero3"}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_launch_file_says_how_the_model_is_held(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)  # where the path of DeepSpeed's file leads from
+    assert told_in(CONFIGS / f"{name}.yaml") == KINDS[name]
+
+
+def test_every_launch_file_is_one_that_accelerate_takes_and_explains_itself() -> None:
+    from accelerate.commands.config.config_args import load_config_from_file
+
+    files = sorted(CONFIGS.glob("*.yaml"))
+    assert [file.stem for file in files] == sorted(KINDS)
+    for file in files:
+        assert load_config_from_file(str(file)).num_processes == 8
+        assert file.read_text().startswith("# ") and "accelerate launch --config_file" in file.read_text()
+        assert yaml.safe_load(file.read_text()).get("mixed_precision", "no") == "no", "train.precision decides"
+
+
+def test_the_environment_of_a_launcher_is_read() -> None:
+    assert launched({}) == Launched(1, 0, "none")
+    assert launched({"WORLD_SIZE": "16", "RANK": "3"}) == Launched(16, 3, "none")
+    assert launched({"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2"}).sharding == "fsdp2"
+    assert launched({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_ZERO_STAGE": "3"}).sharding == "zero3"
+    file = str(ROOT / "configs" / "deepspeed" / "zero2.json")
+    assert launched({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_CONFIG_FILE": file}).sharding == "zero2"
+    assert [Launched(8, 0, kind).sharded_weights for kind in ("none", "zero1", "zero2", "zero3", "fsdp2")] == [0, 0, 0, 1, 1]
+
+
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="version 1 of FSDP, .*; expected fsdp_version: 2"):
+        launched({"ACCELERATE_USE_FSDP": "true"})
+    with pytest.raises(BadInput, match="cannot read nowhere.json: .*; give one of configs.deepspeed"):
+        launched({"ACCELERATE_USE_DEEPSPEED": "true", "ACCELERATE_DEEPSPEED_CONFIG_FILE": "nowhere.json"})
+    with pytest.raises(BadInput, match="is no configuration of accelerate"):
+        told_in(tmp_path / "nothing.yaml")
+    with pytest.raises(
+        BadInput, match="the launcher asks for fsdp2, and no GPU is found here, where it would be ignored in silence"
+    ):
+        join(Launched(1, 0, "fsdp2"), Train(learning_rate=0.1))
+
+
+def test_rows_that_the_devices_cannot_divide_are_refused_with_the_numbers_that_would_do() -> None:
+    settings = Train(learning_rate=0.1, rows_per_step=8)
+    assert [settings.accumulation(devices) for devices in (1, 2, 4, 8)] == [8, 4, 2, 1]
+    with pytest.raises(BadInput, match="rows_per_step is 8, which 3 devices cannot divide; set it to 6 or 9, or train on"):
+        settings.accumulation(3)
+    with pytest.raises(BadInput, match="which 16 devices cannot divide; set it to 16, or"):
+        settings.accumulation(16)
+
+
+def test_the_reference_recipes_run_on_8_devices_and_on_fewer() -> None:
+    for name in (name for name in recipes() if name != "embedded_lora"):
+        config = load_config(name, ["data.path=x"])
+        assert [config.train.accumulation(devices) for devices in (1, 2, 4, 8)], name
+
+
+@pytest.mark.integration
+def test_one_process_where_two_were_meant_is_refused_and_not_fallen_back_to(tmp_path: Path) -> None:
+    """`accelerate launch --cpu --num_processes 2` starts one, and says nothing."""
+    command = [sys.executable, "-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "train.py"]
+    given = [
+        "--config",
+        "embedded_lora",
+        "data.path=x",
+        "model.path=smollm2-135m",
+        "train.world_size=2",
+        f"output={tmp_path / 'run'}",
+    ]
+    done = subprocess.run(
+        [*command, *given], cwd=ROOT, env={**os.environ, "OMP_NUM_THREADS": "1"}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "found 1 processes, expected train.world_size=2; start as many" in " ".join(done.stderr.split())
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,210 @@
+"""The core works without torch, records and scales hold their promises, the sample corpus is what it says."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import pairwise_examples, pointwise_examples
+from hypothesis import given
+from hypothesis import strategies as st
+from places import SAMPLES
+from pydantic import BaseModel, ValidationError
+
+from perse.answering.base import Identity, JudgeSettings
+from perse.data.examples_file import read_examples
+from perse.data.profiles.profiles import Drawing, ExampleRow
+from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
+from perse.errors import BadInput
+from perse.evaluation.stats.intervals import Interval
+from perse.evaluation.stats.results import Estimate
+from perse.evaluation.stats.significance import Permutation
+from perse.judgement import Judgement, Prices, Status, Tokens
+from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines
+from perse.rendering.prompt import ChatFrame, LabelSupport, Message, Rendered, Segment
+from perse.scale import CHOICES, SCORES, Scale, rescale
+
+
+def rows(name: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (SAMPLES / name).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.slow
+def test_the_core_needs_no_torch() -> None:
+    """Everything that needs no model is importable, and the command line helps, where torch and transformers are absent."""
+    code = (
+        "import sys\n"
+        "class Absent:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] in ('torch', 'transformers', 'peft', 'accelerate'): raise ModuleNotFoundError(name)\n"
+        "sys.meta_path.insert(0, Absent())\n"
+        "import perse, perse.commands.app, perse.batch.local, perse.evaluation.evaluate, perse.data.build, perse.settings.training, perse.models.finding\n"
+        "sys.argv = ['perse', 'score', '--help']\n"
+        "perse.commands.app.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Judge every example" in done.stdout
+
+
+def test_ctrl_c_while_the_command_line_is_being_read_is_no_traceback() -> None:
+    code = (
+        "import runpy, sys\n"
+        "class Pressed:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'perse.commands.app': raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Pressed())\n"
+        "runpy.run_module('perse', run_name='__main__')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+def test_choices_have_labels_and_no_values() -> None:
+    assert CHOICES.labels == ("A", "B") and CHOICES.expected((0.5, 0.5)) is None
+    with pytest.raises(BadInput, match="repeats a label"):
+        Scale("x", ("A", "A"))
+
+
+@pytest.mark.parametrize(("stars", "score"), [(1, 1), (2, 3), (3, 6), (4, 8), (5, 10)])
+def test_stars_become_scores_halves_up(stars: float, score: int) -> None:
+    """1 + 9 (s - 1) / 4 = 1, 3.25, 5.5, 7.75, 10."""
+    assert rescale(stars, 1, 5) == score
+
+
+@given(st.floats(0, 100))
+def test_any_score_on_a_scale_has_a_label(score: float) -> None:
+    assert 1 <= rescale(score, 0, 100) <= 10
+
+
+@pytest.mark.parametrize("score", [0.5, 5.1, float("nan"), float("inf")])
+def test_a_score_off_its_scale_is_refused(score: float) -> None:
+    with pytest.raises(BadInput, match="is off the scale 1-5"):
+        rescale(score, 1, 5)
+
+
+TOKENS = Tokens(prompt=1, cached=0, generated=0)
+KEPT = [
+    *pointwise_examples(1, 1),
+    *pairwise_examples(1)[:1],
+    SummaryExample(id="s", reviewer_id="r", reviews=("r",), summary="s", reference=SummaryReference(score=0.5)),
+    TOKENS,
+    Prices(input=1, output=2, cached=0.5),
+    Judgement(id="j", question="q", status=Status.OK, k_effective=0, tokens=TOKENS, model="m", mass=0.5),
+    Interval(low=0.0, high=1.0),
+    Estimate(value=0.5, interval=Interval(low=0.0, high=1.0), items=3),
+]
+
+
+@pytest.mark.parametrize("kept", KEPT, ids=lambda one: type(one).__name__)
+def test_what_is_kept_in_files_stays_as_it_was_made_and_holds_no_field_of_its_own(kept: BaseModel) -> None:
+    """Caches, digests and tables rely on it; and a misspelt field is a mistake, not something to drop silently."""
+    fields = kept.model_dump(exclude_none=True)
+    for name in type(kept).model_fields:
+        with pytest.raises(ValidationError, match="frozen"):
+            setattr(kept, name, fields.get(name))
+    with pytest.raises(ValidationError, match="Extra inputs are not permitted"):
+        type(kept).model_validate({**fields, "surprise": 1})
+    for name, value in fields.items():
+        if isinstance(value, float) and not isinstance(kept, SummaryReference):
+            for bad in (float("nan"), float("inf")):
+                with pytest.raises(ValidationError, match="finite number"):
+                    type(kept).model_validate({**fields, name: bad})
+
+
+VALUES = [
+    SCORES,
+    JudgeSettings(),
+    Identity("m"),
+    Sampling(),
+    Tokens(prompt=1, cached=0, generated=0),
+    Segment("query", (1, 2)),
+    Rendered((Segment("query", (1, 2)),), 0, 1),
+    LabelSupport((1,), ((2,), (3,))),
+    ChatFrame("<", "|", "", ">"),
+    Message("text", 1),
+    Generation((1, 2), "stop", -1.0, 0),
+    LabelDistribution((0.5, 0.5), 1.0, 0),
+    Failure("lost"),
+    Drawing(k=3),
+    ExampleRow("e", "r", "q", ("p",)),
+    Permutation(p=0.5),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda one: type(one).__name__)
+def test_values_that_are_handed_round_cannot_be_changed_on_the_way_and_are_equal_where_their_fields_are(value: Any) -> None:
+    """Prompts, settings and answers are shared by threads, kept in caches and taken for keys."""
+    assert copy.deepcopy(value) == value and hash(copy.deepcopy(value)) == hash(value)
+    fields = type(value).model_fields if isinstance(value, BaseModel) else [field.name for field in dataclasses.fields(value)]
+    for name in fields:
+        with pytest.raises((ValidationError, dataclasses.FrozenInstanceError)):
+            setattr(value, name, getattr(value, name))
+
+
+def test_examples_survive_a_file(tmp_path: Path) -> None:
+    for number, examples in enumerate((pointwise_examples(), pairwise_examples())):
+        path = tmp_path / f"{number}.jsonl"
+        path.write_text("".join(example_lines(examples)), encoding="utf-8")
+        assert read_examples(path) == examples
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"id": "a"}', "line 2: pointwise example, field 'reviewer_id': field required"),
+        ('{"prompt": "x"}', "line 2: verbatim example, field 'id': field required"),
+        ("[]", "line 2: expected a JSON object, found list"),
+        (
+            '{"id": "x", "reviewer_id": "r", "item_id": "i", "profile": [{"text": "A  q", "review": "x", "score": 1}], "query": "a Q"}',
+            "line 2: the query stands in its own profile",
+        ),
+        (
+            '{"id": "r0-0", "reviewer_id": "r", "item_id": "i", "profile": [], "query": "q"}',
+            "line 2: id 'r0-0' was already used on line 1",
+        ),
+        (
+            '{"id": "p", "reviewer_id": "r", "aspect": "Ending", "profile": [], "query": {"text_a": "a", "text_b": "b"}}',
+            "line 2: pointwise and pairwise examples in one file",
+        ),
+    ],
+)
+def test_a_bad_example_is_named_by_line_and_field(line: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(next(iter(example_lines(pointwise_examples(1, 1)))) + line + "\n")
+    with pytest.raises(BadInput) as raised:
+        read_examples(path)
+    assert message in str(raised.value)
+
+
+def test_the_sample_corpus_has_the_sizes_it_promises() -> None:
+    items, reviews, pairs, reviewers = (
+        rows(name) for name in ("items.jsonl", "reviews.jsonl", "pairs.jsonl", "reviewers.jsonl")
+    )
+    assert len(items) == 48 and len({item["plot"] for item in items}) == 48
+    assert all(60 <= len(str(item["plot"]).split()) <= 150 for item in items)
+    assert len(reviewers) >= 32 and len(pairs) >= 150
+    each = Counter(str(review["reviewer_id"]) for review in reviews)
+    assert set(each) == {row["reviewer_id"] for row in reviewers} and min(each.values()) >= 8
+    assert len({review["review"] for review in reviews}) == len(reviews)
+    assert {review["score"] for review in reviews} == set(range(1, 11))
+    assert {pair["aspect"] for pair in pairs} <= set(ASPECTS)
+    known = {item["item_id"] for item in items}
+    assert {review["item_id"] for review in reviews} <= known
+    assert {pair[side] for pair in pairs for side in ("item_a", "item_b")} <= known
+
+
+def test_sample_reviewers_use_the_scale_and_disagree() -> None:
+    by_reader, by_item = defaultdict(list), defaultdict(list)
+    for review in rows("reviews.jsonl"):
+        by_reader[review["reviewer_id"]].append(int(str(review["score"])))
+        by_item[review["item_id"]].append(int(str(review["score"])))
+    assert all(max(scores) - min(scores) >= 4 for scores in by_reader.values())
+    assert sum(max(scores) - min(scores) >= 4 for scores in by_item.values()) >= 40
