@@ -32,7 +32,7 @@ from perse.commands.evaluate import evaluate
 from perse.commands.kgds.ask import app as kgds_app
 from perse.commands.plan import plan
 from perse.commands.preflight import preflight
-from perse.commands.publish import card, merge, push
+from perse.commands.models import card, merge, push
 from perse.commands.report import report
 from perse.commands.studies.app import app as study_app
 from perse.commands.terminal import err, run_app
@@ -252,7 +252,7 @@ def _ask(
 
     Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
     """
-    from perse.commands.asking import prompt_for_reviews, prompt_for_text, read_reviews, read_text, show_judgement
+    from perse.commands.ask import prompt_for_reviews, prompt_for_text, read_reviews, read_text, show_judgement
     from perse.judging.judge import Judge
 
     profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)
