@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from perse.commands.kgds.options import AsJson, BenchmarkFile, Name, Resamples, Runs, Seed
+from perse.commands.options.kgds import BenchmarkFile, Name, Runs
+from perse.commands.options.single import AsJson, Resamples, Seed
 
 
 def stats(benchmark: BenchmarkFile, as_json: AsJson = False) -> None:

@@ -1,22 +1,20 @@
-"""`perse kgds report`: tables, plots and numbers of summaries as one HTML file. Thin: everything is in `report`."""
+"""`perse kgds report`: tables, plots and numbers of summaries as one HTML file."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
-from rich.console import Console
 
-from perse.commands.kgds.options import BenchmarkFile, Name, Resamples, Runs, Seed
+from perse.commands.options.kgds import BenchmarkFile, Name, Runs
+from perse.commands.options.single import NewFolder, Resamples, Seed, Title
+from perse.commands.terminal import err
 
 
 def report(
     benchmark: BenchmarkFile,
     runs: Runs,
-    out: Annotated[Path, typer.Option(help="The folder to write, or a report to write again.", show_default=False)],
+    out: NewFolder,
     name: Name = "verified",
-    title: Annotated[str | None, typer.Option(help="Of the page; by default after the models.", show_default=False)] = None,
+    title: Title = None,
     resamples: Resamples = 1000,
     seed: Seed = 0,
 ) -> None:
@@ -38,7 +36,6 @@ def report(
     from perse.kgds.reporting.report import refuse_strangers, write_report
     from perse.kgds.scoring.metrics import results
 
-    err = Console(stderr=True)
     refuse_strangers(out)
     refuse_inputs(out, [benchmark, *runs])
     read = read_benchmark(benchmark)
