@@ -8,17 +8,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from perse.commands import options
 from perse.commands.options.reading import read_columns
-from perse.commands.options.single import AsJson, AsMarkdown, Map, Resamples, Seed
 
 
 def agreement(
     file: Annotated[Path, typer.Argument(help="Ratings: .jsonl, .csv or .tsv, each also as .gz.", show_default=False)],
-    columns: Map = None,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    columns: options.Map = None,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """How far annotators agree: each two of them, each with the mean of the others, and Krippendorff's alpha.
 

@@ -16,9 +16,9 @@ from rich.prompt import IntPrompt, Prompt
 from rich.table import Table
 from rich.text import Text
 
+from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading
-from perse.commands.options.single import AsJson, JudgeName, PointwiseName, TrustRemoteCode
 from perse.commands.terminal import err
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
@@ -31,14 +31,14 @@ from perse.strict import is_half
 @grouped
 def ask(
     *,
-    judge: JudgeName = "smollm2-135m",
+    judge: options.JudgeName = "smollm2-135m",
     reviews: Annotated[Path | None, typer.Option(help='JSON lines of past reviews: {"text", "review", "score"}.')] = None,
     text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
-    question: PointwiseName = "pointwise",
+    question: options.PointwiseName = "pointwise",
     answering: Answering,
     loading: Loading,
-    trust_remote_code: TrustRemoteCode = False,
-    as_json: AsJson = False,
+    trust_remote_code: options.TrustRemoteCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Judge one text for one reader, known by a few reviews. Called bare, it asks for them.
 

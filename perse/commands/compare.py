@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from perse.commands.options.single import AsJson, AsMarkdown, ResampleOption, Resamples, ScoredRuns, Seed, TrainData
+from perse.commands import options
 from perse.commands.terminal import err
 from perse.progress import shown_on
 
 
 def compare(
-    runs: ScoredRuns,
+    runs: options.ScoredRuns,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -29,12 +29,12 @@ def compare(
         ),
     ] = None,
     permutations: Annotated[int, typer.Option(min=100, help="Exchanges of answers drawn for a p value.")] = 2000,
-    resamples: Resamples = 1000,
-    resample: ResampleOption = "reviewers",
-    seed: Seed = 0,
-    train_data: TrainData = None,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    resamples: options.Resamples = 1000,
+    resample: options.ResampleOption = "reviewers",
+    seed: options.Seed = 0,
+    train_data: options.TrainData = None,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """Is one judge better than another, and than the reviewer's own average?
 

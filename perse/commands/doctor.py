@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from perse import __version__
-from perse.commands.options.single import AsJson
+from perse.commands import options
 from perse.installing import DISTRIBUTION, ENABLES, checkout, install
 from perse.models.machine import gpus, machine, model_cache
 
@@ -131,7 +131,7 @@ def problems(found: list[Part], shared: list[str], devices: dict[str, Any], cach
     return said
 
 
-def doctor(as_json: AsJson = False) -> None:
+def doctor(as_json: options.AsJson = False) -> None:
     """What is installed, tested and missing, and on what machine. Exit code 1 if something that is needed is broken.
 
     No key and no token is read. Where torch is installed it is imported, which takes a second or more.

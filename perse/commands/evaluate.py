@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from perse.commands.options.single import (
-    AsJson,
-    AsMarkdown,
-    BartScoreModel,
-    BertScoreModel,
-    ResampleOption,
-    Resamples,
-    ScoredRuns,
-    Seed,
-    TrainData,
-)
+from perse.commands import options
 
 if TYPE_CHECKING:
     from perse.evaluation.stats.results import Evaluation
@@ -27,23 +17,23 @@ err = Console(stderr=True)
 
 
 def evaluate(
-    runs: ScoredRuns,
-    train_data: TrainData = None,
-    resamples: Resamples = 1000,
-    resample: ResampleOption = "reviewers",
-    seed: Seed = 0,
+    runs: options.ScoredRuns,
+    train_data: options.TrainData = None,
+    resamples: options.Resamples = 1000,
+    resample: options.ResampleOption = "reviewers",
+    seed: options.Seed = 0,
     validation_run: Annotated[
         list[Path] | None,
         typer.Option(help="Run of other reviewers to calibrate ties on; once for each judge, in their order."),
     ] = None,
     text: Annotated[bool, typer.Option("--text/--no-text", help="Compare written reviews with the readers' own.")] = True,
-    bertscore_model: BertScoreModel = None,
-    bartscore_model: BartScoreModel = None,
+    bertscore_model: options.BertScoreModel = None,
+    bartscore_model: options.BartScoreModel = None,
     prices: Annotated[
         list[str] | None, typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the judge of that name.")
     ] = None,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
     everything: Annotated[bool, typer.Option("--all", help="Print the finer tables, too.")] = False,
 ) -> None:
     """How well the judge agrees with the readers, with 95% intervals, beside baselines.

@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from perse.commands.options.single import AsJson, DtypeName, NewFolder, TrustRemoteCode
+from perse.commands import options
 from perse.commands.terminal import err
 
 app = typer.Typer(no_args_is_help=True, help="Find, fetch, merge and publish models.")
@@ -39,7 +39,7 @@ def pull(name: Annotated[str, typer.Argument(help="An embedded model, such as sm
 
 
 @app.command("list")
-def list_models(as_json: AsJson = False) -> None:
+def list_models(as_json: options.AsJson = False) -> None:
     """Embedded models, and which are here already."""
     from perse.models.finding import EMBEDDED, cache_folder
 
@@ -62,13 +62,13 @@ def list_models(as_json: AsJson = False) -> None:
 @app.command()
 def merge(
     run: Annotated[Path, typer.Argument(help="A training run, or an adapter's folder.", show_default=False)],
-    out: NewFolder,
+    out: options.NewFolder,
     base: Annotated[
         str | None, typer.Option(help="The base model's folder or name.", show_default="as the run or the adapter says")
     ] = None,
-    dtype: Annotated[DtypeName, typer.Option(help="What the merged weights are stored as.")] = "bfloat16",
-    trust_remote_code: TrustRemoteCode = False,
-    as_json: AsJson = False,
+    dtype: Annotated[options.DtypeName, typer.Option(help="What the merged weights are stored as.")] = "bfloat16",
+    trust_remote_code: options.TrustRemoteCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Merge a LoRA adapter into its base, in float32, and say how far the stored model is from it.
 

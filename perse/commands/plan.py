@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perse.commands.options.single import AsJson
+from perse.commands import options
 from perse.commands.options.training import Gpu, Overrides, TrainingConfig
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def plan(
     tflops: Annotated[
         float | None, typer.Option(min=0.001, help="Peak of one device in 10^12 operations a second, if not the data sheet's.")
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Predict what a training run needs, before anything is trained: memory, steps, hours, and the settings that fit.
 

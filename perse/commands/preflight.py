@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perse.commands.options.single import AsJson
+from perse.commands import options
 from perse.commands.options.training import Gpu, Overrides, TrainingConfig
 from perse.commands.terminal import err
 
@@ -27,7 +27,7 @@ def preflight(
         Path | None, typer.Option(help="The file that accelerate launch will be given; by default every device holds all.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say only what is wrong.")] = False,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Look at all that a training run needs, before GPUs are asked for: settings, model, data, memory, disk. No GPU is needed.
 

@@ -7,30 +7,21 @@ from typing import Annotated
 
 import typer
 
-from perse.commands.options.single import (
-    BartScoreModel,
-    BertScoreModel,
-    ResampleOption,
-    Resamples,
-    ScoredRuns,
-    Seed,
-    Title,
-    TrainData,
-)
+from perse.commands import options
 from perse.commands.terminal import err
 
 
 def report(
-    runs: ScoredRuns,
+    runs: options.ScoredRuns,
     study: Annotated[list[Path] | None, typer.Option(help="A folder that `perse study` finished; once for each.")] = None,
     out: Annotated[Path | None, typer.Option(help="The folder to write; by default `report` in the first run.")] = None,
-    title: Title = None,
-    train_data: TrainData = None,
-    seed: Seed = 0,
-    resamples: Resamples = 1000,
-    resample: ResampleOption = "reviewers",
-    bertscore_model: BertScoreModel = None,
-    bartscore_model: BartScoreModel = None,
+    title: options.Title = None,
+    train_data: options.TrainData = None,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = 1000,
+    resample: options.ResampleOption = "reviewers",
+    bertscore_model: options.BertScoreModel = None,
+    bartscore_model: options.BartScoreModel = None,
     max_samples: Annotated[int, typer.Option(min=0, help="Samples in the page; failures come before others.")] = 10_000,
 ) -> None:
     """How far to trust a judge, as one HTML file that needs no network: verdict, tables, plots, every sample.

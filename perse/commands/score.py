@@ -11,19 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading, ShownProfiles
-from perse.commands.options.single import (
-    AsJson,
-    Examples,
-    Fold,
-    JudgeName,
-    Out,
-    QuestionName,
-    Sample,
-    SplitOption,
-    TrustRemoteCode,
-)
 from perse.commands.terminal import err
 from perse.data.variants.stand_ins import ProfileShown, stand_in
 from perse.progress import shown_on
@@ -35,13 +25,13 @@ if TYPE_CHECKING:
 @grouped
 def score(
     *,
-    examples: Examples,
-    judge: JudgeName,
-    out: Out,
-    split: SplitOption = "valid",
-    fold: Fold = None,
-    question: QuestionName = None,
-    limit: Sample = None,
+    examples: options.Examples,
+    judge: options.JudgeName,
+    out: options.Out,
+    split: options.SplitOption = "valid",
+    fold: options.Fold = None,
+    question: options.QuestionName = None,
+    limit: options.Sample = None,
     shown: ShownProfiles,
     profile: Annotated[
         ProfileShown,
@@ -53,14 +43,14 @@ def score(
     shots: Annotated[int, typer.Option(min=1, help="With --profile shots: how many.")] = 3,
     answering: Answering,
     loading: Loading,
-    trust_remote_code: TrustRemoteCode = False,
+    trust_remote_code: options.TrustRemoteCode = False,
     prices: Annotated[
         str | None,
         typer.Option(
             help="Of a paid server, per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED; shows the cost, and is kept with the run."
         ),
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Judge every example; the same command continues a run that was stopped.
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from perse.commands import options
 from perse.commands.data import paper, rewrite
 from perse.commands.data.forget import forget
 from perse.commands.data.showing import show
@@ -30,7 +31,6 @@ from perse.commands.options.building import (
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import ShownProfiles
 from perse.commands.options.reading import read_columns, read_scale
-from perse.commands.options.single import AsJson, Fold, Map, NewFolder, Overwrite, ScoreRange, SplitOption
 from perse.commands.terminal import run_app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import DATA_SET, export_lines, load_folder
@@ -60,11 +60,11 @@ app.command()(forget)
 def pointwise(
     *,
     reviews: ReviewTable,
-    out: NewFolder,
+    out: options.NewFolder,
     items: Items = None,
     k: K = 3,
-    columns: Map = None,
-    scale: ScoreRange = "1-10",
+    columns: options.Map = None,
+    scale: options.ScoreRange = "1-10",
     split: SplitByOption = "reviewer",
     valid_items: Annotated[float, typer.Option(help="With --split reviewer_item: share of items for validation.")] = 0.3,
     folds: Folds = None,
@@ -73,7 +73,7 @@ def pointwise(
     enough: Enough,
     drawing: Drawing,
     reading: Reading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Build a data set of reviews: from k reviews of a reader, the next one.
 
@@ -83,12 +83,12 @@ def pointwise(
 
     Stars: [bold]perse data pointwise --reviews stars.csv --scale 1-5 --map text=synopsis --out data/stars[/bold]
     """
-    options = PointwiseOptions(
+    settings = PointwiseOptions(
         reviews=reviews, items=items, out=out, k=k, columns=read_columns(columns), scale=read_scale(scale), split=split,
         valid_items=valid_items, folds=folds, max_k=max_k, max_queries=max_queries,
         **vars(enough), **vars(drawing), **vars(reading),
     )  # fmt: skip
-    show(build_pointwise(options), as_json=as_json)
+    show(build_pointwise(settings), as_json=as_json)
 
 
 @app.command()
@@ -98,10 +98,10 @@ def pairwise(
     pairs: Annotated[
         Path, typer.Option(help="Table of judgements: annotator, aspect, two texts (or items), preference.", show_default=False)
     ],
-    out: NewFolder,
+    out: options.NewFolder,
     items: Items = None,
     k: K = 1,
-    columns: Map = None,
+    columns: options.Map = None,
     split: SplitByOption = "reviewer_item",
     folds: Folds = None,
     max_k: MaxK = None,
@@ -109,7 +109,7 @@ def pairwise(
     min_comparisons: MinComparisons = 2,
     drawing: Drawing,
     reading: Reading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Build a data set of comparisons: which of two texts a reader prefers, aspect by aspect.
 
@@ -118,11 +118,11 @@ def pairwise(
     Example: [bold]perse data pairwise --pairs pairs.jsonl --map text_a=story_a+ending_a --map text_b=story_b+ending_b
     --out data/endings[/bold]
     """
-    options = PairwiseOptions(
+    settings = PairwiseOptions(
         pairs=pairs, items=items, out=out, k=k, columns=read_columns(columns), split=split, folds=folds, max_k=max_k,
         max_queries=max_queries, min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
     )  # fmt: skip
-    show(build_pairwise(options), as_json=as_json)
+    show(build_pairwise(settings), as_json=as_json)
 
 
 @app.command()
@@ -131,7 +131,7 @@ def describe(
         Path, typer.Argument(metavar="FILE", help="Any file that perse reads, or a data set folder.", show_default=False)
     ],
     limit: Rows = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say what a file holds before anything is built of it: format, reviewers, items, scores, dates, problems.
 
@@ -161,12 +161,12 @@ def samples() -> None:
 def export(
     *,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set folder.", show_default=False)],
-    split: SplitOption = "valid",
-    fold: Fold = None,
+    split: options.SplitOption = "valid",
+    fold: options.Fold = None,
     shown: ShownProfiles,
     epoch: Annotated[int, typer.Option(min=0, help="Of a data set drawn per reviewer and epoch: which draw.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A file to write; else stdout.", show_default=False)] = None,
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write one side of a data set as self-contained JSON lines, which every judging command reads.
 

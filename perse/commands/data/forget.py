@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
+from perse.commands import options
 from perse.commands.options.building import Salt
-from perse.commands.options.single import AsJson
 from perse.commands.terminal import say
 from perse.data.forgetting.leaving import Departure, leave
 from perse.errors import BadInput
@@ -27,7 +27,7 @@ def forget(
         list[Path] | None,
         typer.Option(help="A folder to look for the person in; nothing there is changed. May be repeated.", show_default=False),
     ] = None,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Remove a person: reviews, examples, and what a judge said of them. The raw files and trained models stay as they are.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perse.commands import options
 from perse.commands.data.showing import show
 from perse.commands.options.building import (
     Cache,
@@ -29,7 +30,6 @@ from perse.commands.options.building import (
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.reading import read_columns, read_pairs, read_scale
-from perse.commands.options.single import AsJson, Map, NewFolder, ScoreRange, Tries
 from perse.commands.terminal import err, say
 from perse.data.build import PairwiseOptions, PointwiseOptions
 from perse.data.per_doc import build_per_doc
@@ -47,24 +47,24 @@ def per_mpst(
         Path, typer.Option(help="mpst_full_data.csv, or any table of plots: id, text[, title].", show_default=False)
     ],
     reviews: ReviewTable,
-    out: NewFolder,
+    out: options.NewFolder,
     writer: WriterName = "rules",
     ner: Ner = "rules",
     summarize: Annotated[bool, typer.Option("--summarize/--no-summarize", help="Summarize the anonymized plots.")] = True,
     words: Words = 300,
-    tries: Tries = 3,
+    tries: options.Tries = 3,
     cache: Cache = None,
     loading: Loading,
     k: K = 3,
     max_k: MaxK = 5,
-    columns: Map = None,
-    scale: ScoreRange = "1-10",
+    columns: options.Map = None,
+    scale: options.ScoreRange = "1-10",
     split: SplitByOption = "reviewer",
     max_queries: MaxQueries = 10,
     enough: Enough,
     drawing: Drawing,
     reading: Reading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Per-MPST (PerSE, 4.1): plots anonymized and summarized, readers with 6 reviews or more, k up to 5.
 
@@ -101,16 +101,16 @@ def per_doc(
             help="Table of annotations: worker, premise, two plots, and the answers to five questions.", show_default=False
         ),
     ],
-    out: NewFolder,
+    out: options.NewFolder,
     k: K = 1,
     max_k: MaxK = None,
-    columns: Map = None,
+    columns: options.Map = None,
     split: SplitByOption = "reviewer_item",
     max_queries: MaxQueries = 0,
     min_comparisons: MinComparisons = 2,
     drawing: Drawing,
     reading: Reading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Per-DOC (PerSE, 4.1): which of two plots an annotator prefers, on five aspects; annotators and pairs unseen in validation.
 
@@ -120,11 +120,11 @@ def per_doc(
 
     Example: [bold]perse data per-doc --annotations doc.csv --map Ending=q5 --out data/per-doc[/bold]
     """
-    options = PairwiseOptions(
+    settings = PairwiseOptions(
         pairs=annotations, out=out, k=k, max_k=max_k, columns=read_columns(columns), split=split, max_queries=max_queries,
         min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
     )  # fmt: skip
-    show(build_per_doc(options), as_json=as_json, paper=True)
+    show(build_per_doc(settings), as_json=as_json, paper=True)
 
 
 @grouped
@@ -136,7 +136,7 @@ def persum(
             help="Amazon reviews of one category; its name is the file's. Give one for each category.", show_default=False
         ),
     ],
-    out: NewFolder,
+    out: options.NewFolder,
     judge: Annotated[
         str | None,
         typer.Option(
@@ -166,7 +166,7 @@ def persum(
     ] = None,
     loading: Loading,
     reading: Reading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """PerSum (Rehearsal, 4.1, A): samples for personalized opinion summaries, by three filters on Amazon's reviews.
 
@@ -180,7 +180,7 @@ def persum(
     from perse.data.persum.options import Counts, PersumOptions
 
     given = read_pairs(counts, option="--counts", example="Electronics=100,all,52")
-    options = PersumOptions(
+    settings = PersumOptions(
         reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, rouge=rouge, min_overlap=min_overlap,
         counts={name: Counts.parse(text) for name, text in given}, limit=limit, **vars(reading),
     )  # fmt: skip
@@ -188,7 +188,7 @@ def persum(
     for note in notes(loaded) if loaded else ():
         say(f"note: {note}")
     with shown_on(err) as on_part:
-        summary = build_persum(options, loaded, on_progress=partial(on_part, "judging"))
+        summary = build_persum(settings, loaded, on_progress=partial(on_part, "judging"))
     _show_persum(summary, out, as_json=as_json)
 
 
@@ -216,14 +216,14 @@ def release(
             metavar="FILE...", help="Released Per-MPST files, or Per-DOC files (one for each aspect).", show_default=False
         ),
     ],
-    out: NewFolder,
+    out: options.NewFolder,
     aspect: Annotated[
         str | None,
         typer.Option(help="Of Per-DOC files whose names do not tell it: I, A, S, C, E or its name.", show_default=False),
     ] = None,
     limit: Rows = None,
     reading: Reading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """The data sets that PerSE's authors released: as they are (verbatim.jsonl), and taken apart (examples.jsonl).
 
@@ -251,16 +251,16 @@ def amazon(
     meta: Annotated[
         Path, typer.Option(help="The products' file, which has their titles and descriptions.", show_default=False)
     ],
-    out: NewFolder,
+    out: options.NewFolder,
     k: K = 3,
     max_k: MaxK = None,
-    columns: Map = None,
+    columns: options.Map = None,
     split: SplitByOption = "reviewer",
     max_queries: MaxQueries = 10,
     enough: Enough,
     drawing: Drawing,
     reading: Reading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Would this customer like this product? Amazon's reviews with the products' descriptions; stars become 1 to 10.
 
@@ -268,8 +268,8 @@ def amazon(
     """
     from perse.data.amazon_set import build_amazon
 
-    options = PointwiseOptions(
+    settings = PointwiseOptions(
         reviews=reviews, items=meta, out=out, k=k, max_k=max_k, columns=read_columns(columns), scale=(1, 5), split=split,
         max_queries=max_queries, **vars(enough), **vars(drawing), **vars(reading),
     )  # fmt: skip
-    show(build_amazon(options), as_json=as_json)
+    show(build_amazon(settings), as_json=as_json)

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
+from perse.commands import options
 from perse.commands.options.building import Cache, ErrorAt, Ner, Words, WriterName
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.reading import read_columns
-from perse.commands.options.single import AsJson, Map, Overwrite, Seed, Tries
 from perse.commands.terminal import err, say
 from perse.data.rewriting.plots import RewriteOptions
 from perse.data.rewriting.tables import AUDIT, TableOptions, answers_file, rewrite_table, work_folder
@@ -26,10 +26,10 @@ class Table:
 
     items: Annotated[Path, typer.Option(help="Table of items: id, text[, title].", show_default=False)]
     out: Annotated[Path, typer.Option("--out", help="The JSON lines file to write: item_id, text.", show_default=False)]
-    columns: Map = None
-    seed: Seed = 0
+    columns: options.Map = None
+    seed: options.Seed = 0
     on_error: ErrorAt = "stop"
-    overwrite: Overwrite = False
+    overwrite: options.Overwrite = False
 
     def options(self, rewriting: RewriteOptions) -> TableOptions:
         return TableOptions(**vars(self) | {"columns": read_columns(self.columns), "rewriting": rewriting})
@@ -41,10 +41,10 @@ def anonymize(
     table: Table,
     writer: WriterName = "rules",
     ner: Ner = "rules",
-    tries: Tries = 3,
+    tries: options.Tries = 3,
     cache: Cache = None,
     loading: Loading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Give the people and places of texts new names: a model (or rules) says which becomes which, code replaces.
 
@@ -63,10 +63,10 @@ def summarize(
     table: Table,
     writer: WriterName = "rules",
     words: Words = 300,
-    tries: Tries = 3,
+    tries: options.Tries = 3,
     cache: Cache = None,
     loading: Loading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Summarize texts, best after `anonymize`: a model retells them; rules take their most central sentences.
 

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.kgds import BenchmarkFile, Samples
-from perse.commands.options.single import AsJson, AsMarkdown, JudgeName, Out, Resamples, Seed
 from perse.commands.terminal import err
 from perse.progress import shown_on
 
@@ -18,17 +18,17 @@ from perse.progress import shown_on
 def agreement(
     *,
     benchmark: BenchmarkFile,
-    judge: JudgeName,
-    out: Out,
+    judge: options.JudgeName,
+    out: options.Out,
     limit: Annotated[
         int, typer.Option(min=1, help="Facts, and opinions, drawn by seed; each is asked of two texts, facts in two ways.")
     ] = 400,
     samples: Samples = None,
     loading: Loading,
-    seed: Seed = 0,
-    resamples: Resamples = 1000,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = 1000,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """How far to trust a judge's verification: claims whose truth is known without an annotator.
 

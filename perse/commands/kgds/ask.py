@@ -12,10 +12,10 @@ from typing import Annotated, Any
 
 import typer
 
+from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.kgds import BenchmarkFile, Name, ParadigmName, PatternName, Run, Samples, WriterName
-from perse.commands.options.single import AsJson, JudgeName, Out, Seed, Temperature, Tries
 from perse.commands.terminal import err, say
 from perse.kgds.benchmark import FactMode
 from perse.progress import shown_on
@@ -26,7 +26,7 @@ def generate(
     *,
     benchmark: BenchmarkFile,
     writer: WriterName,
-    out: Out,
+    out: options.Out,
     pattern: Annotated[
         list[PatternName] | None,
         typer.Option(help="ebs-aos (chosen paragraphs) or abs-aos (own words).", show_default="both"),
@@ -37,11 +37,11 @@ def generate(
     ] = None,
     samples: Samples = None,
     max_new_tokens: Annotated[int, typer.Option(min=128, help="Longest summary, in tokens; 4096 is the paper's.")] = 4096,
-    temperature: Temperature = 0.0,
-    tries: Tries = 3,
+    temperature: options.Temperature = 0.0,
+    tries: options.Tries = 3,
     loading: Loading,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Let a model summarize every discussion; the same command continues after a stop, and adds what is not there yet.
 
@@ -81,14 +81,14 @@ def verify(
     *,
     benchmark: BenchmarkFile,
     run: Run,
-    judge: JudgeName,
+    judge: options.JudgeName,
     facts: Annotated[
         FactMode,
         typer.Option(help="single (an exact probability each, sharing the summary) or paragraph (in lists, as the paper)."),
     ] = "single",
     name: Name = "verified",
     loading: Loading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a judge which facts and opinions each summary tells; the same command continues after a stop.
 
@@ -118,10 +118,10 @@ def errors(
     *,
     benchmark: BenchmarkFile,
     run: Run,
-    judge: JudgeName,
+    judge: options.JudgeName,
     name: Name = "verified",
     loading: Loading,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Ask a judge which of five errors keeps each opinion that is not covered from being so.
 

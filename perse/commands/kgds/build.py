@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.kgds import BenchmarkFile, WriterName
-from perse.commands.options.single import AsJson, JudgeName, MaxNewTokens, Out, Resamples, Seed, Tries
 from perse.commands.terminal import err, say
 from perse.progress import shown_on
 
@@ -30,16 +30,16 @@ def build(
         Path,
         typer.Argument(help="JSON lines or a JSON list: article, discussion, supporting (two annotators), opinions."),
     ],
-    out: Out,
+    out: options.Out,
     writer: WriterName,
     judge: Annotated[
         str | None, typer.Option(help="Who masks facts that supporting paragraphs tell, too.", show_default="the writer")
     ] = None,
-    max_new_tokens: MaxNewTokens = 4096,
-    tries: Tries = 3,
+    max_new_tokens: options.MaxNewTokens = 4096,
+    tries: options.Tries = 3,
     loading: Loading,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """New samples of the benchmark from drafts (KGDS, section 4): atomic facts, key facts by two annotators, masking.
 
@@ -52,7 +52,7 @@ def build(
     from perse.kgds.building.build import build as built
     from perse.writing.writer import Writer
 
-    options = BuildOptions(drafts=drafts, out=out, max_new_tokens=max_new_tokens, tries=tries, seed=seed)
+    settings = BuildOptions(drafts=drafts, out=out, max_new_tokens=max_new_tokens, tries=tries, seed=seed)
     written_by = loading.load(writer)
 
     def masker() -> Judge:
@@ -61,7 +61,7 @@ def build(
         return loading.load(judge)
 
     with shown_on(err) as on_part:
-        report = built(options, Writer(written_by), masker, on_progress=on_part)
+        report = built(settings, Writer(written_by), masker, on_progress=on_part)
     for line in _build_lines(report, out):
         say(line)
     if as_json:
@@ -73,11 +73,11 @@ def feedback(
     *,
     benchmark: BenchmarkFile,
     run: Annotated[Path, typer.Argument(help="A folder that `perse kgds generate` wrote, with structured ebs-aos summaries.")],
-    judge: JudgeName,
-    resamples: Resamples = 1000,
+    judge: options.JudgeName,
+    resamples: options.Resamples = 1000,
     loading: Loading,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Whose paragraphs are the better background, the experts' or the model's own? (KGDS, section 6.1, figure 3).
 

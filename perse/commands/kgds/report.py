@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import typer
 
+from perse.commands import options
 from perse.commands.options.kgds import BenchmarkFile, Name, Runs
-from perse.commands.options.single import NewFolder, Resamples, Seed, Title
 from perse.commands.terminal import err
 
 
 def report(
     benchmark: BenchmarkFile,
     runs: Runs,
-    out: NewFolder,
+    out: options.NewFolder,
     name: Name = "verified",
-    title: Title = None,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
+    title: options.Title = None,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
 ) -> None:
     """The paper's tables and figures of the models at hand, with intervals, as one HTML file that needs no network.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from perse.commands.options.single import Overwrite, Seed
+from perse.commands.options import Overwrite, Seed
 from perse.data.profiles.profiles import Profiles
 from perse.data.profiles.selection import EMBEDDING_MODEL, Select
 from perse.data.profiles.splits import SplitBy

@@ -9,7 +9,7 @@
     def ask(*, judge: JudgeName, loading: Loading) -> None:   # --judge, --dtype, --context
         loading.load(judge)
 
-So what several commands share is declared in one place, and handed on as one value. Typer knows options by a function's signature
+A group may hold others. So what several commands share is declared in one place, and handed on as one value. Typer knows options by a function's signature
 alone, which is what `grouped` gives it.
 """
 
@@ -38,7 +38,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def flat(**given: Any) -> None:
-        command(**_gathered(given, groups))
+        made = {name: _made(group, given) for name, group in groups.items()}
+        command(**{name: made[name] if name in made else given[name] for name in signature.parameters})
 
     names = [option.name for option in options]
     if len(set(names)) < len(names):
@@ -50,19 +51,29 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     return flat
 
 
-def _gathered(given: Mapping[str, Any], groups: Mapping[str, Any]) -> dict[str, Any]:
-    """The command's own arguments: those of a group as one value."""
-    taken = {field.name for group in groups.values() for field in fields(group)}
-    own = {name: value for name, value in given.items() if name not in taken}
-    return own | {name: group(**{one.name: given[one.name] for one in fields(group)}) for name, group in groups.items()}
-
-
 def _options(group: Any) -> Iterator[inspect.Parameter]:
+    for field, annotation in _fields(group):
+        if is_dataclass(annotation):
+            yield from _options(annotation)
+        else:
+            keyword = inspect.Parameter.KEYWORD_ONLY
+            yield inspect.Parameter(field.name, keyword, default=_default(field), annotation=annotation)
+
+
+def _made(group: Any, given: Mapping[str, Any]) -> Any:
+    """The group of what was given for its options."""
+    return group(
+        **{
+            field.name: _made(annotation, given) if is_dataclass(annotation) else given[field.name]
+            for field, annotation in _fields(group)
+        }
+    )
+
+
+def _fields(group: Any) -> Iterator[tuple[Field[Any], Any]]:
+    """The fields with their annotations, which are text in a module that postpones them."""
     hints = get_type_hints(group, include_extras=True)
-    for field in fields(group):
-        yield inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=_default(field), annotation=hints[field.name]
-        )
+    return ((field, hints[field.name]) for field in fields(group))
 
 
 def _default(field: Field[Any]) -> Any:

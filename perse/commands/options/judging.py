@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
-from perse.commands.options.single import Context, Dtype, MaxNewTokens, Seed, Temperature, Tokenizer
+from perse.commands.options import Context, Dtype, MaxNewTokens, Seed, Temperature, Tokenizer
 from perse.commands.terminal import err
 from perse.data.profiles.views import ProfileAspects, View
 from perse.secrets import redact

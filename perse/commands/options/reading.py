@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from perse.commands.options.single import NAMED
+from perse.commands.options import NAMED
 from perse.errors import BadInput
 
 

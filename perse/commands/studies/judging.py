@@ -1,6 +1,6 @@
 """`perse study k-curve | order | aspects | review-text | counterfactual | decoding`: ask a judge in several ways.
 
-Each takes the options of `Asked` and its own. The numbers are written before anything is drawn, so a missing plotting library costs
+Each takes the options of `Study` and its own. The numbers are written before anything is drawn, so a missing plotting library costs
 no answers.
 """
 
@@ -15,21 +15,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading
 from perse.commands.options.reading import read_numbers
-from perse.commands.options.single import (
-    AsJson,
-    AsMarkdown,
-    Examples,
-    Fold,
-    JudgeName,
-    Out,
-    QuestionName,
-    Resamples,
-    Sample,
-    SplitOption,
-)
 from perse.commands.options.training import Overrides
 from perse.commands.terminal import err
 from perse.progress import shown_on
@@ -37,10 +26,6 @@ from perse.progress import shown_on
 if TYPE_CHECKING:
     from perse.studies.frame.results import StudyResult
     from perse.studies.frame.retraining import Recipe
-    from perse.studies.frame.running import Asking
-
-Study = Callable[..., "StudyResult"]
-"""A study's function with its own options filled in: study(asking, out, on_progress=...)."""
 
 MaybeJudge = Annotated[
     str | None,
@@ -59,24 +44,32 @@ GOES_ON = "The same command continues a study that was stopped; finished arms ar
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asked:
-    """Which examples a study asks about, and how."""
+class Study:
+    """What every study takes: which examples it asks about and how, where it is written, and how it is shown."""
 
-    examples: Examples
-    split: SplitOption = "valid"
-    fold: Fold = None
-    question: QuestionName = None
-    limit: Sample = None
-    resamples: Resamples = 1000
+    examples: options.Examples
+    out: options.Out
+    split: options.SplitOption = "valid"
+    fold: options.Fold = None
+    question: options.QuestionName = None
+    limit: options.Sample = None
+    answering: Answering
+    loading: Loading
+    resamples: options.Resamples = 1000
+    as_json: options.AsJson = False
+    markdown: options.AsMarkdown = False
 
+    def run(self, judge: str | None, study: Callable[..., StudyResult]) -> None:
+        """Make `study`, whose own options are filled in, of `judge`'s answers, and show it."""
+        from perse.studies.frame.running import Asking
 
-@dataclass(frozen=True, kw_only=True)
-class Told:
-    """Where a study is written, and how it is shown."""
-
-    out: Out
-    as_json: AsJson = False
-    markdown: AsMarkdown = False
+        asking = Asking(
+            examples=self.examples, judge=judge, split=self.split, fold=self.fold, question=self.question, limit=self.limit,
+            settings=self.answering.settings(), resamples=self.resamples, **vars(self.loading),
+        )  # fmt: skip
+        with shown_on(err) as on_part:
+            result = study(asking, self.out, on_progress=on_part)
+        show(result, self.out, as_json=self.as_json, markdown=self.markdown)
 
 
 @grouped
@@ -86,10 +79,7 @@ def k_curve(
     retrain: Retrain = None,
     overrides: Overrides = None,
     ks: Ks = None,
-    asked: Asked,
-    answering: Answering,
-    loading: Loading,
-    told: Told,
+    study: Study,
 ) -> None:
     """How much of a reader's past does the judge need? k = 0, 1, ... on the same queries (PerSE, figure 3).
 
@@ -97,31 +87,26 @@ def k_curve(
 
     Retrained per k:  perse study k-curve --examples work/data --retrain embedded_lora train.steps=200 --out studies/k-retrained
     """
-    from perse.studies.k_curve import k_curve as study
+    from perse.studies.k_curve import k_curve as made
 
-    own = partial(study, ks=read_numbers(ks, "--ks"), recipe=_recipe(retrain, overrides))
-    _run(own, _asking(judge, asked, answering, loading), told)
+    study.run(judge, partial(made, ks=read_numbers(ks, "--ks"), recipe=_recipe(retrain, overrides)))
 
 
 @grouped
 def order(
     *,
-    judge: JudgeName,
+    judge: options.JudgeName,
     orders: Annotated[int, typer.Option(min=2, help="How many seeded orders of each profile.")] = 3,
     ks: Ks = None,
-    asked: Asked,
-    answering: Answering,
-    loading: Loading,
-    told: Told,
+    study: Study,
 ) -> None:
     """Do answers depend on the order in which the reader's past is shown? (PerSE, figure 4)
 
     Example:  perse study order --examples work/data --judge runs/first --orders 3 --ks 3,5 --out studies/order
     """
-    from perse.studies.order import order as study
+    from perse.studies.order import order as made
 
-    own = partial(study, orders=orders, ks=read_numbers(ks, "--ks"))
-    _run(own, _asking(judge, asked, answering, loading), told)
+    study.run(judge, partial(made, orders=orders, ks=read_numbers(ks, "--ks")))
 
 
 @grouped
@@ -135,20 +120,16 @@ def aspects(
         str, typer.Option(help="The recipe of the judges of single aspects, and of the unified one if none is given.")
     ],
     overrides: Overrides = None,
-    asked: Asked,
-    answering: Answering,
-    loading: Loading,
-    told: Told,
+    study: Study,
 ) -> None:
     """One judge of all aspects against a judge for each, on pairs (PerSE, figure 5).
 
     Example:  perse study aspects --examples work/pairs --retrain embedded_lora --unified runs/pairs --out studies/aspects
     """
-    from perse.studies.aspects import aspects as study
+    from perse.studies.aspects import aspects as made
     from perse.studies.frame.retraining import Recipe
 
-    own = partial(study, recipe=Recipe(retrain, tuple(overrides or ())))
-    _run(own, _asking(unified, asked, answering, loading), told)
+    study.run(unified, partial(made, recipe=Recipe(retrain, tuple(overrides or ()))))
 
 
 @grouped
@@ -158,10 +139,7 @@ def review_text(
     retrain: Retrain = None,
     overrides: Overrides = None,
     repeats: Annotated[int, typer.Option(min=1, help="Passes whose mean is shown; the paper has three.")] = 3,
-    asked: Asked,
-    answering: Answering,
-    loading: Loading,
-    told: Told,
+    study: Study,
 ) -> None:
     """Profiles with and without the reader's words (PerSE, table 5, which retrains; without --retrain the judge is only asked).
 
@@ -169,60 +147,41 @@ def review_text(
 
     Retrained:  perse study review-text --examples work/data --retrain embedded_lora train.steps=200 --out studies/table5
     """
-    from perse.studies.review_text import review_text as study
+    from perse.studies.review_text import review_text as made
 
-    own = partial(study, repeats=repeats, recipe=_recipe(retrain, overrides))
-    _run(own, _asking(judge, asked, answering, loading), told)
+    study.run(judge, partial(made, repeats=repeats, recipe=_recipe(retrain, overrides)))
 
 
 @grouped
 def counterfactual(
     *,
-    judge: JudgeName,
+    judge: options.JudgeName,
     k: Annotated[int | None, typer.Option(min=1, help="Entries of the own profile.", show_default="the folder's own")] = None,
-    asked: Asked,
-    answering: Answering,
-    loading: Loading,
-    told: Told,
+    study: Study,
 ) -> None:
     """Does the judge go by this reader? Profiles that are empty, another reader's, or dealt to the wrong texts.
 
     Example:  perse study counterfactual --examples work/data --judge runs/first --question pointwise_score --out studies/whose
     """
-    from perse.studies.counterfactual import counterfactual as study
+    from perse.studies.counterfactual import counterfactual as made
 
-    _run(partial(study, k=k), _asking(judge, asked, answering, loading), told)
+    study.run(judge, partial(made, k=k))
 
 
 @grouped
 def decoding(
     *,
-    judge: JudgeName,
+    judge: options.JudgeName,
     passes: Annotated[int, typer.Option(min=2, help="Sampled passes: their mean and spread, and the mean of all.")] = 3,
-    asked: Asked,
-    answering: Answering,
-    loading: Loading,
-    told: Told,
+    study: Study,
 ) -> None:
     """Greedy, sampled, self-consistent, or the score alone: which reading of the answer agrees best, and what it costs.
 
     Example:  perse study decoding --examples work/data --judge runs/first --passes 3 --out studies/decoding
     """
-    from perse.studies.decoding import decoding as study
+    from perse.studies.decoding import decoding as made
 
-    _run(partial(study, passes=passes), _asking(judge, asked, answering, loading), told)
-
-
-def _asking(judge: str | None, asked: Asked, answering: Answering, loading: Loading) -> Asking:
-    from perse.studies.frame.running import Asking
-
-    return Asking(judge=judge, **vars(asked), settings=answering.settings(), **vars(loading))
-
-
-def _run(study: Study, asking: Asking, told: Told) -> None:
-    with shown_on(err) as on_part:
-        result = study(asking, told.out, on_progress=on_part)
-    show(result, told.out, as_json=told.as_json, markdown=told.markdown)
+    study.run(judge, partial(made, passes=passes))
 
 
 def show(result: StudyResult, out: Path, *, as_json: bool, markdown: bool) -> None:

@@ -11,25 +11,10 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.reading import read_columns, read_named, read_scale
-from perse.commands.options.single import (
-    NAMED,
-    AsJson,
-    AsMarkdown,
-    JudgeName,
-    Map,
-    MaxNewTokens,
-    MaybeOut,
-    Out,
-    PointwiseName,
-    Resamples,
-    ScoredRuns,
-    ScoreRange,
-    Seed,
-    Temperature,
-)
 from perse.commands.studies.judging import show
 from perse.commands.terminal import err
 from perse.progress import shown_on, unseen_part
@@ -39,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def risk_coverage(
-    runs: ScoredRuns,
-    out: MaybeOut = None,
-    seed: Seed = 0,
-    resamples: Resamples = 1000,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    runs: options.ScoredRuns,
+    out: options.MaybeOut = None,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = 1000,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """Does the judge know when it does not know? Error among the answers that it is surest of. Nothing is judged.
 
@@ -68,17 +53,17 @@ def risk_coverage(
 def calibration(
     *,
     run: Annotated[Path, typer.Argument(help="A folder that `perse score` wrote.", show_default=False)],
-    out: Out,
+    out: options.Out,
     judge: Annotated[
         str | None,
         typer.Option(help="The run's judge, to be asked of the readers' past reviews; without it only P(label) is looked at."),
     ] = None,
     slope: Annotated[bool, typer.Option("--slope", help="Also correct how far scores are spread.")] = False,
     loading: Loading,
-    seed: Seed = 0,
-    resamples: Resamples = 1000,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = 1000,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """Is P(label) right, and can scores be put right by how the judge misjudges a reader's past reviews?
 
@@ -101,33 +86,35 @@ def contamination(
     plots: Annotated[
         list[str],
         typer.Option(
-            metavar=NAMED,
+            metavar=options.NAMED,
             help="A version of the plots: raw=FILE, anonymized=FILE, ... (item_id, text; a title in one of them). Repeat it.",
             show_default=False,
         ),
     ],
     reviews: Annotated[Path, typer.Option(help="Table of reviews: item_id, score.", show_default=False)],
-    judge: JudgeName,
-    out: Out,
+    judge: options.JudgeName,
+    out: options.Out,
     personalized: Annotated[
         list[str] | None,
-        typer.Option(metavar=NAMED, help="A version as a data set folder, for scores at k = 1. Repeat it.", show_default=False),
+        typer.Option(
+            metavar=options.NAMED, help="A version as a data set folder, for scores at k = 1. Repeat it.", show_default=False
+        ),
     ] = None,
-    question: PointwiseName = "pointwise",
-    columns: Map = None,
-    scale: ScoreRange = "1-10",
+    question: options.PointwiseName = "pointwise",
+    columns: options.Map = None,
+    scale: options.ScoreRange = "1-10",
     min_reviews: Annotated[int, typer.Option(min=1, help="Reviews that an item's mean score stands on, at least.")] = 5,
     items: Annotated[int, typer.Option(min=2, help="At most so many items, drawn by the seed.")] = 200,
     pairs: Annotated[int, typer.Option(min=0, help="So many pairs, each asked in both orders; 0 for none.")] = 200,
     gap: Annotated[float, typer.Option(min=0.0, help="Least difference of a pair's mean scores, on 1-10.")] = 1.0,
     readers: Annotated[int, typer.Option(min=1, help="Of --personalized: at most so many readers, one query each.")] = 400,
-    temperature: Temperature = 0.0,
-    max_new_tokens: MaxNewTokens = 600,
+    temperature: options.Temperature = 0.0,
+    max_new_tokens: options.MaxNewTokens = 600,
     loading: Loading,
-    seed: Seed = 0,
-    resamples: Resamples = 1000,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = 1000,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """Does the judge judge the plot, or remember the work? Raw, anonymized and summarized plots (PerSE, appendix A.1).
 
@@ -172,16 +159,16 @@ def paper(
     doc: Annotated[Path | None, typer.Option(help="Data set folder of pairs, for table 1.", show_default=False)] = None,
     run: Annotated[
         list[str] | None,
-        typer.Option(metavar=NAMED, help="A scoring run, for tables 2 and 3, or 4. Repeat it.", show_default=False),
+        typer.Option(metavar=options.NAMED, help="A scoring run, for tables 2 and 3, or 4. Repeat it.", show_default=False),
     ] = None,
     study: Annotated[
         list[Path] | None, typer.Option(help="A folder of perse study review-text, for table 5.", show_default=False)
     ] = None,
-    out: MaybeOut = None,
-    seed: Seed = 0,
-    resamples: Resamples = 1000,
-    as_json: AsJson = False,
-    markdown: AsMarkdown = False,
+    out: options.MaybeOut = None,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = 1000,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """PerSE's tables 1 to 5, ours beside the published. Nothing is judged; what is missing says which command fills it.
 
