@@ -9,20 +9,30 @@ rich does it, so that they are known for steps that take minutes, too, and what 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+Item = TypeVar("Item")
 
 OnProgress = Callable[[int, int], None]
 """Told how many are done, and of how many."""
 
 OnPart = Callable[[str, int, int], None]
 """Told the part's name, how many of it are done, and of how many."""
+
+
+class Shown(Protocol):
+    """An `OnPart` that can be told a word about the part, too, such as the latest loss; it stands until there is another."""
+
+    def __call__(self, part: str, done: int, total: int, /, note: str = "") -> None: ...
+
 
 LINE_EVERY = 30.0
 """Seconds between two lines of a log."""
@@ -34,6 +44,14 @@ def unseen(_done: int, _total: int) -> None:
 
 def unseen_part(_part: str, _done: int, _total: int) -> None:
     """An `OnPart` that shows nothing."""
+
+
+def counted(items: Sequence[Item], on_progress: OnProgress) -> Iterator[Item]:
+    """The items, told of as they are taken."""
+    for done, item in enumerate(items):
+        on_progress(done, len(items))
+        yield item
+    on_progress(len(items), len(items))
 
 
 @dataclass
@@ -53,7 +71,7 @@ class Pace:
 
 
 @contextmanager
-def shown_on(console: Console, *, clock: Callable[[], float] = time.monotonic) -> Iterator[OnPart]:
+def shown_on(console: Console, *, clock: Callable[[], float] = time.monotonic) -> Iterator[Shown]:
     """An `OnPart` that shows each part on `console` from the first time that it is told of.
 
     Args:
@@ -67,17 +85,19 @@ def shown_on(console: Console, *, clock: Callable[[], float] = time.monotonic) -
 
 
 @contextmanager
-def _bars(console: Console, clock: Callable[[], float]) -> Iterator[OnPart]:
+def _bars(console: Console, clock: Callable[[], float]) -> Iterator[Shown]:
     columns = (TextColumn("{task.description}"), BarColumn(20), MofNCompleteColumn(), TimeElapsedColumn())
-    progress = Progress(*columns, TextColumn("{task.fields[pace]}"), console=console)
+    progress = Progress(*columns, TextColumn("{task.fields[pace]} {task.fields[note]}"), console=console)
     tasks: dict[str, tuple[TaskID, Pace]] = {}
 
-    def on_part(part: str, done: int, total: int) -> None:
+    def on_part(part: str, done: int, total: int, /, note: str = "") -> None:
         progress.start()  # here and not before: what runs until then may show a bar of its own
         if part not in tasks:
-            tasks[part] = progress.add_task(escape(part), total=total, pace=""), Pace(done, clock())
+            tasks[part] = progress.add_task(escape(part), total=total, pace="", note=""), Pace(done, clock())
         task, pace = tasks[part]
         progress.update(task, completed=done, total=total, pace=pace.words(done, total, clock()))
+        if note:
+            progress.update(task, note=escape(note))
 
     try:
         yield on_part
@@ -85,20 +105,21 @@ def _bars(console: Console, clock: Callable[[], float]) -> Iterator[OnPart]:
         progress.stop()
 
 
-def _lines(console: Console, clock: Callable[[], float]) -> OnPart:
+def _lines(console: Console, clock: Callable[[], float]) -> Shown:
     paces: dict[str, Pace] = {}
     last: dict[str, float] = {}
+    notes: dict[str, str] = {}
 
-    def on_part(part: str, done: int, total: int) -> None:
+    def on_part(part: str, done: int, total: int, /, note: str = "") -> None:
         now = clock()
+        notes[part] = note or notes.get(part, "")
         pace = paces.setdefault(part, Pace(done, now))
         due = now - last.setdefault(part, now) >= LINE_EVERY
         if not due and (done < total or last[part] == float("inf")):
             return
-        words = pace.words(done, total, now)
         last[part] = now if done < total else float("inf")  # its end is told once
-        said = f"{part}: {done:,} of {total:,}" + (f", {words}" if words else "")
-        console.print(said, markup=False, highlight=False, soft_wrap=True)
+        said = (f"{part}: {done:,} of {total:,}", pace.words(done, total, now), notes[part])
+        console.print(", ".join(filter(None, said)), markup=False, highlight=False, soft_wrap=True)
 
     return on_part
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import pytest
 from rich.console import Console
 
-from perse.progress import LINE_EVERY, Pace, shown_on
+from perse.progress import LINE_EVERY, Pace, counted, shown_on
 
 
 def told(calls: Iterable[tuple[float, str, int, int]], *, terminal: bool) -> str:
@@ -66,3 +66,20 @@ def test_a_part_whose_name_looks_like_markup_is_shown_as_it_is(terminal: bool) -
 
 def test_a_pace_is_silent_until_something_was_done() -> None:
     assert Pace(3, 0.0).words(3, 9, 50.0) == ""
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_the_latest_word_about_a_part_stands_until_there_is_another(terminal: bool) -> None:
+    out, now = io.StringIO(), 0.0
+    with shown_on(Console(file=out, force_terminal=terminal, width=100, color_system=None), clock=lambda: now) as shown:
+        shown("training", 0, 9)
+        shown("training", 1, 9, "loss 4.3")
+        now = 40.0
+        shown("training", 2, 9)
+    assert "loss 4.3" in out.getvalue()
+
+
+def test_what_is_taken_from_a_list_is_counted() -> None:
+    told: list[tuple[int, int]] = []
+    assert [*counted("ab", lambda done, total: told.append((done, total)))] == ["a", "b"]
+    assert told == [(0, 2), (1, 2), (2, 2)]

@@ -58,8 +58,7 @@ def run_app(typer_app: typer.Typer) -> None:
             code = typer_app(standalone_mode=False)  # so that it raises what it would show in a box of its own
         finally:
             _flush_output()
-        if isinstance(code, int) and code:
-            sys.exit(code)
+        sys.exit(code if isinstance(code, int) else 0)
     except PerseError as error:
         _say(error)
         sys.exit(2)

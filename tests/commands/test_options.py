@@ -17,8 +17,9 @@ from command_line import perse
 from typer.testing import CliRunner
 
 import perse as package
+from perse.commands import options
 from perse.commands.app import app
-from perse.commands.options import building, judging, kgds, single, training
+from perse.commands.options import building, judging, kgds, training
 from perse.commands.options.grouping import grouped
 from perse.evaluation.stats.results import Resample
 from perse.kgds.benchmark import PARADIGMS, PATTERNS
@@ -28,7 +29,13 @@ SCORE = ("score", "--examples", "x", "--judge", "j", "--out", "o")
 
 
 @dataclass(frozen=True, kw_only=True)
+class Colour:
+    red: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class Size:
+    colour: Colour
     height: Annotated[int, typer.Option(min=1)]
     width: Annotated[int, typer.Option(min=1)] = 3
 
@@ -43,9 +50,9 @@ def test_a_group_becomes_options_and_comes_back_as_one_value() -> None:
 
     one = typer.Typer()
     one.command()(draw)
-    assert CliRunner().invoke(one, ["n", "--height", "2", "--bold"]).exit_code == 0
-    assert came == [("n", Size(height=2, width=3), True)]
-    assert [*inspect.signature(draw).parameters] == ["name", "height", "width", "bold"] and draw.__doc__ == "Draw."
+    assert CliRunner().invoke(one, ["n", "--height", "2", "--bold", "--red", "7"]).exit_code == 0
+    assert came == [("n", Size(colour=Colour(red=7), height=2, width=3), True)]
+    assert [*inspect.signature(draw).parameters] == ["name", "red", "height", "width", "bold"] and draw.__doc__ == "Draw."
     assert CliRunner().invoke(one, ["n", "--height", "0"]).exit_code == 2
     assert CliRunner().invoke(one, ["n"]).exit_code == 2  # a field without a default is required
 
@@ -138,11 +145,11 @@ def test_a_shell_completes_commands_choices_and_recipes(words: tuple[str, ...], 
 
 
 def test_choices_that_are_written_out_are_the_librarys_own() -> None:
-    assert get_args(get_args(single.ResampleOption)[0]) == get_args(Resample)
+    assert get_args(get_args(options.ResampleOption)[0]) == get_args(Resample)
     assert [one.as_pattern for one in kgds.PatternName] == [*PATTERNS] == [str(one) for one in kgds.PatternName]
     assert [one.as_paradigm for one in kgds.ParadigmName] == [*PARADIGMS] == [str(one) for one in kgds.ParadigmName]
-    (option,) = training.Gpu.__metadata__
-    assert set(re.findall(r"[\w-]+", option.help.partition("(")[0])) - {"or"} == {*GPUS, CPU}
+    (gpu,) = training.Gpu.__metadata__
+    assert set(re.findall(r"[\w-]+", gpu.help.partition("(")[0])) - {"or"} == {*GPUS, CPU}
 
 
 def test_groups_have_the_names_of_what_they_become() -> None:
