@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loading import parse_judge
 from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_timing
+from perse.progress import OnProgress, unseen
 from perse.questions import Question
 from perse.records import Example, example_lines, explain
 
@@ -41,9 +42,9 @@ def score(
     *,
     settings: JudgeSettings,
     prices: Prices | None = None,
-    tick: Callable[[int], None] = lambda _: None,
+    on_progress: OnProgress = unseen,
 ) -> Path:
-    """Judge every example that `out` has no judgement of yet; `tick` is told how many have one.
+    """Judge every example that `out` has no judgement of yet; `on_progress` is told how many have one.
 
     `prices` are kept in the manifest, for the tables that show what a judge costs.
 
@@ -69,7 +70,7 @@ def score(
     with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog:
         if not (out / EXAMPLES).exists():
             write_whole(out / EXAMPLES, "".join(lines))
-        answer_all(judge, [(question, loaded.examples)], runlog, settings=settings, tick=tick)
+        answer_all(judge, [(question, loaded.examples)], runlog, settings=settings, on_progress=on_progress)
     return out
 
 

@@ -8,22 +8,17 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from perse.commands import options
+from perse.commands.options.reading import read_columns
+
 
 def agreement(
     file: Annotated[Path, typer.Argument(help="Ratings: .jsonl, .csv or .tsv, each also as .gz.", show_default=False)],
-    columns: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--map",
-            metavar="FIELD=COLUMN",
-            help="Which column holds item, annotator, score, dimension or group, where it has another name; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples of the groups (without groups, items).")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the resamples.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    columns: options.Map = None,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """How far annotators agree: each two of them, each with the mean of the others, and Krippendorff's alpha.
 
@@ -36,7 +31,6 @@ def agreement(
 
     Columns:  perse agreement ratings.csv --map annotator=worker --map item=summary_id --map group=product --json
     """
-    from perse.commands.data.options import read_columns
     from perse.evaluation.annotators.file import read_ratings
     from perse.evaluation.annotators.measuring import annotator_agreement
     from perse.evaluation.annotators.table import agreement_markdown, agreement_view

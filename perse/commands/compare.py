@@ -1,17 +1,20 @@
-"""`perse compare`: is one judge better than another? Thin: everything is in `comparison`."""
+"""`perse compare`: is one judge better than another?"""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, cast, get_args
+from functools import partial
+from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from perse.commands import options
+from perse.commands.terminal import err
+from perse.progress import shown_on
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Two or more folders that `perse score` wrote, of the same data set.")],
+    runs: options.ScoredRuns,
     metric: Annotated[
         list[str] | None,
         typer.Option(
@@ -26,16 +29,12 @@ def compare(
         ),
     ] = None,
     permutations: Annotated[int, typer.Option(min=100, help="Exchanges of answers drawn for a p value.")] = 2000,
-    resamples: Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")] = 1000,
-    resample: Annotated[
-        str, typer.Option(help="reviewers, or two-way: reviewers and texts, for texts that several readers judged.")
-    ] = "reviewers",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every draw.")] = 0,
-    train_data: Annotated[
-        Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown on stdout.")] = False,
+    resamples: options.Resamples = 1000,
+    resample: options.ResampleOption = "reviewers",
+    seed: options.Seed = 0,
+    train_data: options.TrainData = None,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """Is one judge better than another, and than the reviewer's own average?
 
@@ -51,35 +50,22 @@ def compare(
     from perse.errors import BadInput
     from perse.evaluation.comparing.comparison import compare as compared
     from perse.evaluation.comparing.table import comparison_markdown, comparison_view
-    from perse.evaluation.stats.results import Resample
 
-    if resample not in get_args(Resample):
-        raise BadInput(f"--resample is '{resample}'; choose {' or '.join(get_args(Resample))}")
     if len(runs) < 2:
         raise BadInput(f"one run ({runs[0]}) is nothing to compare; give two or more, or `perse evaluate {runs[0]}`")
-    err = Console(stderr=True)
     gathered = gather(runs, train_data)
-    with Progress(
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        console=err,
-        transient=True,
-    ) as shown:
-        task = shown.add_task("comparing", total=None)
+    with shown_on(err) as on_part:
         result = compared(
             gathered.judges,
             gathered.parts,
             seed=seed,
             resamples=resamples,
-            resample=cast(Resample, resample),
+            resample=resample,
             permutations=permutations,
             metrics=metric or (),
             against=against,
             notes=gathered.notes,
-            progress=lambda done, total: shown.update(task, completed=done, total=total),
+            on_progress=partial(on_part, "comparing"),
         )
     if any(baseline.unavailable for baseline in result.baselines):
         for reason in gathered.missing:

@@ -15,7 +15,7 @@ from importlib import metadata
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from packaging.requirements import Requirement
@@ -23,6 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 from perse import __version__
+from perse.commands import options
 from perse.installing import DISTRIBUTION, ENABLES, checkout, install
 from perse.models.machine import gpus, machine, model_cache
 
@@ -130,7 +131,7 @@ def problems(found: list[Part], shared: list[str], devices: dict[str, Any], cach
     return said
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON on stdout.")] = False) -> None:
+def doctor(as_json: options.AsJson = False) -> None:
     """What is installed, tested and missing, and on what machine. Exit code 1 if something that is needed is broken.
 
     No key and no token is read. Where torch is installed it is imported, which takes a second or more.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast, get_args
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+
+from perse.commands import options
 
 if TYPE_CHECKING:
     from perse.evaluation.stats.results import Evaluation
@@ -15,27 +17,23 @@ err = Console(stderr=True)
 
 
 def evaluate(
-    runs: Annotated[list[Path], typer.Argument(help="One or more folders that `perse score` wrote, of the same data set.")],
-    train_data: Annotated[
-        Path | None, typer.Option(help="Data set folder for the baselines; by default the one that was scored.")
-    ] = None,
-    resamples: Annotated[int, typer.Option(help="Bootstrap resamples, 100 or more.")] = 1000,
-    resample: Annotated[
-        str, typer.Option(help="reviewers, or two-way: reviewers and texts, for texts that several readers judged.")
-    ] = "reviewers",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of every draw.")] = 0,
+    runs: options.ScoredRuns,
+    train_data: options.TrainData = None,
+    resamples: options.Resamples = 1000,
+    resample: options.ResampleOption = "reviewers",
+    seed: options.Seed = 0,
     validation_run: Annotated[
         list[Path] | None,
         typer.Option(help="Run of other reviewers to calibrate ties on; once for each judge, in their order."),
     ] = None,
     text: Annotated[bool, typer.Option("--text/--no-text", help="Compare written reviews with the readers' own.")] = True,
-    bertscore_model: Annotated[Path | None, typer.Option(help="Folder of an encoder, for BERTScore.")] = None,
-    bartscore_model: Annotated[Path | None, typer.Option(help="Folder of a BART, for BARTScore.")] = None,
+    bertscore_model: options.BertScoreModel = None,
+    bartscore_model: options.BartScoreModel = None,
     prices: Annotated[
         list[str] | None, typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the judge of that name.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print everything as JSON on stdout.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print everything as Markdown on stdout.")] = False,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
     everything: Annotated[bool, typer.Option("--all", help="Print the finer tables, too.")] = False,
 ) -> None:
     """How well the judge agrees with the readers, with 95% intervals, beside baselines.
@@ -50,10 +48,7 @@ def evaluate(
     from perse.errors import BadInput
     from perse.evaluation.costs import parse_prices
     from perse.evaluation.evaluate import Texts, Validation, evaluate_many
-    from perse.evaluation.stats.results import Resample
 
-    if resample not in get_args(Resample):
-        raise BadInput(f"--resample is '{resample}'; choose {' or '.join(get_args(Resample))}")
     gathered = gather(runs, train_data)
     judges = gathered.judges
     known, seconds = run_costs(gathered.runs)
@@ -68,7 +63,7 @@ def evaluate(
         gathered.parts,
         seed=seed,
         resamples=resamples,
-        resample=cast(Resample, resample),
+        resample=resample,
         validation=validation,
         texts=Texts(text, bertscore_model, bartscore_model),
         prices=known | parse_prices(prices or [], judges),

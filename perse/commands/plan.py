@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from perse.commands import options
+from perse.commands.options.training import Gpu, Overrides, TrainingConfig
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -18,19 +21,15 @@ WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
 
 
 def plan(
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
-    ] = None,
-    config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded_lora",
-    gpu: Annotated[
-        str, typer.Option(help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu (this machine).")
-    ] = "a100-80gb",
+    overrides: Overrides = None,
+    config: TrainingConfig = "embedded_lora",
+    gpu: Gpu = "a100-80gb",
     gpus: Annotated[int, typer.Option(min=1, help="How many of them train together.")] = 1,
     mfu: Annotated[float, typer.Option(min=0.01, max=1.0, help="Share of the GPU's peak that is assumed to be reached.")] = 0.4,
     tflops: Annotated[
         float | None, typer.Option(min=0.001, help="Peak of one device in 10^12 operations a second, if not the data sheet's.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Predict what a training run needs, before anything is trained: memory, steps, hours, and the settings that fit.
 

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from perse.commands import options
+from perse.commands.options.training import Gpu, Overrides, TrainingConfig
+from perse.commands.terminal import err
 
 if TYPE_CHECKING:
     from perse.training.preflight import Checked
 
 
 def preflight(
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
-    ] = None,
-    config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded_lora",
-    gpu: Annotated[
-        str, typer.Option(help="a10, a100-40gb, a100-80gb, h100-80gb, h200, l4, l40s, or cpu (this machine).")
-    ] = "a100-80gb",
+    overrides: Overrides = None,
+    config: TrainingConfig = "embedded_lora",
+    gpu: Gpu = "a100-80gb",
     nodes: Annotated[int, typer.Option(min=1, help="How many machines train together.")] = 1,
     gpus_per_node: Annotated[int, typer.Option(min=1, help="Devices of each.")] = 1,
     launch: Annotated[
         Path | None, typer.Option(help="The file that accelerate launch will be given; by default every device holds all.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Say only what is wrong.")] = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Look at all that a training run needs, before GPUs are asked for: settings, model, data, memory, disk. No GPU is needed.
 
@@ -34,8 +37,6 @@ def preflight(
     """
     import os
 
-    from rich.console import Console
-
     from perse.settings.training import load_config
     from perse.training.launched import told_in
     from perse.training.planning.hardware import device
@@ -44,17 +45,18 @@ def preflight(
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     from perse.training.preflight import preflight as looked_at
 
-    console = Console(stderr=True)
     checks = looked_at(settings, device=named, devices=nodes * gpus_per_node, sharding=sharding)
     for check in checks:
         if check.problem or not quiet:
-            console.print(_line(check), soft_wrap=True)
+            err.print(_line(check), soft_wrap=True)
+    if as_json:
+        typer.echo(json.dumps([asdict(check) for check in checks], indent=2))
     wrong = sum(check.problem is not None for check in checks)
     if wrong:
-        console.print(f"perse: {wrong} of {len(checks)} checks failed; nothing was started", style="bold red")
+        err.print(f"perse: {wrong} of {len(checks)} checks failed; nothing was started", style="bold red")
         raise typer.Exit(2)
     if not quiet:
-        console.print("ready: the run can begin")
+        err.print("ready: the run can begin")
 
 
 def _line(check: Checked) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import os
 import socket
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
-from perse.commands.terminal import list_recipes, run_app
+from perse.commands.options.training import Overrides, ServingConfig, ShowRecipes
+from perse.commands.terminal import err, list_recipes, run_app
 from perse.errors import BadInput
-from perse.judging.loading import require_vllm, vllm_installed
-from perse.models.finding import context_length, find, find_adapter
-from perse.settings.serving import ServeConfig, load_config, recipes
 
-app = typer.Typer(add_completion=False)
+if TYPE_CHECKING:
+    from perse.settings.serving import ServeConfig
 
 EXAMPLES = """
 Examples:
@@ -30,18 +28,13 @@ Examples:
 """
 
 
-@app.command(epilog=EXAMPLES)
-def serve(
-    config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded",
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
-    ] = None,
-    show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
-) -> None:
+def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_recipes: ShowRecipes = False) -> None:
     """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
+    from perse.judging.loading import require_vllm, vllm_installed
+    from perse.models.finding import find, find_adapter
     from perse.models.opening import check_adapter, check_model
+    from perse.settings.serving import load_config, recipes
 
-    console = Console(stderr=True)
     if show_recipes:
         list_recipes(recipes())
         return
@@ -58,7 +51,7 @@ def serve(
     port = _free_port(settings.host, settings.port)
     engine = "vLLM" if on_vllm else "the embedded engine"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    console.print(
+    err.print(
         f"serving [bold]{escape(', '.join([settings.served_name, *adapters]))}[/bold] on {engine} at http://{escape(host)}:{port} "
         f"(once loaded; what can be asked: http://{escape(host)}:{port}/docs)",
         highlight=False,
@@ -73,6 +66,7 @@ def serve(
 def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
     from perse.engines.vllm import engine_options
     from perse.engines.vllm import serve as run
+    from perse.models.finding import context_length
     from perse.serving.plugin import Serving
 
     longest = context_length(model)
@@ -124,4 +118,6 @@ def _free_port(host: str, port: int) -> int:
 
 def main() -> None:
     """Entry point of serve.py."""
+    app = typer.Typer(add_completion=False)  # of a script, which no shell completes
+    app.command(epilog=EXAMPLES)(serve)
     run_app(app)

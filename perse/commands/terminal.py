@@ -1,6 +1,7 @@
 """How every command line of perse runs and ends: what is said goes to stderr, every failure is a sentence, and no traceback is an answer.
 
-`run_app` is the only place that knows exit codes: 2 for what a person can mend, 130 for Ctrl-C, 1 for a bug of ours.
+`run_app` is the only place that knows exit codes: 2 for what a person can mend, a wrong option among it, 130 for Ctrl-C, 1 for a bug
+of ours.
 """
 
 from __future__ import annotations
@@ -9,13 +10,14 @@ import errno
 import io
 import logging
 import os
+import re
 import sys
 import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import typer
 from rich.console import Console
@@ -28,6 +30,14 @@ from perse.secrets import HARMLESS, printable, redact
 from perse.strict import is_half
 
 err = Console(stderr=True)
+
+USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that it cannot read; which click it is of depends on typer's version."""
+
+
+def say(words: str) -> None:
+    """Words to a person; paths and names in them are no markup."""
+    err.print(words, markup=False, highlight=False, soft_wrap=True)
 
 
 def run_app(typer_app: typer.Typer) -> None:
@@ -45,12 +55,20 @@ def run_app(typer_app: typer.Typer) -> None:
         _refuse_half_characters(sys.argv[1:])
         _refuse_lost_folder()
         try:
-            typer_app()
+            code = typer_app(standalone_mode=False)  # so that it raises what it would show in a box of its own
         finally:
             _flush_output()
+        sys.exit(code if isinstance(code, int) else 0)
     except PerseError as error:
         _say(error)
         sys.exit(2)
+    except USAGE_ERROR as error:
+        if type(error).__name__ != "NoArgsIsHelpError":  # its help is printed by now
+            _say(BadInput(usage(error)))
+        sys.exit(2)
+    except typer.Abort:
+        err.print("aborted")
+        sys.exit(1)
     except ModuleNotFoundError as error:
         extra = extra_for(error.name or "")
         if extra is None:
@@ -112,6 +130,27 @@ def _say_bug(error: Exception) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def usage(error: Exception) -> str:
+    """A usage error of typer as one sentence: what was found, what was expected, where to look it up."""
+    told: Any = error
+    said = " ".join(told.format_message().split()).replace("Value error, ", "").removesuffix(".")
+    if wrong := re.fullmatch(r"Invalid value for '(?P<name>[^:]*?)': '(?P<found>.*)' is not one of (?P<choices>.+)", said):
+        *others, last = re.findall(r"'([^']*)'", wrong["choices"])
+        said = f"{wrong['name']} is '{wrong['found']}'; choose {' or '.join([', '.join(others), last] if others else [last])}"
+    elif wrong := re.fullmatch(r"Invalid value for '(?P<name>[^:]*?)': (?P<why>.+)", said):
+        said = f"{wrong['name']}{_found(error)}: {wrong['why'][0].lower()}{wrong['why'][1:]}"
+    else:
+        said = said[0].lower() + said[1:]
+    where = f" (see {told.ctx.command_path} --help)" if getattr(told, "ctx", None) else ""
+    return said + where
+
+
+def _found(error: Exception) -> str:
+    """What was given, where typer's check (pydantic's) kept it and does not say it itself."""
+    errors = getattr(error.__cause__, "errors", None)
+    return f" is '{errors()[0]['input']}'" if errors else ""
 
 
 def _last_place(error: BaseException) -> str:

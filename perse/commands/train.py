@@ -5,21 +5,20 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from perse.commands.terminal import list_recipes, run_app
-from perse.settings.training import load_config, recipes
-from perse.training.settings_page import settings_page
+from perse.commands.options.training import Overrides, ShowRecipes, TrainingConfig
+from perse.commands.terminal import err, list_recipes, run_app
+from perse.installing import needing
 
 if TYPE_CHECKING:
+    from perse.settings.training import TrainConfig
     from perse.training.rows.prepare import Prepared
-
-app = typer.Typer(add_completion=False)
 
 EXAMPLES = """
 Examples:
@@ -34,42 +33,44 @@ The same command continues a run that was stopped.
 """
 
 
-@app.command(epilog=EXAMPLES)
 def train(
-    config: Annotated[str, typer.Option(help="A YAML file, or the name of a packaged recipe.")] = "embedded_lora",
-    overrides: Annotated[
-        list[str] | None, typer.Argument(metavar="KEY=VALUE", help="Settings that differ from the file's.")
-    ] = None,
-    show_recipes: Annotated[bool, typer.Option("--recipes", help="List the packaged recipes and stop.")] = False,
+    overrides: Overrides = None,
+    config: TrainingConfig = "embedded_lora",
+    show_recipes: ShowRecipes = False,
     show_settings: Annotated[
         bool, typer.Option("--settings", help="Print every setting, its default and meaning, and stop.")
     ] = False,
 ) -> None:
     """Fine-tune a model on personalized examples; writes a run folder with the adapter and a merged model."""
-    console = Console(stderr=True)
+    from perse.settings.training import load_config, recipes
+
     if show_recipes:
         list_recipes(recipes())
         return
     if show_settings:
+        from perse.training.settings_page import settings_page
+
         typer.echo(settings_page(), nl=False)
         return
     settings = load_config(config, overrides or [])
     logging.getLogger("perse").setLevel(logging.INFO)
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 
+    with needing("train"):
+        folder = _run(settings)
+    if int(os.environ.get("RANK", "0")) == 0 and (folder / "merged" / "config.json").exists():
+        parts = [part for part in ("adapter", "merged", "log.jsonl", "manifest.json", "README.md") if (folder / part).exists()]
+        err.print(f"trained: [bold]{escape(str(folder))}[/bold]  ({', '.join(parts)})")
+
+
+def _run(settings: TrainConfig) -> Path:
     import torch
 
     if not torch.cuda.is_available():  # else DeepSpeed, where it is installed, warns that it found none
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
     from perse.training.trainer import train as run
 
-    def show(prepared: Prepared) -> None:
-        console.print(rows_table(prepared))
-
-    folder = run(settings, show=show)
-    if int(os.environ.get("RANK", "0")) == 0 and (folder / "merged" / "config.json").exists():
-        parts = [part for part in ("adapter", "merged", "log.jsonl", "manifest.json", "README.md") if (folder / part).exists()]
-        console.print(f"trained: [bold]{escape(str(folder))}[/bold]  ({', '.join(parts)})")
+    return run(settings, show=lambda prepared: err.print(rows_table(prepared)))
 
 
 def rows_table(prepared: Prepared) -> Table:
@@ -103,4 +104,6 @@ def _bar(count: int, total: int) -> str:
 
 def main() -> None:
     """Entry point of train.py."""
+    app = typer.Typer(add_completion=False)  # of a script, which no shell completes
+    app.command(epilog=EXAMPLES)(train)
     run_app(app)

@@ -17,7 +17,7 @@ from perse.data.build import Material, Summary, pointwise_set
 from perse.data.dataset.folder import DATA_SET
 from perse.data.leaks import check_names
 from perse.data.options import PointwiseOptions
-from perse.data.rewriting.plots import NONE, RULES, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
+from perse.data.rewriting.plots import NONE, RULES, RewriteOptions, Rewritten, json_lines, rewrite
 from perse.data.rewriting.tables import work_folder
 from perse.data.sources.faults import Faults
 from perse.data.sources.mpst import plot_texts, read_mpst
@@ -26,6 +26,7 @@ from perse.errors import BadInput
 from perse.files.belongings import manifest_of
 from perse.files.own_files import write_own
 from perse.files.replacing import Claim, claimed
+from perse.progress import OnPart, unseen_part
 from perse.records import Review
 from perse.secrets import without_keys
 
@@ -49,11 +50,11 @@ class PerMpstOptions:
         return work_folder(self.build.out)
 
 
-def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
+def build_per_mpst(options: PerMpstOptions, *, on_progress: OnPart = unseen_part) -> Summary:
     """Reads, rewrites, and builds the data set; original names go to `names.jsonl` in the work folder.
 
     Args:
-        step: told what is being done, for a progress bar.
+        on_progress: told what is being done, to how many of how many texts.
     Raises:
         BadInput: as `build_pointwise`; also a writer that cannot be asked, or no plot that could be rewritten.
         EngineLost: the writer failed at everything; the same command continues.
@@ -61,10 +62,10 @@ def build_per_mpst(options: PerMpstOptions, *, step: Step = silent) -> Summary:
     build = options.build
     inputs = (options.plots, build.reviews, options.rewriting.cache)  # the answers are kept when the data set is built anew
     with claimed(build.out, DATA_SET, overwrite=build.overwrite, inputs=inputs) as place:
-        return _build(options, place, step)
+        return _build(options, place, on_progress)
 
 
-def _build(options: PerMpstOptions, place: Claim, step: Step) -> Summary:
+def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summary:
     build = options.build
     faults = Faults(build.on_error)
     plots = read_mpst(options.plots, faults, columns=build.columns)
@@ -75,7 +76,7 @@ def _build(options: PerMpstOptions, place: Claim, step: Step) -> Summary:
         return pointwise_set(Material(records=read, inputs=inputs, faults=faults, notes=(note,)), build, place)
     titles = {item: plot.title for item, plot in plots.items() if plot.title}
     wanted = {one.item_id: plots[one.item_id].text for one in _of_frequent(read, build)}
-    rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, step=step)
+    rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, on_progress=on_progress)
     if not rewritten.texts:
         raise BadInput(f"none of {len(wanted)} plots could be rewritten: {_reasons(rewritten)}; try another --writer")
     check_names(rewritten.texts, {item: tuple(rewritten.mappings[item]) for item in rewritten.texts}, titles, warn=False)

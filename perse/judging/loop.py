@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -20,6 +20,7 @@ from perse.files.runlog import RunLog, read_lines
 from perse.formats.json_text import shortened
 from perse.judgement import Judgement, Status, judgement_line, parse_judgement
 from perse.judging.judge import Judge, JudgeSettings
+from perse.progress import OnProgress, unseen
 from perse.questions import Question
 from perse.questions.base import ListedQuestion
 from perse.records import Asked, ClaimsExample
@@ -40,21 +41,22 @@ def answer_all(
     log: RunLog,
     *,
     settings: JudgeSettings,
-    tick: Callable[[int], None] = lambda done: None,
+    on_progress: OnProgress = unseen,
 ) -> None:
     """Ask each question about each of its examples of which `log` has no judgement; what the engine failed at is asked again.
 
     Args:
         asked: in this order; a question may come several times.
-        tick: told how many of all that is asked have come to an end.
+        on_progress: told how many of all that is asked have come to an end.
     Raises:
         EngineLost: the engine is gone for good.
         SaveFailed: a judgement could not be written.
     """
     wanted = list(asked)
     known = {key: one for key, one in read_judgements(log.path).items() if one.status is not Status.ENGINE_ERROR}
-    done = sum((question.name, name) in known for question, examples in wanted for name in _ids(question, examples))
-    tick(done)
+    keys = [(question.name, name) for question, examples in wanted for name in _ids(question, examples)]
+    done, total = sum(key in known for key in keys), len(keys)
+    on_progress(done, total)
     begun = synced = time.monotonic()
     with GrowingFile(log.folder / TIMING) as timing:
         timing.cut_torn_line()
@@ -69,7 +71,7 @@ def answer_all(
                 timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"], sync=False)
                 begun = now
                 done += len(judgements)
-                tick(done)
+                on_progress(done, total)
         finally:
             log.sync()
 

@@ -28,6 +28,9 @@ Pattern = Literal["ebs-aos", "abs-aos"]
 Paradigm = Literal["structured", "reflection"]
 """One structured prompt, or a second turn in which the model looks at its answer again (KGDS, section 5)."""
 
+FactMode = Literal["single", "paragraph"]
+"""How a judge is asked about facts: one by one, or a paragraph's at a time."""
+
 PATTERNS: tuple[Pattern, ...] = ("ebs-aos", "abs-aos")
 PARADIGMS: tuple[Paradigm, ...] = ("structured", "reflection")
 

@@ -16,8 +16,9 @@ from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.files.path_names import path_name_of
+from perse.progress import OnPart, unseen_part
 from perse.records import PairwiseExample
-from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
+from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, READINGS, Cell
 from perse.studies.frame.results import Point, StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, trained
@@ -48,7 +49,7 @@ def aspects(
     *,
     recipe: Recipe,
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Accuracy of the unified judge (`asking.judge`, or trained here) and of the single ones, aspect by aspect.
 
@@ -71,7 +72,7 @@ def aspects(
         varied = {UNIFIED: {"aspect": None}, **varied}
     to_train = configs(recipe, varied, asking=asking, question=question, out=out)
     with opened(
-        out, "aspects", asking, source=source, options={"training": identity(to_train)}, load=load, watch=watch
+        out, "aspects", asking, source=source, options={"training": identity(to_train)}, load=load, on_progress=on_progress
     ) as study:
         judges = trained(to_train)
         arms = [

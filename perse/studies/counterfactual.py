@@ -15,7 +15,8 @@ from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
 from perse.errors import BadInput
-from perse.studies.frame.arms import Arm, LoadJudge, Source, Watch, unwatched
+from perse.progress import OnPart, unseen_part
+from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
@@ -37,7 +38,7 @@ def counterfactual(
     *,
     k: int | None = None,
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Every metric with each profile, and what the reader's own one gains over each.
 
@@ -55,7 +56,7 @@ def counterfactual(
                   settings=asking.settings)
         for name, loaded in shown.items()
     }  # fmt: skip
-    with opened(out, "counterfactual", asking, source=source, options={"k": k}, load=load, watch=watch) as study:
+    with opened(out, "counterfactual", asking, source=source, options={"k": k}, load=load, on_progress=on_progress) as study:
         answers = study.ask(list(arms.values()))
         conditions = [Condition(short(judge), name, (answers[arm.name],), arm.loaded.examples) for name, arm in arms.items()]
         return study.finish(_result(asking, conditions, missing))

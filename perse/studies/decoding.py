@@ -15,9 +15,10 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
+from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
-from perse.studies.frame.arms import Answers, Arm, LoadJudge, Watch, unwatched
+from perse.studies.frame.arms import Answers, Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, READINGS, Cell
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
@@ -61,7 +62,7 @@ def decoding(
     *,
     passes: int = 3,
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Every metric of each way to read the answer, with tokens per item, and all differences.
 
@@ -91,7 +92,9 @@ def decoding(
             for name, own in zip(sampled, seeds, strict=True)
         ),
     ]
-    with opened(out, "decoding", asking, source=source, options={"passes": passes}, load=load, watch=watch) as study:
+    with opened(
+        out, "decoding", asking, source=source, options={"passes": passes}, load=load, on_progress=on_progress
+    ) as study:
         answers = study.ask(arms)
         return study.finish(_result(asking, short(judge), loaded.examples, answers, sampled, alone=alone.name))
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
+from perse.progress import OnPart, unseen_part
+from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
@@ -29,7 +30,7 @@ def k_curve(
     ks: Sequence[int] | None = None,
     recipe: Recipe | None = None,
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Every metric at each k, with intervals, beside the average of the same profiles and a random score.
 
@@ -52,7 +53,7 @@ def k_curve(
         recipe, {f"k{k}": {"k": k} for k in chosen}, asking=asking, question=question, out=out
     )  # fmt: skip
     options = {"ks": chosen, "training": identity(to_train)}
-    with opened(out, "k-curve", asking, source=source, options=options, load=load, watch=watch) as study:
+    with opened(out, "k-curve", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
         judges = trained(to_train)
         arms = {
             (kind, k): Arm(

@@ -17,8 +17,9 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.results import Estimate
+from perse.progress import OnPart, unseen_part
 from perse.records import PairwiseExample
-from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
+from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import Cell, Condition, measure
 from perse.studies.frame.results import Point, StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
@@ -34,7 +35,7 @@ def order(
     orders: int = 3,
     ks: Sequence[int] | None = None,
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Every metric at each k as the mean over `orders` shuffles, with their standard deviation.
 
@@ -64,7 +65,7 @@ def order(
         for seed in (seeds if k > 1 else seeds[:1])
     }
     options = {"orders": orders, "ks": chosen}
-    with opened(out, "order", asking, source=source, options=options, load=load, watch=watch) as study:
+    with opened(out, "order", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
         answers = study.ask(list(arms.values()))
         conditions = [
             Condition(

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
+from perse.progress import OnPart, unseen_part
+from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
@@ -34,7 +35,7 @@ def review_text(
     repeats: int = 3,
     recipe: Recipe | None = None,
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Every metric with and without review texts, as the mean of `repeats` passes, and the paired difference.
 
@@ -60,7 +61,7 @@ def review_text(
     )  # fmt: skip
     passes = range(repeats if asking.settings.temperature > 0 else 1)
     options = {"repeats": repeats, "training": identity(to_train)}
-    with opened(out, "review-text", asking, source=source, options=options, load=load, watch=watch) as study:
+    with opened(out, "review-text", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
         judges = trained(to_train)
         arms = {
             (kind, way, n): Arm(

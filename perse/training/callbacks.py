@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from perse.errors import BadInput
 from perse.files.runlog import RunLog
+from perse.progress import shown_on
 from perse.training.launched import Launched, told_by_first
-
-log = logging.getLogger(__name__)
 
 
 class RunLogCallback(TrainerCallback):
@@ -64,27 +62,19 @@ class StopFile(TrainerCallback):
 
 
 class ProgressCallback(TrainerCallback):
-    """A bar with time left and the latest loss on a terminal; elsewhere a line a logged step."""
+    """How far the training is, with rate, time left and the latest loss."""
 
     def __init__(self) -> None:
-        self.console = Console(stderr=True)
-        self.progress = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[loss]}"),
-            console=self.console,
-        )
+        self.showing = ExitStack()
+        self.note = ""
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.task = self.progress.add_task("training", total=state.max_steps, completed=state.global_step, loss="")
-        if self.console.is_terminal:
-            self.progress.start()
+        self.shown = self.showing.enter_context(shown_on(Console(stderr=True)))
+        self.shown("training", state.global_step, state.max_steps)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        self.progress.update(self.task, completed=state.global_step)
+        if state.global_step < state.max_steps:  # the last one is told when its loss is known
+            self.shown("training", state.global_step, state.max_steps, self.note)
 
     def on_log(
         self,
@@ -96,13 +86,10 @@ class ProgressCallback(TrainerCallback):
     ) -> None:
         if logs is None or "loss" not in logs:
             return
-        said = f"loss {logs['loss']:.3f}"
+        self.note = f"loss {logs['loss']:.3f}"
         if "tokens_per_second" in logs:
-            said += f", {logs['tokens_per_second']:.0f} tokens/s that stand for {logs['unshared_tokens_per_second']:.0f}"
-        self.progress.update(self.task, loss=said)
-        if not self.console.is_terminal:
-            log.info("step %d of %d: %s", state.global_step, state.max_steps, said)
+            self.note += f", {logs['tokens_per_second']:.0f} tokens/s that stand for {logs['unshared_tokens_per_second']:.0f}"
 
     def on_train_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if self.console.is_terminal:
-            self.progress.stop()
+        self.shown("training", state.global_step, state.max_steps, self.note)
+        self.showing.close()

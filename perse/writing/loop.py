@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 from perse.engines.base import Failure, Sampling, Turns
 from perse.errors import BadInput, EngineLost
 from perse.identity import draw
+from perse.progress import OnProgress, unseen
 from perse.writing.cache import AnswerCache, answer_key
 from perse.writing.writer import Unreachable, Unwritable, Writer, Written
 
@@ -144,7 +145,7 @@ def ask_until_good(
     seed: int,
     purpose: str,
     tries: int = 3,
-    progress: Callable[[int], None] = lambda settled: None,
+    on_progress: OnProgress = unseen,
 ) -> dict[str, Outcome[Value]]:
     """The outcome of every job, by id, in the order given.
 
@@ -154,7 +155,7 @@ def ask_until_good(
         again: (the bad answer, shortened and neutralised; the reason) -> what is added to the first message.
         purpose: keeps the seeds of one kind of task apart from another's.
         tries: at most so many for each job; a try that the engine failed at is one.
-        progress: called with how many jobs have come to an end since the last call.
+        on_progress: told how many jobs have come to an end.
     Raises:
         EngineLost: the engine failed at every message of the first wave, or is gone: see `_Silence`.
         BadInput: no tries, a server that cannot be asked or refuses every request, or a cache that cannot be used.
@@ -163,6 +164,7 @@ def ask_until_good(
         raise BadInput(f"{tries} tries for each text: expected 1 or more")
     jobs: list[_Job[Value]] = [_Job(name, message, message, _digest(message)) for name, message in messages.items()]
     silence = _Silence()
+    on_progress(0, len(jobs))
     for wave in range(tries):
         going = [job for job in jobs if not job.over]
         failed: list[Failure] = []
@@ -175,7 +177,7 @@ def ask_until_good(
                 job.over = job.over or wave == tries - 1
                 if not job.over and isinstance(said, Written):
                     job.message = _next_message(writer, job, said, again, sampling)
-            progress(sum(job.over for job in some))
+            on_progress(sum(job.over for job in jobs), len(jobs))
         if wave == 0 and failed and len(failed) == len(going):
             if all(isinstance(one, Unwritable) for one in failed):
                 raise _unfit(failed[0], len(failed))

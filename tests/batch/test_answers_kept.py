@@ -85,12 +85,12 @@ def test_of_a_paid_server_a_kill_costs_no_more_than_the_requests_that_it_had_ope
     def work() -> None:
         begun = lines.read_bytes().count(b"\n") if lines.exists() else 0
 
-        def tick(done: int) -> None:
+        def kill(done: int, total: int) -> None:
             if done == begun + 3:
                 os.kill(os.getpid(), signal.SIGKILL)
 
         judge = Judge(ChatCompletionsEngine(paid.url, "m", concurrency=AT_ONCE), TextRenderer(), name="m")
-        score(judge, QUESTIONS["pointwise"], TWENTY, tmp_path / "run", settings=JudgeSettings(), tick=tick)
+        score(judge, QUESTIONS["pointwise"], TWENTY, tmp_path / "run", settings=JudgeSettings(), on_progress=kill)
 
     kills = times_killed(work)
     ids = [json.loads(line)["id"] for line in lines.read_text().splitlines()]

@@ -82,8 +82,10 @@ def test_a_folder_begun_with_other_settings_is_refused(examples: Path, tiny_mode
     assert perse(*given).returncode == 0
     refused = perse(*given, "--seed", "3", "--limit", "4")
     assert refused.returncode == 2 and "holds a run with other settings" in refused.stderr
-    again = perse(*given)
-    assert again.returncode == 0 and "4/4" in again.stderr
+    again = perse(*given, "--json")
+    assert again.returncode == 0 and "judging: 4 of 4" in again.stderr
+    told = json.loads(again.stdout)
+    assert sum(told["statuses"].values()) == 4 and told["spent"]["judgements"] == 4 and told["spent"]["cost"] is None
 
 
 EIGHT = pointwise_examples(2, 4)

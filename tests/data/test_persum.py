@@ -318,7 +318,7 @@ def test_a_build_counts_every_step_and_draws_what_was_asked_for(table: Path, tmp
     out = tmp_path / "persum"
     options = PersumOptions(reviews=(table,), out=out, counts={"Toy Pianos": Counts(5, None, 3)})
     seen: list[tuple[int, int]] = []
-    summary = build_persum(options, judging(Scoring()), tick=lambda done, of: seen.append((done, of)))
+    summary = build_persum(options, judging(Scoring()), on_progress=lambda done, of: seen.append((done, of)))
     assert summary.funnel["Toy Pianos"] == {
         "reviews": 96, "candidates": 96, "history": 96, "no copy": 96, "overlap": 96, "asked": 96, "answered": 96, "grouped": 48,
     }  # fmt: skip

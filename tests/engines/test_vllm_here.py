@@ -34,7 +34,7 @@ from perse.data.load import LoadedExamples
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 
-def tick(done):
+def kill(done, total):
     if after and done >= begun + after:
         (out.parent / "engine").write_text(" ".join(str(child.pid) for child in multiprocessing.active_children()))
         os.kill(os.getpid(), signal.SIGKILL)
@@ -45,7 +45,7 @@ if __name__ == "__main__":
     begun = lines.read_bytes().count(b"\\n") if lines.exists() else 0
     examples = LoadedExamples(pointwise_examples(6, 4, k=12), digest="d", folder=None, fold=None)
     judge = Judge.load(f"vllm:{model}", dtype="float32", context=2048)
-    score(judge, QUESTIONS["pointwise"], examples, out, settings=JudgeSettings(max_new_tokens=24), tick=tick)
+    score(judge, QUESTIONS["pointwise"], examples, out, settings=JudgeSettings(max_new_tokens=24), on_progress=kill)
 """
 
 

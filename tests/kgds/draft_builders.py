@@ -74,7 +74,7 @@ def run(
 ) -> BuildReport:
     judge = a_judge(script, batch=batch)
     options = BuildOptions(drafts=drafts or write_drafts(folder), out=folder / "new", **settings)
-    return build(options, Writer(judge), lambda: judge, step=lambda what, of: lambda settled: None)
+    return build(options, Writer(judge), lambda: judge)
 
 
 def sheet_rows(folder: Path) -> list[dict[str, str]]:

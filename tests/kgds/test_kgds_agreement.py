@@ -385,11 +385,11 @@ from perse.judging.judge import Judge
 from perse.kgds.agreement.study import agreement
 from perse.kgds.benchmark import read_benchmark
 
-def watch(way, done, total):
+def kill(way, done, total):
     if way == "facts-listed" and done > 10:
         os.kill(os.getpid(), signal.SIGKILL)
 
-agreement(Judge.load(sys.argv[1], dtype="float32"), read_benchmark(Path(sys.argv[2])), Path(sys.argv[3]), watch=watch)
+agreement(Judge.load(sys.argv[1], dtype="float32"), read_benchmark(Path(sys.argv[2])), Path(sys.argv[3]), on_progress=kill)
 """
 
 

@@ -184,7 +184,7 @@ def test_a_sample_without_a_key_fact_is_refused_before_anything_is_masked(tmp_pa
         with pytest.raises(
             BadInput, match=f"{named}the annotators agree on no key fact in .*key-facts.csv, .* annotated again"
         ):
-            build(options, Writer(a_judge(obedient)), never, step=lambda what, of: lambda settled: None)
+            build(options, Writer(a_judge(obedient)), never)
         assert (tmp_path / "new" / "key-facts.csv").read_bytes() == before
         assert not (tmp_path / "new" / "masking").exists() and not (tmp_path / "new" / "benchmark.json").exists()
 
@@ -203,7 +203,7 @@ def test_a_sheet_of_other_facts_is_neither_used_nor_written_over(tmp_path: Path)
     with pytest.raises(
         BadInput, match="line 4, column 'fact': .*if drafts or writer have changed, give those of before, or move the sheet"
     ):
-        build(options, Writer(judge), lambda: judge, step=lambda what, of: lambda settled: None)
+        build(options, Writer(judge), lambda: judge)
     assert (tmp_path / "new" / "key-facts.csv").read_bytes() == before
 
 
@@ -255,7 +255,7 @@ def test_another_judge_is_not_mixed_in(tmp_path: Path) -> None:
     judge = Judge(ScriptedEngine(obedient, name="another judge"), TextRenderer(), name="scripted")
     options = BuildOptions(drafts=tmp_path / "drafts.jsonl", out=tmp_path / "new")
     with pytest.raises(RunMismatch, match="another judge"):
-        build(options, Writer(a_judge(obedient)), lambda: judge, step=lambda what, of: lambda settled: None)
+        build(options, Writer(a_judge(obedient)), lambda: judge)
 
 
 def test_masking_goes_on_only_as_it_was_begun(tmp_path: Path) -> None:

@@ -7,17 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from judging_builders import average, scripted
 from typer.testing import CliRunner
 
-from perse.commands.studies.judging import register
+from perse.commands.studies.app import app
 from perse.errors import BadInput
 from perse.installing import install
 from perse.judging.judge import Judge
 
-app = typer.Typer()
-register(app)
 COMMANDS = ("k-curve", "order", "aspects", "review-text", "counterfactual", "decoding")
 
 
@@ -38,8 +35,6 @@ def test_help_shows_an_example_and_the_shared_options(command: str) -> None:
             "'train.steps=3' is a setting of a training recipe; name one with --retrain",
         ),
         (["k-curve"], "the study has no judge; name one with --judge"),
-        (["order", "--judge", "x", "--dtype", "int8"], "--dtype is 'int8'; choose bfloat16, float16 or float32"),
-        (["order", "--judge", "x", "--split", "test"], "--split is 'test'; choose train or valid"),
         (["counterfactual", "--judge", "x", "--k", "9"], "keeps profiles of 4, found k = 9"),
         (["aspects", "--retrain", "nowhere"], "holds single texts, which have no aspects"),
     ],

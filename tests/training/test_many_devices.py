@@ -131,7 +131,7 @@ def test_two_devices_train_what_one_process_does_and_either_goes_on_from_the_oth
         for gone in ("merged", "adapter", f"checkpoints/checkpoint-{STEPS}"):
             shutil.rmtree(again / gone, ignore_errors=True)
         said = trained(way, devices, settings(tiny_model_folder, data, again, *MORE[kind]))
-        assert "going on from" in said and said.count("step 5 of 5") == 1 and "step 4 of 5" not in said
+        assert "going on from" in said and said.count("training: 5 of 5") == 1 and "training: 4 of 5" not in said
         assert losses(again) == pytest.approx(losses(two), rel=0 if devices == 2 else TRAINED, abs=0)
         if devices == 2:
             assert (again / "merged" / "model.safetensors").read_bytes() == before, "bit for bit"

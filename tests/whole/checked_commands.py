@@ -54,9 +54,6 @@ def _perse(words: Sequence[str], command: Command) -> str | None:
             return f"there is no '{rest[0]}'"
         name = rest.pop(0)
         leaf = leaf.commands[name]
-    if name in ("train", "serve"):
-        owner = importlib.import_module("perse.commands.train" if name == "train" else "perse.commands.serve")
-        leaf = typer.main.get_command(owner.app)
     if not command.whole:
         return _names(leaf, rest)
     return _parsed(leaf, rest, lenient=command.shortened) or _settings(name, rest)

@@ -28,7 +28,7 @@ from hypothesis import strategies as st
 from perse import Judge, __main__
 from perse.answering.base import JudgeSettings
 from perse.commands import app as cli
-from perse.commands.asking import read_reviews
+from perse.commands.ask import read_reviews
 from perse.data.examples_file import read_examples
 from perse.data.load import load_examples
 from perse.data.sources.faults import BadRow

@@ -1,4 +1,4 @@
-"""`perse data ...`: the command line of the data room. Thin: a command makes options, calls one function, shows the result."""
+"""`perse data ...`: build data sets from tables, look into them, export them, remove a person."""
 
 from __future__ import annotations
 
@@ -10,47 +10,35 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from perse.commands import options
 from perse.commands.data import paper, rewrite
-from perse.commands.data.options import (
-    AsJson,
-    EmbeddingModel,
+from perse.commands.data.forget import forget
+from perse.commands.data.showing import show
+from perse.commands.options.building import (
+    Drawing,
+    Enough,
     Folds,
-    KeepNames,
-    Limit,
-    Map,
+    Items,
+    K,
     MaxK,
-    MaxReviewers,
-    OnErrorOption,
-    OrderSeed,
-    Out,
-    Overwrite,
-    ProfilesOption,
-    ReviewText,
-    Salt,
-    Seed,
-    SelectOption,
-    ShownAspects,
-    ShownK,
-    Valid,
-    read_columns,
-    read_scale,
-    show,
+    MaxQueries,
+    MinComparisons,
+    Reading,
+    ReviewTable,
+    Rows,
+    SplitByOption,
 )
+from perse.commands.options.grouping import grouped
+from perse.commands.options.judging import ShownProfiles
+from perse.commands.options.reading import read_columns, read_scale
 from perse.commands.terminal import run_app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import DATA_SET, export_lines, load_folder
-from perse.data.forgetting.forget import forget as forget_person
-from perse.data.forgetting.forget import known_as
-from perse.data.forgetting.remaining import other_names, remaining
 from perse.data.persum.folder import PERSUM
-from perse.data.profiles.selection import EMBEDDING_MODEL
-from perse.data.profiles.splits import SplitBy
-from perse.data.profiles.views import View
 from perse.data.release import RELEASE
 from perse.errors import BadInput
 from perse.files.belongings import check_file
 from perse.files.runlog import write_whole
-from perse.records import Split
 
 OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
 
@@ -64,39 +52,28 @@ app.command()(paper.release)
 app.command()(paper.amazon)
 app.command()(rewrite.anonymize)
 app.command()(rewrite.summarize)
+app.command()(forget)
 
 
 @app.command()
+@grouped
 def pointwise(
-    reviews: Annotated[Path, typer.Option(help="Table of reviews: reviewer, item, score, review[, date].", show_default=False)],
-    out: Out,
-    items: Annotated[
-        Path | None, typer.Option(help="Table of texts by item id; leave out if the reviews carry them.", show_default=False)
-    ] = None,
-    k: Annotated[int, typer.Option("--k", help="Reviews in a profile.")] = 3,
-    columns: Map = None,
-    scale: Annotated[str, typer.Option(metavar="LOW-HIGH", help="Lowest and highest raw score; rescaled to 1-10.")] = "1-10",
-    split: Annotated[
-        SplitBy, typer.Option(help="What training and validation must not share: reviewers, or reviewers and items.")
-    ] = "reviewer",
-    valid: Valid = 0.1,
+    *,
+    reviews: ReviewTable,
+    out: options.NewFolder,
+    items: Items = None,
+    k: K = 3,
+    columns: options.Map = None,
+    scale: options.ScoreRange = "1-10",
+    split: SplitByOption = "reviewer",
     valid_items: Annotated[float, typer.Option(help="With --split reviewer_item: share of items for validation.")] = 0.3,
     folds: Folds = None,
-    profiles: ProfilesOption = "per_example",
     max_k: MaxK = None,
-    select: SelectOption = "random",
-    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
-    max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
-    min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
-    min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
-    max_reviewers: MaxReviewers = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    keep_names: KeepNames = False,
-    salt: Salt = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
+    max_queries: MaxQueries = 10,
+    enough: Enough,
+    drawing: Drawing,
+    reading: Reading,
+    as_json: options.AsJson = False,
 ) -> None:
     """Build a data set of reviews: from k reviews of a reader, the next one.
 
@@ -106,66 +83,33 @@ def pointwise(
 
     Stars: [bold]perse data pointwise --reviews stars.csv --scale 1-5 --map text=synopsis --out data/stars[/bold]
     """
-    options = PointwiseOptions(
-        reviews=reviews,
-        items=items,
-        out=out,
-        k=k,
-        columns=read_columns(columns),
-        scale=read_scale(scale),
-        split=split,
-        valid=valid,
-        valid_items=valid_items,
-        folds=folds,
-        profiles=profiles,
-        max_k=max_k,
-        select=select,
-        embedding_model=embedding_model,
-        max_queries=max_queries or None,
-        min_reviews=min_reviews,
-        min_review_chars=min_review_chars,
-        max_reviewers=max_reviewers,
-        limit=limit,
-        seed=seed,
-        on_error=on_error,
-        keep_names=keep_names,
-        salt=salt,
-        overwrite=overwrite,
-    )
-    show(build_pointwise(options), as_json=as_json)
+    settings = PointwiseOptions(
+        reviews=reviews, items=items, out=out, k=k, columns=read_columns(columns), scale=read_scale(scale), split=split,
+        valid_items=valid_items, folds=folds, max_k=max_k, max_queries=max_queries,
+        **vars(enough), **vars(drawing), **vars(reading),
+    )  # fmt: skip
+    show(build_pointwise(settings), as_json=as_json)
 
 
 @app.command()
+@grouped
 def pairwise(
+    *,
     pairs: Annotated[
         Path, typer.Option(help="Table of judgements: annotator, aspect, two texts (or items), preference.", show_default=False)
     ],
-    out: Out,
-    items: Annotated[
-        Path | None,
-        typer.Option(help="Table of texts by item id, if the pairs name items (item_a, item_b).", show_default=False),
-    ] = None,
-    k: Annotated[int, typer.Option("--k", help="Comparisons in a profile.")] = 1,
-    columns: Map = None,
-    split: Annotated[
-        SplitBy, typer.Option(help="What training and validation must not share: annotators, or annotators and pairs.")
-    ] = "reviewer_item",
-    valid: Valid = 0.1,
+    out: options.NewFolder,
+    items: Items = None,
+    k: K = 1,
+    columns: options.Map = None,
+    split: SplitByOption = "reviewer_item",
     folds: Folds = None,
-    profiles: ProfilesOption = "per_example",
     max_k: MaxK = None,
-    select: SelectOption = "random",
-    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
-    max_queries: Annotated[int, typer.Option(help="At most so many examples per annotator and aspect; 0 for all.")] = 10,
-    min_comparisons: Annotated[int, typer.Option(help="Leave out annotators with fewer comparisons.")] = 2,
-    max_reviewers: MaxReviewers = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    keep_names: KeepNames = False,
-    salt: Salt = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
+    max_queries: MaxQueries = 10,
+    min_comparisons: MinComparisons = 2,
+    drawing: Drawing,
+    reading: Reading,
+    as_json: options.AsJson = False,
 ) -> None:
     """Build a data set of comparisons: which of two texts a reader prefers, aspect by aspect.
 
@@ -174,30 +118,11 @@ def pairwise(
     Example: [bold]perse data pairwise --pairs pairs.jsonl --map text_a=story_a+ending_a --map text_b=story_b+ending_b
     --out data/endings[/bold]
     """
-    options = PairwiseOptions(
-        pairs=pairs,
-        items=items,
-        out=out,
-        k=k,
-        columns=read_columns(columns),
-        split=split,
-        valid=valid,
-        folds=folds,
-        profiles=profiles,
-        max_k=max_k,
-        select=select,
-        embedding_model=embedding_model,
-        max_queries=max_queries or None,
-        min_comparisons=min_comparisons,
-        max_reviewers=max_reviewers,
-        limit=limit,
-        seed=seed,
-        on_error=on_error,
-        keep_names=keep_names,
-        salt=salt,
-        overwrite=overwrite,
-    )
-    show(build_pairwise(options), as_json=as_json)
+    settings = PairwiseOptions(
+        pairs=pairs, items=items, out=out, k=k, columns=read_columns(columns), split=split, folds=folds, max_k=max_k,
+        max_queries=max_queries, min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
+    )  # fmt: skip
+    show(build_pairwise(settings), as_json=as_json)
 
 
 @app.command()
@@ -205,8 +130,8 @@ def describe(
     path: Annotated[
         Path, typer.Argument(metavar="FILE", help="Any file that perse reads, or a data set folder.", show_default=False)
     ],
-    limit: Limit = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the description as JSON on stdout.")] = False,
+    limit: Rows = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Say what a file holds before anything is built of it: format, reviewers, items, scores, dates, problems.
 
@@ -217,7 +142,7 @@ def describe(
 
     found = described(path, limit=limit)
     if as_json:
-        sys.stdout.write(found.model_dump_json(indent=2) + "\n")
+        typer.echo(found.model_dump_json(indent=2))
     else:
         Console(highlight=False).print(description_table(found))
 
@@ -232,80 +157,24 @@ def samples() -> None:
 
 
 @app.command()
-def forget(
-    person: Annotated[str, typer.Argument(metavar="ID", help="A pseudonym, or the name as the raw files have it.")],
-    places: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="Data set folders, PerSum folders, scored runs, or files of examples."),
-    ],
-    salt: Annotated[
-        str | None, typer.Option(help="Of the pseudonyms, where the data was built with --salt.", show_default=False)
-    ] = None,
-    look_in: Annotated[
-        list[Path] | None,
-        typer.Option(help="A folder to look for the person in; nothing there is changed. May be repeated.", show_default=False),
-    ] = None,
-) -> None:
-    """Remove a person: reviews, examples, and what a judge said of them. The raw files and trained models stay as they are.
-
-    If one place is refused, none is changed. Each is changed wholly or not at all; after a kill the same command does the rest.
-
-    Example: [bold]perse data forget "Ann Example" data/critics runs/first-valid valid.jsonl[/bold]
-    """
-    console = Console(stderr=True, highlight=False)
-    ids = known_as(person, places, salt=salt)  # while what tells them is there
-    linked = other_names(places)  # while they are the same file
-    forgotten = forget_person(person, places, salt=salt)
-    for gone in forgotten:
-        said = (
-            f"{gone.records:,} records and {gone.examples:,} examples removed"
-            if gone.records or gone.examples
-            else "nothing there"
-        )
-        console.print(f"{gone.path}: {said}", markup=False, soft_wrap=True)
-    beside = [folder for place in places for folder in (place, place.resolve().parent)]
-    left = remaining(ids, [*beside, *(look_in or [])])
-    for still in left.places:
-        console.print(f"still holds the person: {still}", markup=False, soft_wrap=True)
-    for file in linked:
-        console.print(f"may still hold the person: the other name of {file} (a hard link)", markup=False, soft_wrap=True)
-    for file in left.unread:
-        console.print(f"could not be looked into: {file}", markup=False, soft_wrap=True)
-    looked = "looked into" if left.all else "looked into the first"
-    console.print(
-        f"{looked} {left.files:,} files in and beside these places{' and in --look-in' if look_in else ''}; what lies elsewhere, such as "
-        "other exports, runs and copies, is not known: name its folders with --look-in",
-        markup=False,
-        soft_wrap=True,
-    )
-    if not any(gone.records or gone.examples for gone in forgotten):
-        raise BadInput(
-            f"nobody was forgotten: '{person}' is in none of these places (looked for {', '.join(sorted(ids))}); if they have not left "
-            "before, check the spelling and --salt"
-        )
-
-
-@app.command()
+@grouped
 def export(
+    *,
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set folder.", show_default=False)],
-    split: Annotated[Split, typer.Option(help="Which side.")] = "valid",
-    fold: Annotated[int | None, typer.Option(help="With folds: the one that validates, from 0.", show_default=False)] = None,
-    k: ShownK = None,
-    order_seed: OrderSeed = None,
-    review_text: ReviewText = True,
-    profile_aspects: ShownAspects = "all",
+    split: options.SplitOption = "valid",
+    fold: options.Fold = None,
+    shown: ShownProfiles,
     epoch: Annotated[int, typer.Option(min=0, help="Of a data set drawn per reviewer and epoch: which draw.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A file to write; else stdout.", show_default=False)] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")] = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write one side of a data set as self-contained JSON lines, which every judging command reads.
 
     Example: [bold]perse data export data/critics --split valid --out valid.jsonl[/bold]
     """
-    view = View(k=k, order_seed=order_seed, review_text=review_text, profile_aspects=profile_aspects)
     if out is not None:
         check_file(out, overwrite=overwrite, never=OWN_NAMES)
-    lines = export_lines(load_folder(folder), split, fold=fold, view=view, epoch=epoch)
+    lines = export_lines(load_folder(folder), split, fold=fold, view=shown.view(), epoch=epoch)
     if out is None:
         for line in lines:
             sys.stdout.write(line)

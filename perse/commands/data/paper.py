@@ -2,98 +2,69 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
+import json
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from perse.commands.data.options import (
-    AsJson,
-    EmbeddingModel,
-    KeepNames,
-    Limit,
-    Map,
+from perse.commands import options
+from perse.commands.data.showing import show
+from perse.commands.options.building import (
+    Cache,
+    Drawing,
+    Enough,
+    K,
     MaxK,
-    MaxReviewers,
-    OnErrorOption,
-    Out,
-    Overwrite,
-    ProfilesOption,
-    Salt,
-    Seed,
-    SelectOption,
-    Valid,
-    read_columns,
-    read_pairs,
-    read_scale,
-    show,
+    MaxQueries,
+    MinComparisons,
+    Ner,
+    Reading,
+    ReviewTable,
+    Rows,
+    SplitByOption,
+    Words,
+    WriterName,
 )
+from perse.commands.options.grouping import grouped
+from perse.commands.options.judging import Loading
+from perse.commands.options.reading import read_columns, read_pairs, read_scale
+from perse.commands.terminal import err, say
 from perse.data.build import PairwiseOptions, PointwiseOptions
 from perse.data.per_doc import build_per_doc
-from perse.data.profiles.selection import EMBEDDING_MODEL
-from perse.data.profiles.splits import SplitBy
+from perse.data.persum.options import Rouge
+from perse.progress import shown_on
 
-Rouge = Literal["both", "either"]
-
-WriterOption = Annotated[
-    str,
-    typer.Option(
-        help="Who rewrites the plots: a judge's name (PATH, vllm:PATH or openai:URL#MODEL), rules, or none (as they are)."
-    ),
-]
-Ner = Annotated[
-    str, typer.Option(help="Who finds names: rules, or an installed spaCy pipeline, such as en_core_web_sm, or its folder.")
-]
-Words = Annotated[int, typer.Option(help="Length of a summary to ask for.")]
-Tries = Annotated[int, typer.Option(help="At most so many answers for each text and step.")]
-Cache = Annotated[
-    Path | None, typer.Option(help="File that keeps the writer's answers.", show_default="OUT.work/answers.sqlite")
-]
-Tokenizer = Annotated[
-    str | None, typer.Option(help="Of a served model whose folder is not on this machine.", show_default=False)
-]
-Dtype = Annotated[str, typer.Option(help="Of a model in this process: bfloat16, float16 or float32.")]
+if TYPE_CHECKING:
+    from perse.data.persum.folder import PersumSummary
 
 
+@grouped
 def per_mpst(
+    *,
     plots: Annotated[
         Path, typer.Option(help="mpst_full_data.csv, or any table of plots: id, text[, title].", show_default=False)
     ],
-    reviews: Annotated[Path, typer.Option(help="Table of reviews: reviewer, item, score, review[, date].", show_default=False)],
-    out: Out,
-    writer: WriterOption = "rules",
+    reviews: ReviewTable,
+    out: options.NewFolder,
+    writer: WriterName = "rules",
     ner: Ner = "rules",
     summarize: Annotated[bool, typer.Option("--summarize/--no-summarize", help="Summarize the anonymized plots.")] = True,
     words: Words = 300,
-    tries: Tries = 3,
+    tries: options.Tries = 3,
     cache: Cache = None,
-    dtype: Dtype = "bfloat16",
-    tokenizer: Tokenizer = None,
-    k: Annotated[int, typer.Option("--k", help="Reviews in a profile.")] = 3,
-    max_k: Annotated[int, typer.Option("--max-k", help="Reviews kept for each profile: any k up to this can be shown.")] = 5,
-    columns: Map = None,
-    scale: Annotated[str, typer.Option(metavar="LOW-HIGH", help="Lowest and highest raw score; rescaled to 1-10.")] = "1-10",
-    split: Annotated[SplitBy, typer.Option(help="What training and validation must not share.")] = "reviewer",
-    valid: Valid = 0.1,
-    profiles: ProfilesOption = "per_example",
-    select: SelectOption = "random",
-    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
-    max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
-    min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
-    min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
-    max_reviewers: MaxReviewers = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    keep_names: KeepNames = False,
-    salt: Salt = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
+    loading: Loading,
+    k: K = 3,
+    max_k: MaxK = 5,
+    columns: options.Map = None,
+    scale: options.ScoreRange = "1-10",
+    split: SplitByOption = "reviewer",
+    max_queries: MaxQueries = 10,
+    enough: Enough,
+    drawing: Drawing,
+    reading: Reading,
+    as_json: options.AsJson = False,
 ) -> None:
     """Per-MPST (PerSE, 4.1): plots anonymized and summarized, readers with 6 reviews or more, k up to 5.
 
@@ -108,73 +79,38 @@ def per_mpst(
     from perse.data.rewriting.plots import RewriteOptions
     from perse.data.rewriting.tables import answers_file
 
-    options = PerMpstOptions(
-        plots=plots,
-        build=PointwiseOptions(
-            reviews=reviews,
-            out=out,
-            k=k,
-            max_k=max_k,
-            columns=read_columns(columns),
-            scale=read_scale(scale),
-            split=split,
-            valid=valid,
-            profiles=profiles,
-            select=select,
-            embedding_model=embedding_model,
-            max_queries=max_queries or None,
-            min_reviews=min_reviews,
-            min_review_chars=min_review_chars,
-            max_reviewers=max_reviewers,
-            limit=limit,
-            seed=seed,
-            on_error=on_error,
-            keep_names=keep_names,
-            salt=salt,
-            overwrite=overwrite,
-        ),
-        rewriting=RewriteOptions(
-            writer=writer,
-            ner=ner,
-            steps=("anonymize", "summarize") if summarize else ("anonymize",),
-            words=words,
-            tries=tries,
-            cache=answers_file(out, cache),
-            dtype=dtype,
-            tokenizer=tokenizer,
-        ),
-    )
-    with steps() as progress:
-        summary = build_per_mpst(options, step=step_in(progress))
+    build = PointwiseOptions(
+        reviews=reviews, out=out, k=k, max_k=max_k, columns=read_columns(columns), scale=read_scale(scale), split=split,
+        max_queries=max_queries, **vars(enough), **vars(drawing), **vars(reading),
+    )  # fmt: skip
+    rewriting = RewriteOptions(
+        writer=writer, ner=ner, steps=("anonymize", "summarize") if summarize else ("anonymize",), words=words, tries=tries,
+        cache=answers_file(out, cache), **vars(loading),
+    )  # fmt: skip
+    with shown_on(err) as on_part:
+        summary = build_per_mpst(PerMpstOptions(plots=plots, build=build, rewriting=rewriting), on_progress=on_part)
     show(summary, as_json=as_json, paper=True)
 
 
+@grouped
 def per_doc(
+    *,
     annotations: Annotated[
         Path,
         typer.Option(
             help="Table of annotations: worker, premise, two plots, and the answers to five questions.", show_default=False
         ),
     ],
-    out: Out,
-    k: Annotated[int, typer.Option("--k", help="Comparisons in a profile.")] = 1,
+    out: options.NewFolder,
+    k: K = 1,
     max_k: MaxK = None,
-    columns: Map = None,
-    split: Annotated[SplitBy, typer.Option(help="What training and validation must not share.")] = "reviewer_item",
-    valid: Valid = 0.1,
-    profiles: ProfilesOption = "per_example",
-    select: SelectOption = "random",
-    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
-    max_queries: Annotated[int, typer.Option(help="At most so many examples per annotator and aspect; 0 for all.")] = 0,
-    min_comparisons: Annotated[int, typer.Option(help="Leave out annotators with fewer comparisons.")] = 2,
-    max_reviewers: MaxReviewers = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    keep_names: KeepNames = False,
-    salt: Salt = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
+    columns: options.Map = None,
+    split: SplitByOption = "reviewer_item",
+    max_queries: MaxQueries = 0,
+    min_comparisons: MinComparisons = 2,
+    drawing: Drawing,
+    reading: Reading,
+    as_json: options.AsJson = False,
 ) -> None:
     """Per-DOC (PerSE, 4.1): which of two plots an annotator prefers, on five aspects; annotators and pairs unseen in validation.
 
@@ -184,38 +120,23 @@ def per_doc(
 
     Example: [bold]perse data per-doc --annotations doc.csv --map Ending=q5 --out data/per-doc[/bold]
     """
-    options = PairwiseOptions(
-        pairs=annotations,
-        out=out,
-        k=k,
-        max_k=max_k,
-        columns=read_columns(columns),
-        split=split,
-        valid=valid,
-        profiles=profiles,
-        select=select,
-        embedding_model=embedding_model,
-        max_queries=max_queries or None,
-        min_comparisons=min_comparisons,
-        max_reviewers=max_reviewers,
-        limit=limit,
-        seed=seed,
-        on_error=on_error,
-        keep_names=keep_names,
-        salt=salt,
-        overwrite=overwrite,
-    )
-    show(build_per_doc(options), as_json=as_json, paper=True)
+    settings = PairwiseOptions(
+        pairs=annotations, out=out, k=k, max_k=max_k, columns=read_columns(columns), split=split, max_queries=max_queries,
+        min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
+    )  # fmt: skip
+    show(build_per_doc(settings), as_json=as_json, paper=True)
 
 
+@grouped
 def persum(
+    *,
     reviews: Annotated[
         list[Path],
         typer.Option(
             help="Amazon reviews of one category; its name is the file's. Give one for each category.", show_default=False
         ),
     ],
-    out: Out,
+    out: options.NewFolder,
     judge: Annotated[
         str | None,
         typer.Option(
@@ -243,14 +164,9 @@ def persum(
             min=1, help="At most so many candidates of a category go to the judge, drawn by the seed.", show_default=False
         ),
     ] = None,
-    dtype: Dtype = "bfloat16",
-    tokenizer: Tokenizer = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    keep_names: KeepNames = False,
-    salt: Salt = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
+    loading: Loading,
+    reading: Reading,
+    as_json: options.AsJson = False,
 ) -> None:
     """PerSum (Rehearsal, 4.1, A): samples for personalized opinion summaries, by three filters on Amazon's reviews.
 
@@ -260,67 +176,54 @@ def persum(
     --out data/persum[/bold]
     """
     from perse.data.persum.build import build_persum
-    from perse.data.persum.folder import persum_tables
     from perse.data.persum.judging import notes
     from perse.data.persum.options import Counts, PersumOptions
 
-    options = PersumOptions(
-        reviews=tuple(reviews),
-        out=out,
-        min_product_reviews=min_product_reviews,
-        rouge=rouge,
-        min_overlap=min_overlap,
-        counts={
-            name: Counts.parse(text) for name, text in read_pairs(counts, option="--counts", example="Electronics=100,all,52")
-        },
-        limit=limit,
-        seed=seed,
-        on_error=on_error,
-        keep_names=keep_names,
-        salt=salt,
-        overwrite=overwrite,
-    )
-    console = Console(stderr=True, highlight=False)
-    loaded = None
-    if judge is not None:
-        from perse.judging.judge import Judge
+    given = read_pairs(counts, option="--counts", example="Electronics=100,all,52")
+    settings = PersumOptions(
+        reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, rouge=rouge, min_overlap=min_overlap,
+        counts={name: Counts.parse(text) for name, text in given}, limit=limit, **vars(reading),
+    )  # fmt: skip
+    loaded = None if judge is None else loading.load(judge)
+    for note in notes(loaded) if loaded else ():
+        say(f"note: {note}")
+    with shown_on(err) as on_part:
+        summary = build_persum(settings, loaded, on_progress=partial(on_part, "judging"))
+    _show_persum(summary, out, as_json=as_json)
 
-        loaded = Judge.load(judge, dtype=dtype, tokenizer=tokenizer)
-        for note in notes(loaded):
-            console.print(f"note: {note}", markup=False)
-    with steps() as progress:
-        task = progress.add_task("judging", total=None, visible=loaded is not None)
-        summary = build_persum(options, loaded, tick=lambda done, of: progress.update(task, completed=done, total=of))
+
+def _show_persum(summary: PersumSummary, out: Path, *, as_json: bool) -> None:
+    from perse.data.persum.folder import persum_tables
+
     for table in persum_tables(summary):
-        console.print(table)
+        err.print(table, highlight=False)
     for category, reasons in summary.left_out.items():
         ranked = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
-        console.print(f"left out, {category}: " + "; ".join(f"{count:,} {reason}" for reason, count in ranked), markup=False)
+        say(f"left out, {category}: " + "; ".join(f"{count:,} {reason}" for reason, count in ranked))
     for note in summary.notes:
-        console.print(f"note: {note}", markup=False)
-    console.print(f"written: {out}" if summary.out else "nothing written: give --judge for the last filter", markup=False)
+        say(f"note: {note}")
+    say(f"written: {out}" if summary.out else "nothing written: give --judge for the last filter")
     if as_json:
-        sys.stdout.write(summary.model_dump_json(indent=2) + "\n")
+        typer.echo(summary.model_dump_json(indent=2))
 
 
+@grouped
 def release(
+    *,
     files: Annotated[
         list[Path],
         typer.Argument(
             metavar="FILE...", help="Released Per-MPST files, or Per-DOC files (one for each aspect).", show_default=False
         ),
     ],
-    out: Out,
+    out: options.NewFolder,
     aspect: Annotated[
         str | None,
         typer.Option(help="Of Per-DOC files whose names do not tell it: I, A, S, C, E or its name.", show_default=False),
     ] = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    keep_names: KeepNames = False,
-    salt: Salt = None,
-    overwrite: Overwrite = False,
+    limit: Rows = None,
+    reading: Reading,
+    as_json: options.AsJson = False,
 ) -> None:
     """The data sets that PerSE's authors released: as they are (verbatim.jsonl), and taken apart (examples.jsonl).
 
@@ -329,23 +232,16 @@ def release(
     """
     from perse.data.release import build_release
 
-    summary = build_release(
-        files,
-        out,
-        aspect=aspect,
-        limit=limit,
-        keep_names=keep_names,
-        salt=salt,
-        seed=seed,
-        on_error=on_error,
-        overwrite=overwrite,
-    )
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    summary = build_release(files, out, aspect=aspect, limit=limit, **vars(reading))
     for line in summary.lines():
-        console.print(line, markup=False)
+        say(line)
+    if as_json:
+        typer.echo(json.dumps(dict(summary.manifest), indent=2))
 
 
+@grouped
 def amazon(
+    *,
     reviews: Annotated[
         Path,
         typer.Option(
@@ -355,26 +251,16 @@ def amazon(
     meta: Annotated[
         Path, typer.Option(help="The products' file, which has their titles and descriptions.", show_default=False)
     ],
-    out: Out,
-    k: Annotated[int, typer.Option("--k", help="Reviews in a profile.")] = 3,
+    out: options.NewFolder,
+    k: K = 3,
     max_k: MaxK = None,
-    columns: Map = None,
-    split: Annotated[SplitBy, typer.Option(help="What training and validation must not share.")] = "reviewer",
-    valid: Valid = 0.1,
-    profiles: ProfilesOption = "per_example",
-    select: SelectOption = "random",
-    embedding_model: EmbeddingModel = EMBEDDING_MODEL,
-    max_queries: Annotated[int, typer.Option(help="At most so many examples per reviewer; 0 for all.")] = 10,
-    min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6,
-    min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0,
-    max_reviewers: MaxReviewers = None,
-    limit: Limit = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    keep_names: KeepNames = False,
-    salt: Salt = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
+    columns: options.Map = None,
+    split: SplitByOption = "reviewer",
+    max_queries: MaxQueries = 10,
+    enough: Enough,
+    drawing: Drawing,
+    reading: Reading,
+    as_json: options.AsJson = False,
 ) -> None:
     """Would this customer like this product? Amazon's reviews with the products' descriptions; stars become 1 to 10.
 
@@ -382,44 +268,8 @@ def amazon(
     """
     from perse.data.amazon_set import build_amazon
 
-    options = PointwiseOptions(
-        reviews=reviews,
-        items=meta,
-        out=out,
-        k=k,
-        max_k=max_k,
-        columns=read_columns(columns),
-        scale=(1, 5),
-        split=split,
-        valid=valid,
-        profiles=profiles,
-        select=select,
-        embedding_model=embedding_model,
-        max_queries=max_queries or None,
-        min_reviews=min_reviews,
-        min_review_chars=min_review_chars,
-        max_reviewers=max_reviewers,
-        limit=limit,
-        seed=seed,
-        on_error=on_error,
-        keep_names=keep_names,
-        salt=salt,
-        overwrite=overwrite,
-    )
-    show(build_amazon(options), as_json=as_json)
-
-
-def steps() -> Progress:
-    """A progress bar on stderr for long steps; nothing where nobody looks."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=Console(stderr=True), transient=True)
-
-
-def step_in(progress: Progress) -> Callable[[str, int], Callable[[int], None]]:
-    """Begins a bar for each step it is told of."""
-
-    def step(what: str, of: int) -> Callable[[int], None]:
-        task = progress.add_task(escape(what), total=of)
-        return lambda done: progress.advance(task, done)
-
-    return step
+    settings = PointwiseOptions(
+        reviews=reviews, items=meta, out=out, k=k, max_k=max_k, columns=read_columns(columns), scale=(1, 5), split=split,
+        max_queries=max_queries, **vars(enough), **vars(drawing), **vars(reading),
+    )  # fmt: skip
+    show(build_amazon(settings), as_json=as_json)

@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
-from perse.commands.data.options import Map, OnErrorOption, Overwrite, Seed, read_columns
-from perse.commands.data.paper import Cache, Dtype, Ner, Tokenizer, Tries, Words, WriterOption, step_in, steps
+from perse.commands import options
+from perse.commands.options.building import Cache, ErrorAt, Ner, Words, WriterName
+from perse.commands.options.grouping import grouped
+from perse.commands.options.judging import Loading
+from perse.commands.options.reading import read_columns
+from perse.commands.terminal import err, say
 from perse.data.rewriting.plots import RewriteOptions
 from perse.data.rewriting.tables import AUDIT, TableOptions, answers_file, rewrite_table, work_folder
-
-Items = Annotated[Path, typer.Option(help="Table of items: id, text[, title].", show_default=False)]
-OutFile = Annotated[Path, typer.Option("--out", help="The JSON lines file to write: item_id, text.", show_default=False)]
+from perse.progress import shown_on
 
 
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Which table becomes which."""
+
+    items: Annotated[Path, typer.Option(help="Table of items: id, text[, title].", show_default=False)]
+    out: Annotated[Path, typer.Option("--out", help="The JSON lines file to write: item_id, text.", show_default=False)]
+    columns: options.Map = None
+    seed: options.Seed = 0
+    on_error: ErrorAt = "stop"
+    overwrite: options.Overwrite = False
+
+    def options(self, rewriting: RewriteOptions) -> TableOptions:
+        return TableOptions(**vars(self) | {"columns": read_columns(self.columns), "rewriting": rewriting})
+
+
+@grouped
 def anonymize(
-    items: Items,
-    out: OutFile,
-    writer: WriterOption = "rules",
+    *,
+    table: Table,
+    writer: WriterName = "rules",
     ner: Ner = "rules",
-    tries: Tries = 3,
+    tries: options.Tries = 3,
     cache: Cache = None,
-    dtype: Dtype = "bfloat16",
-    tokenizer: Tokenizer = None,
-    columns: Map = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    overwrite: Overwrite = False,
+    loading: Loading,
+    as_json: options.AsJson = False,
 ) -> None:
     """Give the people and places of texts new names: a model (or rules) says which becomes which, code replaces.
 
@@ -37,34 +52,21 @@ def anonymize(
 
     Example: [bold]perse data anonymize --items plots.csv --writer openai:http://127.0.0.1:8000/v1#llama --out anonymous.jsonl[/bold]
     """
-    how = RewriteOptions(
-        writer=writer,
-        ner=ner,
-        steps=("anonymize",),
-        tries=tries,
-        cache=answers_file(out, cache),
-        dtype=dtype,
-        tokenizer=tokenizer,
-    )
-    table = TableOptions(
-        items=items, out=out, columns=read_columns(columns), rewriting=how, seed=seed, on_error=on_error, overwrite=overwrite
-    )
-    _rewrite(table)
+    answers = answers_file(table.out, cache)
+    how = RewriteOptions(writer=writer, ner=ner, steps=("anonymize",), tries=tries, cache=answers, **vars(loading))
+    _rewrite(table.options(how), as_json=as_json)
 
 
+@grouped
 def summarize(
-    items: Items,
-    out: OutFile,
-    writer: WriterOption = "rules",
+    *,
+    table: Table,
+    writer: WriterName = "rules",
     words: Words = 300,
-    tries: Tries = 3,
+    tries: options.Tries = 3,
     cache: Cache = None,
-    dtype: Dtype = "bfloat16",
-    tokenizer: Tokenizer = None,
-    columns: Map = None,
-    seed: Seed = 0,
-    on_error: OnErrorOption = "stop",
-    overwrite: Overwrite = False,
+    loading: Loading,
+    as_json: options.AsJson = False,
 ) -> None:
     """Summarize texts, best after `anonymize`: a model retells them; rules take their most central sentences.
 
@@ -72,33 +74,25 @@ def summarize(
 
     Example: [bold]perse data summarize --items anonymous.jsonl --writer vllm:MODEL --words 200 --out items.jsonl[/bold]
     """
-    how = RewriteOptions(
-        writer=writer,
-        steps=("summarize",),
-        words=words,
-        tries=tries,
-        cache=answers_file(out, cache),
-        dtype=dtype,
-        tokenizer=tokenizer,
-    )
-    table = TableOptions(
-        items=items, out=out, columns=read_columns(columns), rewriting=how, seed=seed, on_error=on_error, overwrite=overwrite
-    )
-    _rewrite(table)
+    answers = answers_file(table.out, cache)
+    how = RewriteOptions(writer=writer, steps=("summarize",), words=words, tries=tries, cache=answers, **vars(loading))
+    _rewrite(table.options(how), as_json=as_json)
 
 
-def _rewrite(options: TableOptions) -> None:
-    with steps() as progress:
-        done, faults = rewrite_table(options, step=step_in(progress))
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
+def _rewrite(options: TableOptions, *, as_json: bool) -> None:
+    with shown_on(err) as on_part:
+        done, faults = rewrite_table(options, on_progress=on_part)
     (what,) = options.rewriting.steps
     tries = ", ".join(f"{count:,} {kind}" for kind, count in done.manifest["tries"][what].items())
-    console.print(f"{len(done.texts):,} of {len(done.lines):,} texts came through; tries: {tries}", markup=False)
+    say(f"{len(done.texts):,} of {len(done.lines):,} texts came through; tries: {tries}")
     for reason, count in (*sorted(faults.counts.items()), *done.manifest["failed"].items()):
-        console.print(f"left out: {count:,} {reason}", markup=False)
+        say(f"left out: {count:,} {reason}")
     audit = f"{work_folder(options.out)}/{AUDIT}"
     if what == "anonymize" and (left := done.manifest["with_survivors"]):
-        console.print(f"in {left:,} texts names are left that were not replaced; {audit} lists them", markup=False)
+        say(f"in {left:,} texts names are left that were not replaced; {audit} lists them")
     if whole := done.manifest["left_whole"]:
-        console.print(f"{whole:,} texts were short enough to stay as they are", markup=False)
-    console.print(f"written: {options.out}", markup=False)
+        say(f"{whole:,} texts were short enough to stay as they are")
+    say(f"written: {options.out}")
+    if as_json:
+        told = {"out": str(options.out), "texts": len(done.texts), "of": len(done.lines), "rows": dict(faults.counts)}
+        typer.echo(json.dumps(told | {"rewriting": dict(done.manifest)}, indent=2))

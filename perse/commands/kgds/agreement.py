@@ -1,41 +1,34 @@
-"""`perse kgds agreement`: how far to trust a judge's verification. Thin: everything is in `agreement`."""
+"""`perse kgds agreement`: how far to trust a judge's verification."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from perse.commands.kgds.options import (
-    AsJson,
-    BenchmarkFile,
-    Context,
-    Dtype,
-    JudgeName,
-    Resamples,
-    Samples,
-    Seed,
-    Tokenizer,
-    load_judge,
-)
+from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.judging import Loading
+from perse.commands.options.kgds import BenchmarkFile, Samples
+from perse.commands.terminal import err
+from perse.progress import shown_on
 
 
+@grouped
 def agreement(
+    *,
     benchmark: BenchmarkFile,
-    judge: JudgeName,
-    out: Annotated[Path, typer.Option(help="The study's folder, to write or to continue.", show_default=False)],
+    judge: options.JudgeName,
+    out: options.Out,
     limit: Annotated[
         int, typer.Option(min=1, help="Facts, and opinions, drawn by seed; each is asked of two texts, facts in two ways.")
     ] = 400,
     samples: Samples = None,
-    dtype: Dtype = "bfloat16",
-    context: Context = None,
-    tokenizer: Tokenizer = None,
-    seed: Seed = 0,
-    resamples: Resamples = 1000,
-    as_json: AsJson = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the result as Markdown on stdout.")] = False,
+    loading: Loading,
+    seed: options.Seed = 0,
+    resamples: options.Resamples = 1000,
+    as_json: options.AsJson = False,
+    markdown: options.AsMarkdown = False,
 ) -> None:
     """How far to trust a judge's verification: claims whose truth is known without an annotator.
 
@@ -46,12 +39,12 @@ def agreement(
 
     Quickly:  perse kgds agreement KGDS.json --judge smollm2-135m --samples 10 --limit 40 --out studies/small
     """
-    from perse.commands.studies.judging import show, watched
+    from perse.commands.studies.judging import show
     from perse.kgds.agreement.study import agreement as study
     from perse.kgds.benchmark import read_benchmark
 
     given = read_benchmark(benchmark).first(samples)
-    loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
-    with watched() as watch:
-        result = study(loaded, given, out, limit=limit, seed=seed, resamples=resamples, watch=watch)
+    loaded = loading.load(judge)
+    with shown_on(err) as on_part:
+        result = study(loaded, given, out, limit=limit, seed=seed, resamples=resamples, on_progress=on_part)
     show(result, out, as_json=as_json, markdown=markdown)

@@ -1,17 +1,19 @@
-"""`perse kgds build | feedback`: make new benchmark samples, and ask whose selection of paragraphs is the better one.
-
-Thin: everything is in `build` and `feedback`.
-"""
+"""`perse kgds build | feedback`: make new benchmark samples, and ask whose selection of paragraphs is the better one."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
-from perse.commands.kgds.options import AsJson, BenchmarkFile, Context, Dtype, Resamples, Seed, Tokenizer, load_judge
+from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.judging import Loading
+from perse.commands.options.kgds import BenchmarkFile, WriterName
+from perse.commands.terminal import err, say
+from perse.progress import shown_on
 
 if TYPE_CHECKING:
     from perse.evaluation.stats.results import Estimate
@@ -20,31 +22,24 @@ if TYPE_CHECKING:
     from perse.kgds.building.build import BuildReport
     from perse.kgds.building.consistency import Consistency
 
-err = Console(stderr=True, highlight=False, soft_wrap=True)
 
-
+@grouped
 def build(
+    *,
     drafts: Annotated[
         Path,
         typer.Argument(help="JSON lines or a JSON list: article, discussion, supporting (two annotators), opinions."),
     ],
-    out: Annotated[Path, typer.Option(help="The folder of the build; the same one to go on.", show_default=False)],
-    writer: Annotated[
-        str,
-        typer.Option(
-            help="Who takes paragraphs apart: PATH, vllm:PATH or openai:URL#MODEL; the paper's is GPT-4o.", show_default=False
-        ),
-    ],
+    out: options.Out,
+    writer: WriterName,
     judge: Annotated[
         str | None, typer.Option(help="Who masks facts that supporting paragraphs tell, too.", show_default="the writer")
     ] = None,
-    max_new_tokens: Annotated[int, typer.Option(min=1, help="Longest list of a paragraph's facts, in tokens.")] = 4096,
-    tries: Annotated[int, typer.Option(min=1, help="At most so many answers for each paragraph.")] = 3,
-    dtype: Dtype = "bfloat16",
-    context: Context = None,
-    tokenizer: Tokenizer = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    max_new_tokens: options.MaxNewTokens = 4096,
+    tries: options.Tries = 3,
+    loading: Loading,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """New samples of the benchmark from drafts (KGDS, section 4): atomic facts, key facts by two annotators, masking.
 
@@ -53,43 +48,36 @@ def build(
 
     Example:  perse kgds build drafts.jsonl --out work/new --writer openai:http://127.0.0.1:8000/v1#llama
     """
-    from perse.commands.data.paper import step_in, steps
     from perse.kgds.building.build import BuildOptions
     from perse.kgds.building.build import build as built
     from perse.writing.writer import Writer
 
-    options = BuildOptions(drafts=drafts, out=out, max_new_tokens=max_new_tokens, tries=tries, seed=seed)
-    written_by = load_judge(writer, dtype=dtype, context=context, tokenizer=tokenizer)
+    settings = BuildOptions(drafts=drafts, out=out, max_new_tokens=max_new_tokens, tries=tries, seed=seed)
+    written_by = loading.load(writer)
 
     def masker() -> Judge:
         if judge is None or judge == writer:
             return written_by
-        return load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
+        return loading.load(judge)
 
-    with steps() as progress:
-        report = built(options, Writer(written_by), masker, step=step_in(progress))
+    with shown_on(err) as on_part:
+        report = built(settings, Writer(written_by), masker, on_progress=on_part)
     for line in _build_lines(report, out):
-        err.print(line, markup=False)
+        say(line)
     if as_json:
         typer.echo(report.model_dump_json(indent=2))
 
 
+@grouped
 def feedback(
+    *,
     benchmark: BenchmarkFile,
     run: Annotated[Path, typer.Argument(help="A folder that `perse kgds generate` wrote, with structured ebs-aos summaries.")],
-    judge: Annotated[
-        str,
-        typer.Option(
-            help="Who decides: PATH, vllm:PATH or openai:URL#MODEL. The paper asks the model that wrote the summaries.",
-            show_default=False,
-        ),
-    ],
-    resamples: Resamples = 1000,
-    dtype: Dtype = "bfloat16",
-    context: Context = None,
-    tokenizer: Tokenizer = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    judge: options.JudgeName,
+    resamples: options.Resamples = 1000,
+    loading: Loading,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Whose paragraphs are the better background, the experts' or the model's own? (KGDS, section 6.1, figure 3).
 
@@ -97,27 +85,18 @@ def feedback(
 
     Example:  perse kgds feedback KGDS.json runs/llama --judge openai:http://127.0.0.1:8000/v1#llama
     """
-    from perse.commands.data.paper import steps
     from perse.kgds.asking.feedback import feedback as asked
     from perse.kgds.benchmark import read_benchmark
 
     samples = read_benchmark(benchmark)
-    loaded = load_judge(judge, dtype=dtype, context=context, tokenizer=tokenizer)
-    with steps() as progress:
-        task = progress.add_task("judging", total=None)
-        result = asked(
-            loaded,
-            samples,
-            run,
-            resamples=resamples,
-            seed=seed,
-            tick=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+    loaded = loading.load(judge)
+    with shown_on(err) as on_part:
+        result = asked(loaded, samples, run, resamples=resamples, seed=seed, on_progress=partial(on_part, "judging"))
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
         return
     for line in _feedback_lines(result):
-        err.print(line, markup=False)
+        say(line)
 
 
 def _build_lines(report: BuildReport, out: Path) -> list[str]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from perse.commands.kgds.options import AsJson, BenchmarkFile, Name, Resamples, Runs, Seed
+from perse.commands import options
+from perse.commands.options.kgds import BenchmarkFile, Name, Runs
 
 
-def stats(benchmark: BenchmarkFile, as_json: AsJson = False) -> None:
+def stats(benchmark: BenchmarkFile, as_json: options.AsJson = False) -> None:
     """What a benchmark holds: paragraphs, facts by type, opinions, averages per sample.
 
     Example:  perse kgds stats KGDS.json
@@ -29,9 +30,9 @@ def metrics(
     benchmark: BenchmarkFile,
     runs: Runs,
     name: Name = "verified",
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """What summaries are worth: recall, precision and F1 of the background, recall of opinions, overall performance, errors.
 

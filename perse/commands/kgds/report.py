@@ -1,24 +1,22 @@
-"""`perse kgds report`: tables, plots and numbers of summaries as one HTML file. Thin: everything is in `report`."""
+"""`perse kgds report`: tables, plots and numbers of summaries as one HTML file."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
-from rich.console import Console
 
-from perse.commands.kgds.options import BenchmarkFile, Name, Resamples, Runs, Seed
+from perse.commands import options
+from perse.commands.options.kgds import BenchmarkFile, Name, Runs
+from perse.commands.terminal import err
 
 
 def report(
     benchmark: BenchmarkFile,
     runs: Runs,
-    out: Annotated[Path, typer.Option(help="The folder to write, or a report to write again.", show_default=False)],
+    out: options.NewFolder,
     name: Name = "verified",
-    title: Annotated[str | None, typer.Option(help="Of the page; by default after the models.", show_default=False)] = None,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
+    title: options.Title = None,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
 ) -> None:
     """The paper's tables and figures of the models at hand, with intervals, as one HTML file that needs no network.
 
@@ -38,7 +36,6 @@ def report(
     from perse.kgds.reporting.report import refuse_strangers, write_report
     from perse.kgds.scoring.metrics import results
 
-    err = Console(stderr=True)
     refuse_strangers(out)
     refuse_inputs(out, [benchmark, *runs])
     read = read_benchmark(benchmark)

@@ -11,5 +11,8 @@ app = typer.Typer(
     help="Ask a judge in several ways, or read what it answered: does it know the reader, is it steady, does it know when it "
     "does not know, has it seen the texts before?",
 )
-judging.register(app)
-reading.register(app)
+asks = [judging.k_curve, judging.order, judging.aspects, judging.review_text, judging.counterfactual, judging.decoding]
+for command in (*asks, reading.calibration, reading.contamination):
+    app.command(epilog=judging.GOES_ON)(command)
+for command in (reading.risk_coverage, reading.paper):
+    app.command()(command)

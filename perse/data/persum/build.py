@@ -16,7 +16,7 @@ other reviews a product needs (ours: 1), and "lower by one" (`group_of`).
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,29 +31,28 @@ from perse.errors import BadInput
 from perse.files.replacing import Claim, claimed
 from perse.files.runlog import file_digest, read_manifest
 from perse.identity import shuffled
+from perse.progress import OnProgress, unseen
 
 if TYPE_CHECKING:
     from perse.judging.judge import Judge
 
 
-def build_persum(
-    options: PersumOptions, judge: Judge | None, *, tick: Callable[[int, int], None] = lambda done, of: None
-) -> PersumSummary:
+def build_persum(options: PersumOptions, judge: Judge | None, *, on_progress: OnProgress = unseen) -> PersumSummary:
     """Reads, filters, asks `judge` and writes the folder; without a judge only counts what the first filters leave.
 
     Args:
-        tick: told how many questions are answered, and of how many.
+        on_progress: told how many questions are answered, and of how many.
     Raises:
         BadInput: a file that cannot be used, a folder that may not be written, or nothing left to draw from.
         RunMismatch: the work folder has answers to other questions or by another judge.
     """
     if judge is None:
-        return _build(options, None, None, tick)
+        return _build(options, None, None, on_progress)
     with claimed(options.out, PERSUM, overwrite=options.overwrite, inputs=options.reviews) as place:
-        return _build(options, judge, place, tick)
+        return _build(options, judge, place, on_progress)
 
 
-def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, tick: Callable[[int, int], None]) -> PersumSummary:
+def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, on_progress: OnProgress) -> PersumSummary:
     funnels: dict[str, Funnel] = {}
     candidates: list[Candidate] = []
     skipped = ""
@@ -68,7 +67,7 @@ def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, tic
         return _summary(None, funnels, {}, (), ())
     if not candidates:
         raise BadInput("no sample: the filters before the judge left no candidate; give more reviews, or wider filters")
-    judged = ask(judge, candidates, options, tick=tick)
+    judged = ask(judge, candidates, options, on_progress=on_progress)
     groups = {name: dict.fromkeys(map(str, GROUPS), 0) for name in funnels}
     grouped: list[tuple[Candidate, Group, Scores]] = []
     for candidate in candidates:

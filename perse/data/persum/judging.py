@@ -8,7 +8,7 @@ goes on from after a kill, and which other thresholds are applied to without ask
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,7 @@ from perse.data.persum.filters import Candidate
 from perse.data.persum.folder import Scores
 from perse.data.persum.options import PersumOptions
 from perse.files.runlog import RunLog
+from perse.progress import OnProgress
 from perse.records import example_lines
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ Answers = Mapping[tuple[str, str], "Judgement"]
 
 
 def ask(
-    judge: Judge, candidates: Sequence[Candidate], options: PersumOptions, *, tick: Callable[[int, int], None]
+    judge: Judge, candidates: Sequence[Candidate], options: PersumOptions, *, on_progress: OnProgress
 ) -> dict[str, dict[tuple[str, str], Judgement]]:
     """candidate id -> (reviews, question) -> judgement, from the work folder as far as it has them.
 
@@ -74,8 +75,7 @@ def ask(
         for against, name in ASKED
     ]
     with RunLog(options.work, identity, lines=JUDGEMENTS) as runlog:
-        every = len(ASKED) * len(candidates)
-        answer_all(judge, asked, runlog, settings=settings, tick=lambda done: tick(done, every))
+        answer_all(judge, asked, runlog, settings=settings, on_progress=on_progress)
         found = read_judgements(runlog.path)
     return {
         one.id: {(against, name): found[name, examples[against][one.id].id] for against, name in ASKED} for one in candidates

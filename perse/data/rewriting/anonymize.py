@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -22,6 +22,7 @@ from perse.data.names.recognizing import Recognizer
 from perse.data.rewriting.faults import Fault
 from perse.engines.base import Sampling
 from perse.identity import text_key
+from perse.progress import OnProgress, unseen
 from perse.prompts import macros
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Attempt, Bad, Fair, Good, Kind, Outcome, ask_until_good
@@ -77,7 +78,7 @@ def anonymize(
     tries: int = 3,
     titles: Mapping[str, str] | None = None,
     sampling: Sampling = SAMPLING,
-    progress: Callable[[int], None] = lambda settled: None,
+    on_progress: OnProgress = unseen,
 ) -> dict[str, Anonymized]:
     """Every text (by item id) under new names, as `writer` proposes them.
 
@@ -85,7 +86,7 @@ def anonymize(
         recognizer: finds what is left; where it finds no name in a text, an empty mapping is right.
         tries: at most so many answers for each text; for survivors alone one more is asked.
         titles: item id -> title, which must not stay in the text.
-        progress: called with how many texts have come to an end since the last call.
+        on_progress: told how many texts have come to an end.
     Raises:
         BadInput, EngineLost: as `ask_until_good`.
     """
@@ -105,7 +106,7 @@ def anonymize(
         seed=seed,
         purpose="anonymize",
         tries=tries,
-        progress=progress,
+        on_progress=on_progress,
     )
     return {item: _anonymized(outcome) for item, outcome in outcomes.items()}
 
@@ -116,7 +117,7 @@ def anonymize_by_rules(
     *,
     seed: int,
     titles: Mapping[str, str] | None = None,
-    progress: Callable[[int], None] = lambda settled: None,
+    on_progress: OnProgress = unseen,
 ) -> dict[str, Anonymized]:
     """The same without a model: the recognizer finds the names, `perse.data.names.rules` invents new ones.
 
@@ -124,12 +125,13 @@ def anonymize_by_rules(
     """
     from perse.data.names.rules import rule_mapping
 
-    done = {}
+    done: dict[str, Anonymized] = {}
     for (item, text), names in zip(texts.items(), recognizer.names(list(texts.values())), strict=True):
+        on_progress(len(done), len(texts))
         mapping = rule_mapping(text, names, seed=seed, who=text_key(text))
         renamed, _ = _renamed(text, mapping, recognizer, (titles or {}).get(item, ""))
         done[item] = _anonymized(Outcome(renamed, (Attempt(Kind.OK),)))
-        progress(1)
+    on_progress(len(done), len(texts))
     return done
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -21,6 +22,7 @@ from perse.data.rewriting.anonymize import Anonymized, anonymize, anonymize_by_r
 from perse.data.rewriting.faults import Fault
 from perse.data.rewriting.summarize import Summarized, summarize, summarize_by_rules
 from perse.errors import BadInput
+from perse.progress import OnPart, unseen_part
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import counts
 from perse.writing.writer import Writer
@@ -81,15 +83,6 @@ class Rewritten:
     """Who did it and how often each kind of try occurred."""
 
 
-Step = Callable[[str, int], Callable[[int], None]]
-"""(what is done, to how many texts) -> called with how many more are done."""
-
-
-def silent(what: str, of: int) -> Callable[[int], None]:
-    """A `Step` that shows nothing."""
-    return lambda done: None
-
-
 def rewrite(
     texts: Mapping[str, str],
     options: RewriteOptions,
@@ -97,19 +90,20 @@ def rewrite(
     titles: Mapping[str, str],
     names: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     seed: int,
-    step: Step = silent,
+    on_progress: OnPart = unseen_part,
 ) -> Rewritten:
     """Anonymizes the texts (by item id) and summarizes what came of it, as `options` say.
 
     Args:
         titles: item_id -> title, which must not be in the new text.
         names: item_id -> old name -> new name, of texts that were anonymized before: no old one may come back.
-        step: told what is being done, for a progress bar.
+        on_progress: told what is being done, to how many of how many texts.
     Raises:
         BadInput: a library or the recognizer is absent, or the writer cannot be asked.
         EngineLost: it failed at everything; the same command continues.
     """
     recognizer = Recognizer.load(options.ner)
+    anonymizing, summarizing = partial(on_progress, "anonymizing"), partial(on_progress, "summarizing")
     named: Mapping[str, Anonymized] = {}
     short: Mapping[str, Summarized] = {}
     if options.writer == RULES:
@@ -117,17 +111,17 @@ def rewrite(
 
         identity: dict[str, Any] = {"name": RULES, "digest": rules_digest()}
         if "anonymize" in options.steps:
-            named = anonymize_by_rules(texts, recognizer, seed=seed, titles=titles, progress=step("anonymizing", len(texts)))
+            named = anonymize_by_rules(texts, recognizer, seed=seed, titles=titles, on_progress=anonymizing)
         if "summarize" in options.steps:
             left = _left(texts, named)
-            short = summarize_by_rules(left, words=options.words, progress=step("summarizing", len(left)))
+            short = summarize_by_rules(left, words=options.words, on_progress=summarizing)
         return _account(texts, named, short, options, titles=titles, names=names, writer=identity, recognizer=recognizer)
     writer = Writer.load(options.writer, dtype=options.dtype, context=options.context, tokenizer=options.tokenizer)
     with AnswerCache(options.cache) as cache:
         if "anonymize" in options.steps:
             named = anonymize(
                 texts, writer, cache, recognizer,
-                seed=seed, tries=options.tries, titles=titles, progress=step("anonymizing", len(texts)),
+                seed=seed, tries=options.tries, titles=titles, on_progress=anonymizing,
             )  # fmt: skip
         if "summarize" in options.steps:
             left = _left(texts, named)
@@ -135,7 +129,7 @@ def rewrite(
             short = summarize(
                 left, writer, cache,
                 seed=seed, tries=options.tries, words=options.words, mappings=mappings, titles=titles,
-                progress=step("summarizing", len(left)),
+                on_progress=summarizing,
             )  # fmt: skip
     return _account(texts, named, short, options, titles=titles, names=names, writer=writer.identity, recognizer=recognizer)
 

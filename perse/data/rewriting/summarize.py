@@ -8,7 +8,7 @@ rather ask once too often: a good summary refused costs one more answer, a bad o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
@@ -18,6 +18,7 @@ from perse.data.leaks import title_in
 from perse.data.names.names import Renamer
 from perse.data.rewriting.faults import Fault
 from perse.engines.base import Sampling
+from perse.progress import OnProgress, unseen
 from perse.prompts import macros
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Attempt, Bad, Good, Kind, ask_until_good
@@ -71,7 +72,7 @@ def summarize(
     mappings: Mapping[str, Mapping[str, str]] | None = None,
     titles: Mapping[str, str] | None = None,
     sampling: Sampling | None = None,
-    progress: Callable[[int], None] = lambda settled: None,
+    on_progress: OnProgress = unseen,
 ) -> dict[str, Summarized]:
     """A summary of every text (by item id).
 
@@ -80,7 +81,7 @@ def summarize(
         mappings: item id -> the mapping (old -> new) of the anonymization; no old name may come back.
         titles: item id -> title, which must not be in the summary.
         sampling: the paper's (temperature 0.8, at most 600 new tokens) if None.
-        progress: called with how many texts have come to an end since the last call.
+        on_progress: told how many texts have come to an end.
     Raises:
         BadInput, EngineLost: as `ask_until_good`.
     """
@@ -100,22 +101,23 @@ def summarize(
         seed=seed,
         purpose="summarize",
         tries=tries,
-        progress=progress,
+        on_progress=on_progress,
     )
     return {item: Summarized(one.value, one.attempts, one.kind, one.reason) for item, one in outcomes.items()}
 
 
 def summarize_by_rules(
-    texts: Mapping[str, str], *, words: int = WORDS, progress: Callable[[int], None] = lambda settled: None
+    texts: Mapping[str, str], *, words: int = WORDS, on_progress: OnProgress = unseen
 ) -> dict[str, Summarized]:
     """The same without a model: the most central sentences of each text, as they stand. They are copied by nature, so no
     check applies, and a text that is already short enough stays whole."""
     from perse.data.names.rules import extractive_summary
 
-    done = {}
+    done: dict[str, Summarized] = {}
     for item, text in texts.items():
+        on_progress(len(done), len(texts))
         done[item] = Summarized(extractive_summary(text, words=words), (Attempt(Kind.OK),), Kind.OK, "")
-        progress(1)
+    on_progress(len(done), len(texts))
     return done
 
 

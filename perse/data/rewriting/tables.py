@@ -16,7 +16,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 import perse
-from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, Step, json_lines, rewrite, silent
+from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, json_lines, rewrite
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
 from perse.errors import BadInput
@@ -24,6 +24,7 @@ from perse.files.belongings import MANIFEST, check_file, manifest_of, target_of
 from perse.files.locking import locked
 from perse.files.own_files import write_own
 from perse.files.runlog import file_digest, read_lines, write_whole
+from perse.progress import OnPart, unseen_part
 from perse.records import explain
 from perse.secrets import without_keys
 from perse.strict import Strict
@@ -89,7 +90,7 @@ def answers_file(out: Path, given: Path | None) -> Path:
     return given
 
 
-def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewritten, Faults]:
+def rewrite_table(options: TableOptions, *, on_progress: OnPart = unseen_part) -> tuple[Rewritten, Faults]:
     """Rewrites the texts of a table (id, text and perhaps title); also gives the rows that could not be read.
 
     Raises:
@@ -97,7 +98,7 @@ def rewrite_table(options: TableOptions, *, step: Step = silent) -> tuple[Rewrit
         EngineLost: the writer failed at everything; the same command continues.
     """
     with locked(target_of(options.out)):
-        return _rewrite(options, step)
+        return _rewrite(options, on_progress)
 
 
 class _Before(Strict):
@@ -124,7 +125,7 @@ def _anonymized_before(path: Path) -> dict[str, _Before]:
     return found
 
 
-def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
+def _rewrite(options: TableOptions, on_progress: OnPart) -> tuple[Rewritten, Faults]:
     faults = Faults(options.on_error)
     plots = read_mpst(options.items, faults, columns=options.columns)
     before = _anonymized_before(work_folder(options.items) / AUDIT)
@@ -135,7 +136,7 @@ def _rewrite(options: TableOptions, step: Step) -> tuple[Rewritten, Faults]:
         titles=titles,
         names={item: before[item].names for item in plots if item in before},
         seed=options.seed,
-        step=step,
+        on_progress=on_progress,
     )
     work = work_folder(options.out)
     table = without_keys(json_lines({"item_id": item, "text": text} for item, text in done.texts.items()))

@@ -8,7 +8,7 @@ reviewer, adjusted by Holm over all that is shown, so that looking at more judge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from types import MappingProxyType
 
@@ -27,6 +27,7 @@ from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Estimate, Resample
 from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
 from perse.judgement import Judgement, Status
+from perse.progress import OnProgress, unseen
 from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
@@ -52,7 +53,7 @@ def compare(
     metrics: Sequence[str] = (),
     against: str | None = None,
     notes: Sequence[str] = (),
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = unseen,
 ) -> Comparison:
     """Every pair of judges, the later one against the earlier, and each judge against the baseline.
 
@@ -66,7 +67,7 @@ def compare(
         metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is the one that is told when nothing differs.
         against: compare all judges with this one, and not with each other.
         notes: to stand beside the numbers, such as what the runs showed of the reviewers.
-        progress: told how many steps of how many are done.
+        on_progress: told how many steps of how many are done.
     Raises:
         BadInput: fewer than two judges; a metric or a name that is none; too few resamples or permutations; a label that is no
             answer to what was asked; or see `align`.
@@ -85,10 +86,11 @@ def compare(
     two_way = resample == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
     pairings = []
+    on_progress(0, len(paired))
     for number, (one, other) in enumerate(paired):
         contrasts = _contrasts(names, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
         pairings.append(_pairing(one, other, contrasts))
-        progress(number + 1, len(paired))
+        on_progress(number + 1, len(paired))
     pairings = _adjusted(pairings)
     return Comparison(
         kind="pairwise" if chosen else "pointwise",

@@ -32,8 +32,8 @@ from perse.kgds.agreement.tables import agreement_result
 from perse.kgds.asking.verify import Questions, ask
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import JUDGEMENTS, identity_of, read_judgements
+from perse.progress import OnPart, unseen_part
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
-from perse.studies.frame.arms import Watch, unwatched
 from perse.studies.frame.results import StudyResult
 from perse.studies.frame.running import RESULT, TABLE
 from perse.studies.frame.showing import study_markdown
@@ -50,7 +50,7 @@ def agreement(
     limit: int | None = 400,
     seed: int = 0,
     resamples: int = 1000,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Ask what has no answer yet, then measure all of it; the same call goes on after a kill.
 
@@ -85,7 +85,7 @@ def agreement(
         ways = []
         for name, questions in _questions(drawn).items():
             with RunLog(out / ASKED / name, {"kind": "kgds-agreement", "way": name}, lines=JUDGEMENTS) as own:
-                ask(judge, questions, own, tick=partial(watch, name))
+                ask(judge, questions, own, on_progress=partial(on_progress, name))
             if name not in {row["way"] for row in log.read()}:
                 log.append([json.dumps({"way": name, "asked": questions.number}) + "\n"])
             ways.append(_way(out / ASKED / name, name, drawn))

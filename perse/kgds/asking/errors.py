@@ -6,7 +6,7 @@ they show which of its words were vague in the discussion. An opinion whose veri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from perse.errors import BadInput
@@ -26,6 +26,7 @@ from perse.kgds.folder import (
     summaries_of,
     verification,
 )
+from perse.progress import OnProgress, unseen
 from perse.questions.claims import OPINION_ERROR
 from perse.records import ClaimExample
 
@@ -36,7 +37,7 @@ def detect(
     run: Path,
     *,
     name: str,
-    tick: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = unseen,
 ) -> Path:
     """Classify every opinion that the verification `name` of `run` found missing; the folder of the answers.
 
@@ -49,7 +50,7 @@ def detect(
     claims = list(uncovered(benchmark, run, name))
     identity = {"kind": "kgds-errors", **identity_of(judge, benchmark, OPINION_ERROR)}
     with RunLog(verified / ERRORS, identity, lines=JUDGEMENTS) as log:
-        answer_all(judge, [(OPINION_ERROR, claims)], log, settings=GREEDY, tick=lambda done: tick(done, len(claims)))
+        answer_all(judge, [(OPINION_ERROR, claims)], log, settings=GREEDY, on_progress=on_progress)
     return verified / ERRORS
 
 

@@ -8,7 +8,7 @@ often it is the likelier one; what was not answered is neither won nor lost, and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Literal
@@ -25,6 +25,7 @@ from perse.judging.loop import answer_all
 from perse.kgds.benchmark import Benchmark, Sample
 from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
 from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
+from perse.progress import OnProgress, unseen
 from perse.prompts import source
 from perse.questions.feedback import FEEDBACK
 from perse.records import Pair, PairwiseExample
@@ -82,12 +83,12 @@ def feedback(
     *,
     resamples: int = 1000,
     seed: int = 0,
-    tick: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = unseen,
 ) -> FeedbackResult:
     """Ask about every structured ebs-aos summary of `run` that selects other paragraphs than the experts; kept in RUN/feedback.
 
     Args:
-        tick: told how many of all questions have an answer.
+        on_progress: told how many of all questions have an answer.
     Raises:
         BadInput: no such summary, one of a sample that the benchmark does not have, or too few resamples.
         RunMismatch: the folder holds answers by another judge, or about another benchmark.
@@ -102,7 +103,7 @@ def feedback(
     asked = {
         number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"
     }
-    judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, tick=tick)
+    judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, on_progress=on_progress)
     preferences = [
         _preference(benchmark.samples[number], summaries[number], judgements[one.id]) for number, one in asked.items()
     ]
@@ -163,7 +164,7 @@ def _answers(
     folder: Path,
     *,
     seed: int,
-    tick: Callable[[int, int], None],
+    on_progress: OnProgress,
 ) -> Mapping[str, Judgement]:
     """By id, from the folder as far as it has them; what the engine failed at is asked again."""
     settings = JudgeSettings(temperature=0, seed=seed)
@@ -174,7 +175,7 @@ def _answers(
         "seed": seed,
     }
     with RunLog(folder, identity, lines=JUDGEMENTS) as log:
-        answer_all(judge, [(FEEDBACK, examples)], log, settings=settings, tick=lambda done: tick(done, len(examples)))
+        answer_all(judge, [(FEEDBACK, examples)], log, settings=settings, on_progress=on_progress)
         return read_judgements(log.path)
 
 

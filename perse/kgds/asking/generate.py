@@ -10,9 +10,10 @@ import hashlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from perse.files.runlog import RunLog
 from perse.kgds.asking.reading import EXTRACTIVE, Content, read_content, schema
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern, Sample
 from perse.kgds.folder import ANSWERS, SUMMARIES, Summary, read_summaries
+from perse.progress import OnPart, OnProgress, unseen, unseen_part
 from perse.prompts import macros, source
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Bad, Fair, Good, Kind, Outcome, ask_until_good
@@ -32,9 +34,6 @@ MAX_NEW_TOKENS = 4096
 """KGDS, appendix D.1; so is the temperature, 0."""
 
 TEMPLATE = "kgds_summary.jinja"
-
-Progress = Callable[[Pattern, Paradigm, int, int], None]
-"""Told how many of a combination's summaries have come to an end, and how many there will be."""
 
 
 class Fault(StrEnum):
@@ -54,7 +53,7 @@ def generate(
     temperature: float = 0.0,
     tries: int = 3,
     seed: int = 0,
-    progress: Progress = lambda pattern, paradigm, done, total: None,
+    on_progress: OnPart = unseen_part,
 ) -> Path:
     """Write the summaries that `run` does not have yet; those that the engine failed at are left out, to be asked for again.
 
@@ -82,21 +81,21 @@ def generate(
         for pattern, paradigm in wanted:
             have = known.get((pattern, paradigm), {})
             samples = {str(number): one for number, one in benchmark.samples.items() if number not in have}
-            done = len(have)
-
-            def tell(settled: int, of: tuple[Pattern, Paradigm] = (pattern, paradigm)) -> None:
-                nonlocal done
-                done += settled
-                progress(*of, min(done, len(benchmark.samples)), len(benchmark.samples))
-
-            tell(0)
+            told = partial(on_progress, f"{pattern} {paradigm}")
+            before, total = len(benchmark.samples) - len(samples), len(benchmark.samples)
+            told(before, total)
             asking = _Asking(writer, cache, sampling, tries, seed)
-            outcomes = asking.ask(samples, pattern, paradigm, tell) if samples else {}
+            outcomes = asking.ask(samples, pattern, paradigm, partial(_after, told, before, total)) if samples else {}
             lines = [
                 _summary(int(name), pattern, paradigm, writer, one) for name, one in outcomes.items() if one.kind != Kind.ENGINE
             ]
             runlog.append(one.model_dump_json(exclude_none=True) + "\n" for one in lines)
     return run
+
+
+def _after(told: OnProgress, before: int, total: int, done: int, _of: int) -> None:
+    """Tell of a part of the work, before which some was done."""
+    told(before + done, total)
 
 
 def _form(max_new_tokens: int) -> str:
@@ -125,13 +124,13 @@ class _Asking:
         self.writer, self.cache, self.sampling, self.tries, self.seed = writer, cache, sampling, tries, seed
 
     def ask(
-        self, samples: Mapping[str, Sample], pattern: Pattern, paradigm: Paradigm, tell: Callable[[int], None]
+        self, samples: Mapping[str, Sample], pattern: Pattern, paradigm: Paradigm, told: OnProgress
     ) -> dict[str, Outcome[Content]]:
         """Outcomes by name of sample. A reflection begins with the structured answer, which is known by then or asked for first."""
         wording: Any = macros(TEMPLATE)
         first = {name: prompt(self.writer, one, pattern) for name, one in samples.items()}
         reflects = paradigm == "reflection"
-        structured = self._ask(first, samples, pattern, reflects=False, tell=(lambda settled: None) if reflects else tell)
+        structured = self._ask(first, samples, pattern, reflects=False, on_progress=unseen if reflects else told)
         if not reflects:
             return structured
         turns: dict[str, str | Turns] = {
@@ -139,8 +138,10 @@ class _Asking:
             for name, one in structured.items()
             if one.value is not None
         }
-        tell(len(structured) - len(turns))  # of an answer that is none there is nothing to look at
-        reflected = self._ask(turns, samples, pattern, reflects=True, tell=tell) if turns else {}
+        failed, total = len(structured) - len(turns), len(structured)  # without an answer there is nothing to reflect on
+        told(failed, total)
+        after = partial(_after, told, failed, total)
+        reflected = self._ask(turns, samples, pattern, reflects=True, on_progress=after) if turns else {}
         return {name: reflected.get(name, one) for name, one in structured.items()}
 
     def _ask(
@@ -150,7 +151,7 @@ class _Asking:
         pattern: Pattern,
         *,
         reflects: bool,
-        tell: Callable[[int], None],
+        on_progress: OnProgress,
     ) -> dict[str, Outcome[Content]]:
         def check(name: str, answer: str) -> Good[Content] | Fair[Content] | Bad:
             return checked(samples[name], answer, pattern)
@@ -167,7 +168,7 @@ class _Asking:
             seed=self.seed,
             purpose=f"kgds {pattern} {'reflection' if reflects else 'structured'}",
             tries=self.tries,
-            progress=tell,
+            on_progress=on_progress,
         )
 
 

@@ -8,16 +8,15 @@ two count. Every answer is kept the moment it arrives: the same command after a 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from perse.files.disk import write_whole
 from perse.files.runlog import RunLog
 from perse.judging.judge import Judge
 from perse.judging.loop import answer_all
-from perse.kgds.benchmark import Benchmark, Sample
+from perse.kgds.benchmark import Benchmark, FactMode, Sample
 from perse.kgds.folder import (
     ASKED,
     GREEDY,
@@ -31,12 +30,10 @@ from perse.kgds.folder import (
     summaries_of,
     verification,
 )
+from perse.progress import OnProgress, unseen
 from perse.questions import Question
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.records import Asked, ClaimExample, ClaimsExample
-
-FactMode = Literal["single", "paragraph"]
-"""Facts one by one, or a paragraph's at a time."""
 
 
 @dataclass(frozen=True)
@@ -65,13 +62,13 @@ def verify(
     *,
     name: str,
     facts: FactMode = "single",
-    tick: Callable[[int, int], None] = lambda done, total: None,
+    on_progress: OnProgress = unseen,
 ) -> Path:
     """Ask about every summary of `run` that is not verified yet; the folder of the verification.
 
     Args:
         name: of the verification: a folder in `run`.
-        tick: told how many of all judgements there are.
+        on_progress: told how many of all judgements there are.
     Raises:
         RunMismatch: the folder was begun by another judge, with another benchmark or with facts asked in the other way.
         BadInput: a summary that has changed since it was verified, or of a sample that the benchmark does not have.
@@ -87,7 +84,7 @@ def verify(
         write_whole(
             folder / ASKED, json.dumps(read_asked(folder) | {one.place: one.digest for one in summaries}, indent=1) + "\n"
         )
-        ask(judge, asked, log, tick=tick)
+        ask(judge, asked, log, on_progress=on_progress)
     return folder
 
 
@@ -111,14 +108,14 @@ def questions(samples: Mapping[int, Sample], summaries: Sequence[Summary], facts
     return wanted
 
 
-def ask(judge: Judge, asked: Questions, log: RunLog, *, tick: Callable[[int, int], None]) -> None:
+def ask(judge: Judge, asked: Questions, log: RunLog, *, on_progress: OnProgress) -> None:
     """Ask whatever `log` has no answer to; what the engine failed at is asked again."""
     every: list[tuple[Question, Sequence[Asked]]] = [
         (VERIFY_FACT, asked.facts),
         (VERIFY_OPINION, asked.opinions),
         (VERIFY_FACTS, asked.lists),
     ]
-    answer_all(judge, every, log, settings=GREEDY, tick=lambda done: tick(done, asked.number))
+    answer_all(judge, every, log, settings=GREEDY, on_progress=on_progress)
 
 
 def _each_fact(sample: Sample, where: str, text: str) -> list[ClaimExample]:

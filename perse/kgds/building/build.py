@@ -16,6 +16,7 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,7 @@ from perse.kgds.building.decomposing import MAX_NEW_TOKENS, Facts, Place, decomp
 from perse.kgds.building.drafts import Agreed, agreed, read_drafts
 from perse.kgds.building.key_facts import read_sheet, sheet_facts, sheet_text
 from perse.kgds.building.masking import conflicts, mask
+from perse.progress import OnPart, unseen_part
 from perse.writing.cache import AnswerCache
 from perse.writing.writer import Writer
 
@@ -43,9 +45,6 @@ SHEET = "key-facts.csv"
 MASKING = "masking"
 BENCHMARK = "benchmark.json"
 KIND = "kgds-build"
-
-Step = Callable[[str, int], Callable[[int], None]]
-"""Of what begins and how much there is: what to call with how much came to an end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +100,9 @@ class BuildReport(_Result):
     """Facts by type, as they are in the benchmark."""
 
 
-def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, step: Step) -> BuildReport:
+def build(
+    options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, on_progress: OnPart = unseen_part
+) -> BuildReport:
     """Go on with a build as far as it goes: to the sheet, or to the end.
 
     Args:
@@ -114,10 +115,10 @@ def build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, 
     """
     refuse_inputs(options.out, [options.drafts])
     with locked(target_of(options.out)):
-        return _build(options, writer, judge, step)
+        return _build(options, writer, judge, on_progress)
 
 
-def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], step: Step) -> BuildReport:
+def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], on_progress: OnPart) -> BuildReport:
     drafts, paragraphs = agreed(read_drafts(options.drafts), options.drafts)
     _check_folder(options.out)
     with AnswerCache(options.out / ANSWERS) as cache:
@@ -128,7 +129,7 @@ def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], st
             max_new_tokens=options.max_new_tokens,
             seed=options.seed,
             tries=options.tries,
-            progress=step("taking paragraphs apart", sum(len(one.kept) for one in drafts)),
+            on_progress=partial(on_progress, "taking paragraphs apart"),
         )
     repeated = repetitions(drafts, facts)
     rows = sheet_facts(drafts, facts, repeated)
@@ -151,7 +152,7 @@ def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], st
     _check_key_facts(drafts, answers, options=options)
     asked = conflicts(drafts, facts, repeated)
     masker = judge()
-    masked = mask(masker, asked, options.out / MASKING, seed=options.seed, tick=step("masking facts", len(asked)))
+    masked = mask(masker, asked, options.out / MASKING, seed=options.seed, on_progress=partial(on_progress, "masking facts"))
     types = _types(facts, repeated, answers, masked)
     samples = [_sample(one, facts, types) for one in drafts]
     report = report.model_copy(

@@ -7,12 +7,13 @@ nothing in every metric and nobody would see it, so one that cannot be taken apa
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from perse.engines.base import Sampling
 from perse.errors import BadInput
 from perse.identity import normalised
 from perse.kgds.building.drafts import Agreed
+from perse.progress import OnProgress, unseen
 from perse.questions.decompose import REFUSED, SCHEMA, again, ask, problems, read_facts
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Bad, Fair, Good, Kind, ask_until_good, counts
@@ -36,7 +37,7 @@ def decompose(
     max_new_tokens: int = MAX_NEW_TOKENS,
     seed: int = 0,
     tries: int = 3,
-    progress: Callable[[int], None] = lambda settled: None,
+    on_progress: OnProgress = unseen,
 ) -> tuple[dict[tuple[int, int], tuple[str, ...]], Counter[str]]:
     """The facts of every paragraph that stays, and how often each kind of try occurred.
 
@@ -61,7 +62,7 @@ def decompose(
         seed=seed,
         purpose="kgds decompose",
         tries=tries,
-        progress=progress,
+        on_progress=on_progress,
     )
     failed = [name for name, outcome in outcomes.items() if outcome.value is None]
     if failed:

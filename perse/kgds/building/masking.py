@@ -8,7 +8,7 @@ doubt it shall count for nobody, rather than against somebody; such facts are co
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from perse.judging.loop import answer_all
 from perse.kgds.building.decomposing import Facts, Place
 from perse.kgds.building.drafts import Agreed
 from perse.kgds.folder import JUDGEMENTS, read_judgements
+from perse.progress import OnProgress, unseen
 from perse.questions.claims import MASK_CONFLICT
 from perse.records import ClaimExample
 
@@ -49,7 +50,7 @@ def mask(
     folder: Path,
     *,
     seed: int = 0,
-    tick: Callable[[int], None] = lambda settled: None,
+    on_progress: OnProgress = unseen,
 ) -> dict[Place, Judgement]:
     """The judgement of each fact, from `folder` as far as it has them; what the engine failed at is asked again.
 
@@ -69,14 +70,7 @@ def mask(
         "settings": asdict(settings),
     }
     with RunLog(folder, identity, lines=JUDGEMENTS) as log:
-        told = 0
-
-        def tell(done: int) -> None:
-            nonlocal told
-            tick(done - told)
-            told = done
-
-        answer_all(judge, [(MASK_CONFLICT, claims)], log, settings=settings, tick=tell)
+        answer_all(judge, [(MASK_CONFLICT, claims)], log, settings=settings, on_progress=on_progress)
         answers = read_judgements(log.path)
     if claims and not any(one.status is Status.OK for one in answers.values()):
         first = answers[claims[0].id]

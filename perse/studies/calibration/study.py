@@ -23,12 +23,13 @@ from perse.files.runlog import MANIFEST, file_digest, read_manifest
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS
+from perse.progress import OnPart, unseen_part
 from perse.questions import question_for
 from perse.records import PointwiseExample
 from perse.studies.calibration.correction import Corrected, Past, correct, past_examples, past_scores
 from perse.studies.calibration.reliability import Reliability, promised, reliability
 from perse.studies.calibration.risk_coverage import predicted
-from perse.studies.frame.arms import Arm, LoadJudge, Source, Watch, unwatched
+from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.coverage import coverage
 from perse.studies.frame.reading_runs import read_runs
 from perse.studies.frame.results import Point, StudyResult, StudyTable
@@ -59,7 +60,7 @@ def calibration(
     seed: int = 0,
     resamples: int = 1000,
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> StudyResult:
     """Reliability of a run, and with a judge its scores before and after correction.
 
@@ -101,11 +102,13 @@ def calibration(
     checked = reliability(run.name, given, seed=seed, resamples=resamples) if given else None
     options = {"slope": slope, "seed": seed}
     if judging is None:
-        with opened(out, "calibration", asking, source=source, options=options, watch=watch) as study:
+        with opened(out, "calibration", asking, source=source, options=options, on_progress=on_progress) as study:
             return study.finish(_result(checked, None))
     judge = (load or asking.load)(judging.name)
     _same_judge(judge, judged_by, run)  # before the folder is begun: a wrong judge must not take its name
-    with opened(out, "calibration", asking, source=source, options=options, load=lambda _: judge, watch=watch) as study:
+    with opened(
+        out, "calibration", asking, source=source, options=options, load=lambda _: judge, on_progress=on_progress
+    ) as study:
         asked = LoadedExamples(list(past.examples), scored.data_digest, None, scored.fold)
         arm = Arm(
             name=PAST,

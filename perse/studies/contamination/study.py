@@ -23,13 +23,14 @@ from perse.errors import BadInput
 from perse.files.path_names import path_name_of
 from perse.files.runlog import file_digest
 from perse.identity import draw, shuffled
+from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.records import Example, PointwiseExample
 from perse.studies.contamination.plots import Pairs, Plots, draw_pairs, pair_examples, read_plots, single_examples
 from perse.studies.contamination.tables import of_pairs, of_readers, of_singles
-from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, Watch, unwatched
+from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source
 from perse.studies.frame.coverage import coverage
 from perse.studies.frame.results import StudyResult
 from perse.studies.frame.running import Asking, opened
@@ -99,7 +100,7 @@ class Contamination:
 
 
 def contamination(
-    what: Contamination, asking: Asking, out: Path, *, load: LoadJudge | None = None, watch: Watch = unwatched
+    what: Contamination, asking: Asking, out: Path, *, load: LoadJudge | None = None, on_progress: OnPart = unseen_part
 ) -> StudyResult:
     """Asks all versions and compares them. Of `asking`, `examples` is only named, and `max_new_tokens` is the reviews'.
 
@@ -122,7 +123,9 @@ def contamination(
     digest = what.digest()
     arms = _arms(what, plots, pairs, readers, asking, digest=digest)
     source = Source(asking.examples, asking.split, None, None, seed, None, digest)
-    with opened(out, "contamination", asking, source=source, options=what.options(), load=load, watch=watch) as study:
+    with opened(
+        out, "contamination", asking, source=source, options=what.options(), load=load, on_progress=on_progress
+    ) as study:
         answers = study.ask(arms)
         return study.finish(_result(plots, pairs, readers, answers, asking=asking))
 

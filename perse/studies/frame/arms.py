@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from perse.batch.local import check_unseen, read_run, sample, score
@@ -19,6 +20,7 @@ from perse.errors import BadInput
 from perse.files.path_names import PathName
 from perse.judgement import Judgement
 from perse.judging.judge import Judge, JudgeSettings
+from perse.progress import OnPart, unseen_part
 from perse.questions import Question
 from perse.records import PairwiseExample, PointwiseExample, Split
 
@@ -28,12 +30,6 @@ Answers = Mapping[str, Judgement]
 """The judgements of one arm by example id."""
 
 LoadJudge = Callable[[str], Judge]
-Watch = Callable[[str, int, int], None]
-"""Is told an arm's name, how many of its examples are judged, and how many there are."""
-
-
-def unwatched(_arm: str, _done: int, _total: int) -> None:
-    """Nobody looks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +48,7 @@ class Arm:
         PathName(self.name, what="an arm's name")
 
 
-def ask_arms(arms: Sequence[Arm], out: Path, *, load: LoadJudge, watch: Watch = unwatched) -> dict[str, Answers]:
+def ask_arms(arms: Sequence[Arm], out: Path, *, load: LoadJudge, on_progress: OnPart = unseen_part) -> dict[str, Answers]:
     """Judge what has no judgement yet, arm by arm, in OUT/arms/NAME; then read all of it back.
 
     Args:
@@ -67,15 +63,15 @@ def ask_arms(arms: Sequence[Arm], out: Path, *, load: LoadJudge, watch: Watch = 
     for name in dict.fromkeys(arm.judge for arm in arms):
         judge = load(name)
         for arm in (one for one in arms if one.judge == name):
-            _ask(arm, judge, out / ARMS / arm.name, watch=watch)
+            _ask(arm, judge, out / ARMS / arm.name, on_progress=on_progress)
         del judge  # before the next is loaded: two large ones need not fit
     return {arm.name: answers_of(out / ARMS / arm.name) for arm in arms}
 
 
-def _ask(arm: Arm, judge: Judge, folder: Path, *, watch: Watch) -> None:
+def _ask(arm: Arm, judge: Judge, folder: Path, *, on_progress: OnPart) -> None:
     check_unseen(arm.judge, arm.loaded)
-    total = len(arm.loaded.examples)
-    score(judge, arm.question, arm.loaded, folder, settings=arm.settings, tick=lambda done: watch(arm.name, done, total))
+    told = partial(on_progress, arm.name)
+    score(judge, arm.question, arm.loaded, folder, settings=arm.settings, on_progress=told)
 
 
 def answers_of(run: Path) -> Answers:

@@ -21,9 +21,10 @@ from perse.errors import BadInput
 from perse.files.own_files import write_own
 from perse.files.runlog import RunLog
 from perse.judging.judge import Judge, JudgeSettings
+from perse.progress import OnPart, unseen_part
 from perse.questions import Question, question_for
 from perse.records import Split
-from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, Watch, ask_arms, unwatched
+from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, ask_arms
 from perse.studies.frame.results import StudyResult
 from perse.studies.frame.showing import study_markdown
 
@@ -88,11 +89,11 @@ class StudyFolder:
     out: Path
     log: RunLog
     load: LoadJudge
-    watch: Watch
+    on_progress: OnPart
 
     def ask(self, arms: Sequence[Arm]) -> dict[str, Answers]:
         """The judgements of each arm by id; only what has none yet is asked (see `ask_arms`)."""
-        answers = ask_arms(arms, self.out, load=self.load, watch=self.watch)
+        answers = ask_arms(arms, self.out, load=self.load, on_progress=self.on_progress)
         known = {row["arm"] for row in self.log.read()}
         for arm in arms:
             if arm.name not in known:
@@ -117,7 +118,7 @@ def opened(
     source: Source,
     options: Mapping[str, Any],
     load: LoadJudge | None = None,
-    watch: Watch = unwatched,
+    on_progress: OnPart = unseen_part,
 ) -> Iterator[StudyFolder]:
     """The study's folder, locked while it is open.
 
@@ -132,7 +133,7 @@ def opened(
     identity = {"kind": "study", "study": study, **asked, "options": dict(options), "data_digest": source.digest}
     context = {"examples": str(asking.examples.resolve())}
     with RunLog(out, identity, lines=FINISHED, context=context) as log:
-        yield StudyFolder(out, log, load or asking.load, watch)
+        yield StudyFolder(out, log, load or asking.load, on_progress)
 
 
 def read_study(folder: Path) -> StudyResult:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import hashlib
 import random
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import track
 
 from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.files.disk import refuse_other_than_plain
 from perse.models import finding as models
+from perse.progress import counted, shown_on, unseen_part
 from perse.questions import Question, question_for
 from perse.records import Example, PairwiseExample
 from perse.rendering.prompt import Renderer
@@ -62,8 +63,9 @@ def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> P
     def drawn(epoch: int) -> Sequence[Branch]:
         examples = first.examples if epoch == 0 else _load(config, epoch).examples
         words = f"rendering epoch {epoch + 1}" if first.redrawn else "rendering"
-        seen = track(examples, words, console=Console(stderr=True), disable=quiet)
-        found = training_branches(renderer, question, seen, answer_tokens=answer_tokens)
+        with nullcontext(unseen_part) if quiet else shown_on(Console(stderr=True)) as on_part:
+            seen = counted(examples, partial(on_part, words))
+            found = training_branches(renderer, question, seen, answer_tokens=answer_tokens)
         fitting.extend(found.fitting)
         too_long.extend(found.too_long)
         reviewers.update(example.reviewer_id for example in examples)

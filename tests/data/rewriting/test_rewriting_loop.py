@@ -144,7 +144,7 @@ def test_an_answer_is_kept_while_another_is_waited_for_or_checked(cache: AnswerC
 
 
 def test_progress_counts_every_job_once(cache: AnswerCache) -> None:
-    told: list[int] = []
+    told: list[tuple[int, int]] = []
     ask_until_good(
         writer(flaky, batch=2),
         MESSAGES,
@@ -154,9 +154,10 @@ def test_progress_counts_every_job_once(cache: AnswerCache) -> None:
         sampling=Sampling(),
         seed=3,
         purpose="test",
-        progress=told.append,
+        on_progress=lambda done, total: told.append((done, total)),
     )
-    assert sum(told) == len(MESSAGES) and len(told) > 6
+    assert told[0] == (0, len(MESSAGES)) and told[-1] == (len(MESSAGES), len(MESSAGES)) and len(told) > 6
+    assert told == sorted(told)
 
 
 def test_a_request_that_the_server_refuses_is_not_repeated(cache: AnswerCache) -> None:

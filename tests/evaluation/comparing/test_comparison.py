@@ -258,9 +258,9 @@ def test_too_few_permutations_for_so_many_differences_are_told() -> None:
 def test_the_same_command_gives_the_same_bytes_and_tells_how_far_it_is() -> None:
     told: list[tuple[int, int]] = []
     both = judges(one=2, two=1)
-    first = compared(both, progress=lambda done, total: told.append((done, total)))
+    first = compared(both, on_progress=lambda done, total: told.append((done, total)))
     assert first.model_dump_json() == compared(both).model_dump_json()
-    assert told == [(1, 3), (2, 3), (3, 3)]
+    assert told == [(0, 3), (1, 3), (2, 3), (3, 3)]
     assert compared(both, seed=1).model_dump_json() != first.model_dump_json()
 
 

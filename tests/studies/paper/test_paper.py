@@ -6,13 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-import typer
 from reading_builders import answered, failed, pair, run_folder, scored, scripted
 from typer.testing import CliRunner
 
 from perse.batch.comparing import gather
 from perse.batch.local import score
-from perse.commands.studies.reading import register
+from perse.commands.studies.app import app
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
@@ -127,8 +126,6 @@ def test_data_sets_fill_table_1(tmp_path: Path) -> None:
 
 
 def test_the_commands_print_json_and_keep_a_study(scores: Path, pairs: Path, tmp_path: Path) -> None:
-    app = typer.Typer()
-    register(app)
     runner = CliRunner()
     out = tmp_path / "kept"
     args = ["paper", "--run", f"one={scores}", "--resamples", "100", "--json"]
@@ -227,8 +224,6 @@ def test_runs_of_other_data_or_given_twice_are_refused_and_an_unfinished_one_is_
 
 def _read(command: str, runs: list[Path], out: Path) -> str:
     """What a command prints of runs, as JSON."""
-    app = typer.Typer()
-    register(app)
     given = [f"--run=j{n}={run}" for n, run in enumerate(runs)] if command == "paper" else [str(run) for run in runs]
     found = CliRunner().invoke(app, [command, *given, "--resamples", "100", "--json", "--out", str(out)])
     if found.exception:
@@ -237,8 +232,6 @@ def _read(command: str, runs: list[Path], out: Path) -> str:
 
 
 def test_a_run_named_twice_or_not_at_all_is_refused(scores: Path) -> None:
-    app = typer.Typer()
-    register(app)
     twice = CliRunner().invoke(app, ["paper", "--run", f"one={scores}", "--run", f"one={scores}"])
     assert "'one' is given twice" in str(twice.exception)
     unnamed = CliRunner().invoke(app, ["paper", "--run", str(scores)])
@@ -246,7 +239,5 @@ def test_a_run_named_twice_or_not_at_all_is_refused(scores: Path) -> None:
 
 
 def test_risk_coverage_of_written_answers_says_why_not(scores: Path) -> None:
-    app = typer.Typer()
-    register(app)
     found = CliRunner().invoke(app, ["risk-coverage", str(scores)])
     assert isinstance(found.exception, BadInput) and "does not tell how sure it was" in str(found.exception)

@@ -58,6 +58,8 @@ def test_everything_that_is_wrong_is_listed_at_once_with_exit_code_2(data: Path)
     assert "world_size is 4, and 3 devices are asked for" in done.output
     assert "there is no model" in done.output and "2 of 3 checks failed; nothing was started" in done.output
     assert not (data.parent / "run").exists()
+    machine = CliRunner().invoke(app, ["preflight", "--nodes", "3", *settings, "--json", "--quiet"])
+    assert machine.exit_code == 2 and len([one for one in json.loads(machine.stdout) if one["problem"]]) == 2
 
 
 def test_weights_that_were_not_fetched_whole_are_found(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:

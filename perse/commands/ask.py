@@ -1,11 +1,13 @@
-"""One text for one reader at a keyboard: read or prompt for reviews, show a judgement."""
+"""`perse ask`: judge one text for one reader. What is not given is asked for at the keyboard."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Annotated
 
+import typer
 from pydantic import ValidationError
 from rich.console import Console
 from rich.markup import escape
@@ -14,12 +16,43 @@ from rich.prompt import IntPrompt, Prompt
 from rich.table import Table
 from rich.text import Text
 
+from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.judging import Answering, Loading
+from perse.commands.terminal import err
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status
 from perse.records import ProfileReview, explain
 from perse.secrets import printable
 from perse.strict import is_half
+
+
+@grouped
+def ask(
+    *,
+    judge: options.JudgeName = "smollm2-135m",
+    reviews: Annotated[Path | None, typer.Option(help='JSON lines of past reviews: {"text", "review", "score"}.')] = None,
+    text: Annotated[str | None, typer.Option(help="The new text; @FILE reads it from a file.")] = None,
+    question: options.PointwiseName = "pointwise",
+    answering: Answering,
+    loading: Loading,
+    trust_remote_code: options.TrustRemoteCode = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Judge one text for one reader, known by a few reviews. Called bare, it asks for them.
+
+    Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
+    """
+    profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)
+    asked = read_text(text) if text is not None else prompt_for_text(err)
+    loaded = loading.load(judge, trust_remote_code=trust_remote_code)
+    with err.status("reading as this reader would"):
+        judgement = loaded.ask_one(reviews=profile, text=asked, question=question, settings=answering.settings())
+    if as_json:
+        typer.echo(judgement.model_dump_json(indent=2))
+    else:
+        show_judgement(Console(), judgement)
 
 
 def read_reviews(path: Path) -> list[ProfileReview]:

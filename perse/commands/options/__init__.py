@@ -1,0 +1,114 @@
+"""Each option that commands of several rooms take, said once: its type, with its choices and bounds, and what a person reads of it.
+
+A command gives the default: `seed: options.Seed = 0`. Options that are always taken together are groups (`judging`, `building`); those
+of one room stand in a file of their own here (`training`, `kgds`).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from perse.records import Split
+
+# What every command that tells something takes.
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
+AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the result as Markdown on stdout.")]
+
+# Where things are read and written.
+
+Out = Annotated[Path, typer.Option("--out", help="The folder to write, or to continue.", show_default=False)]
+NewFolder = Annotated[Path, typer.Option("--out", help="The folder to write.", show_default=False)]
+MaybeOut = Annotated[
+    Path | None, typer.Option("--out", help="A folder for study.json, table.md and figures.", show_default=False)
+]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what perse wrote there before.")]
+Map = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--map",
+        metavar="FIELD=COLUMN",
+        help="Which column holds a field, where perse does not find it; may be repeated. Join columns with +: "
+        "[bold]--map text_a=story_a+ending_a[/bold]. For the items file: [bold]--map items.item_id=id[/bold].",
+        show_default=False,
+    ),
+]
+ScoreRange = Annotated[
+    str, typer.Option("--scale", metavar="LOW-HIGH", help="Lowest and highest score of the file; rescaled to 1-10.")
+]
+NAMED = "NAME=PATH"
+"""How an option that names what it gives is written."""
+
+# Examples and what is asked of them.
+
+Examples = Annotated[Path, typer.Option(help="A data set folder, or a file of exported JSON lines.", show_default=False)]
+SplitOption = Annotated[Split, typer.Option("--split", help="Which side of a data set folder.")]
+Fold = Annotated[
+    int | None, typer.Option(min=0, help="Of a cross-fitted data set: the fold that validates.", show_default=False)
+]
+Sample = Annotated[int | None, typer.Option("--limit", min=1, help="Ask about a seeded sample of so many.", show_default=False)]
+QuestionName = Annotated[
+    str | None,
+    typer.Option(
+        "--question",
+        help="pointwise (a review, then a score), pointwise_score (the score alone, many times cheaper; either with _stated), "
+        "pairwise, coverage, ...; by default after the data.",
+        show_default=False,
+    ),
+]
+PointwiseName = Annotated[
+    str, typer.Option("--question", help="pointwise, or pointwise_score for the score alone; either with _stated.")
+]
+
+# Who judges.
+
+JudgeName = Annotated[
+    str,
+    typer.Option(
+        "--judge",
+        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name; PATH+ADAPTER adds a LoRA "
+        "adapter), or openai:URL#MODEL (a server).",
+    ),
+]
+DtypeName = Literal["bfloat16", "float16", "float32"]
+Dtype = Annotated[
+    DtypeName,
+    typer.Option("--dtype", help="Of a model in this process; float32 is slower, and exact within 1e-5."),
+]
+Context = Annotated[
+    int | None,
+    typer.Option("--context", min=64, help="Tokens to use; by default what the model was made for.", show_default=False),
+]
+Tokenizer = Annotated[
+    str | None,
+    typer.Option("--tokenizer", help="Of a served model whose folder is not on this machine.", show_default=False),
+]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option("--trust-remote-code", help="Run code that the model brings; without it such a model is refused."),
+]
+Temperature = Annotated[float, typer.Option(min=0.0, max=2.0, help="0 is greedy; PerSE's paper has 0.8, KGDS's 0.")]
+MaxNewTokens = Annotated[int, typer.Option(min=1, help="Longest answer, in tokens.")]
+Tries = Annotated[int, typer.Option(min=1, help="At most so many answers for each text, until one can be used.")]
+
+# What is counted.
+
+Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice: the same seed and input give the same result.")]
+Resamples = Annotated[int, typer.Option(min=100, help="Bootstrap resamples.")]
+ResampleOption = Annotated[
+    Literal["reviewers", "two-way"],  # the library's `Resample`, whose module takes a second to import
+    typer.Option("--resample", help="reviewers, or two-way: reviewers and texts, for texts that several readers judged."),
+]
+ScoredRuns = Annotated[
+    list[Path], typer.Argument(help="Folders that `perse score` wrote, of the same data set.", show_default=False)
+]
+TrainData = Annotated[
+    Path | None,
+    typer.Option(help="Data set folder for the baselines; by default the one that was scored.", show_default=False),
+]
+BertScoreModel = Annotated[Path | None, typer.Option(help="Folder of an encoder, for BERTScore.", show_default=False)]
+BartScoreModel = Annotated[Path | None, typer.Option(help="Folder of a BART, for BARTScore.", show_default=False)]
+Title = Annotated[str | None, typer.Option(help="Of the page; by default after what it shows.", show_default=False)]

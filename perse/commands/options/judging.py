@@ -1,0 +1,77 @@
+"""Groups of options that commands which ask a judge take: how it is loaded, how it answers, and how profiles are shown to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from perse.commands.options import Context, Dtype, MaxNewTokens, Seed, Temperature, Tokenizer
+from perse.commands.terminal import err
+from perse.data.profiles.views import ProfileAspects, View
+from perse.secrets import redact
+
+if TYPE_CHECKING:
+    from perse.judging.judge import Judge, JudgeSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loading:
+    """How a judge is loaded, whoever it is."""
+
+    dtype: Dtype = "bfloat16"
+    context: Context = None
+    tokenizer: Tokenizer = None
+
+    def load(self, judge: str, *, trust_remote_code: bool = False) -> Judge:
+        """The judge of this name; a person sees that it is being loaded.
+
+        Raises:
+            BadInput: what `Judge.load` refuses.
+        """
+        from perse.judging.judge import Judge
+
+        with err.status(f"loading {escape(redact(judge))}"):
+            return Judge.load(judge, **vars(self), trust_remote_code=trust_remote_code)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answering:
+    """How a judge answers."""
+
+    temperature: Temperature = 0.8
+    max_new_tokens: MaxNewTokens = 600
+    seed: Seed = 0
+
+    def settings(self) -> JudgeSettings:
+        from perse.judging.judge import JudgeSettings
+
+        return JudgeSettings(**vars(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShownProfiles:
+    """How the profiles of a data set are shown."""
+
+    k: Annotated[
+        int | None,
+        typer.Option(
+            "--k", min=0, help="Profile entries to show, at most what the folder keeps.", show_default="the folder's own"
+        ),
+    ] = None
+    order_seed: Annotated[
+        int | None, typer.Option(min=0, help="Shuffle every profile by this seed.", show_default="oldest first")
+    ] = None
+    review_text: Annotated[
+        bool,
+        typer.Option("--review-text/--no-review-text", help="Whether profiles show what the reader wrote, or scores alone."),
+    ] = True
+    profile_aspects: Annotated[
+        ProfileAspects,
+        typer.Option(help="Pairs: what a profile entry shows, all its preferences or the asked aspect's alone."),
+    ] = "all"
+
+    def view(self) -> View:
+        return View(**vars(self))

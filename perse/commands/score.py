@@ -1,0 +1,104 @@
+"""`perse score`: judge every example of a data set into a run folder."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.judging import Answering, Loading, ShownProfiles
+from perse.commands.terminal import err
+from perse.data.variants.stand_ins import ProfileShown, stand_in
+from perse.progress import shown_on
+
+if TYPE_CHECKING:
+    from perse.judgement import Prices
+
+
+@grouped
+def score(
+    *,
+    examples: options.Examples,
+    judge: options.JudgeName,
+    out: options.Out,
+    split: options.SplitOption = "valid",
+    fold: options.Fold = None,
+    question: options.QuestionName = None,
+    limit: options.Sample = None,
+    shown: ShownProfiles,
+    profile: Annotated[
+        ProfileShown,
+        typer.Option(
+            help="own; empty or shots (answers of other readers, the same for every query) for an unpersonalized judge to "
+            "compare with; another (reader's) or shuffled (own reviews behind the wrong texts) to see what the profile is worth."
+        ),
+    ] = ProfileShown.OWN,
+    shots: Annotated[int, typer.Option(min=1, help="With --profile shots: how many.")] = 3,
+    answering: Answering,
+    loading: Loading,
+    trust_remote_code: options.TrustRemoteCode = False,
+    prices: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a paid server, per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED; shows the cost, and is kept with the run."
+        ),
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Judge every example; the same command continues a run that was stopped.
+
+    Example:  perse score --examples work/data --judge runs/first --out runs/first-valid
+
+    Server:   perse score --examples work/data --judge openai:http://127.0.0.1:8000/v1#first --out runs/served
+
+    Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
+    """
+    from perse.batch.local import check_unseen, sample
+    from perse.batch.local import score as scored
+    from perse.data.load import load_examples
+    from perse.judgement import Prices
+    from perse.questions import question_for
+
+    costs = Prices.parse(prices) if prices else None
+    whole = load_examples(examples, split=split, fold=fold, view=shown.view())
+    loaded = stand_in(sample(whole, limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
+    asked = question_for(loaded.examples, question)
+    if split == "valid":
+        check_unseen(judge, loaded)
+    loaded_judge = loading.load(judge, trust_remote_code=trust_remote_code)
+    with shown_on(err) as on_part:
+        scored(
+            loaded_judge, asked, loaded, out,
+            settings=answering.settings(), prices=costs, on_progress=partial(on_part, "judging"),
+        )  # fmt: skip
+    _show(out, costs, as_json=as_json)
+
+
+def _show(out: Path, prices: Prices | None, *, as_json: bool) -> None:
+    """How many were answered and what it took; exit code 1 where the engine failed at everything."""
+    from perse.batch.local import read_run
+    from perse.evaluation.costs import spent
+    from perse.judgement import Status
+
+    run = read_run(out)
+    statuses = Counter(str(judgement.status) for judgement in run.judgements)
+    counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
+    err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  next: perse evaluate {escape(str(out))}")
+    if prices:
+        err.print(prices.bill(run.judgements), highlight=False, markup=False)
+    if as_json:
+        took = spent(run.judgements, prices=prices, seconds=run.seconds)
+        typer.echo(json.dumps({"run": str(out), "statuses": dict(statuses), "spent": took.model_dump()}, indent=2))
+    if run.judgements and statuses[Status.ENGINE_ERROR] == len(run.judgements):
+        err.print(
+            f"perse: the engine failed at every example: {run.judgements[0].error}",
+            style="bold red", markup=False, soft_wrap=True,
+        )  # fmt: skip
+        raise typer.Exit(1)

@@ -1,0 +1,178 @@
+"""Options: groups become options of a command, choices are shown, completed and refused in one sentence, each is said once."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import pytest
+import typer
+from command_line import perse
+from typer.testing import CliRunner
+
+import perse as package
+from perse.commands import options
+from perse.commands.app import app
+from perse.commands.options import building, judging, kgds, training
+from perse.commands.options.grouping import grouped
+from perse.evaluation.stats.results import Resample
+from perse.kgds.benchmark import PARADIGMS, PATTERNS
+from perse.training.planning.hardware import CPU, GPUS
+
+SCORE = ("score", "--examples", "x", "--judge", "j", "--out", "o")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Colour:
+    red: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Size:
+    colour: Colour
+    height: Annotated[int, typer.Option(min=1)]
+    width: Annotated[int, typer.Option(min=1)] = 3
+
+
+def test_a_group_becomes_options_and_comes_back_as_one_value() -> None:
+    came: list[Any] = []
+
+    @grouped
+    def draw(*, name: str, size: Size, bold: bool = False) -> None:
+        """Draw."""
+        came.append((name, size, bold))
+
+    one = typer.Typer()
+    one.command()(draw)
+    assert CliRunner().invoke(one, ["n", "--height", "2", "--bold", "--red", "7"]).exit_code == 0
+    assert came == [("n", Size(colour=Colour(red=7), height=2, width=3), True)]
+    assert [*inspect.signature(draw).parameters] == ["name", "red", "height", "width", "bold"] and draw.__doc__ == "Draw."
+    assert CliRunner().invoke(one, ["n", "--height", "0"]).exit_code == 2
+    assert CliRunner().invoke(one, ["n"]).exit_code == 2  # a field without a default is required
+
+
+def test_an_option_that_two_groups_have_is_refused_when_the_command_is_made() -> None:
+    def draw(*, width: int, size: Size) -> None: ...
+
+    with pytest.raises(TypeError, match="draw has an option twice: width"):
+        grouped(draw)
+
+
+def test_no_option_is_declared_twice_with_the_same_words() -> None:
+    folder = Path(next(iter(package.__path__))) / "commands"
+    words: dict[str, list[str]] = {}
+    for file in folder.rglob("*.py"):
+        for said in re.findall(r'help=\s*"([^"]{12,})"', file.read_text(encoding="utf-8")):
+            words.setdefault(said, []).append(file.name)
+    assert {said: files for said, files in words.items() if len(files) > 1} == {}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((*SCORE, "--dtype", "int8"), "--dtype is 'int8'; choose bfloat16, float16 or float32"),
+        ((*SCORE, "--split", "test"), "--split is 'test'; choose train or valid"),
+        ((*SCORE, "--k", "two"), "--k"),
+        ((*SCORE, "--k", "-1"), "--k"),
+        ((*SCORE, "--limits", "4"), "no such option: --limits"),
+        (("score", "--judge", "j", "--out", "o"), "missing option '--examples'"),
+        (("study", "order", "--judge", "x", "--examples", "e", "--out", "o", "--dtype", "int8"), "--dtype is 'int8'; choose"),
+        (("study", "k-curve", "--examples", "e", "--out", "o", "--split", "test"), "--split is 'test'; choose train or valid"),
+        (("compare", "a", "b", "--resample", "texts"), "--resample is 'texts'; choose reviewers or two-way"),
+        (("evaluate", "a", "--resample", "rows"), "--resample is 'rows'; choose reviewers or two-way"),
+        (("evaluate", "a", "--resamples", "99"), "--resamples"),
+        (("report", "a", "--resample", "rows"), "--resample is 'rows'; choose reviewers or two-way"),
+        (("kgds", "verify", "b", "r", "--judge", "j", "--facts", "both"), "--facts is 'both'; choose single or paragraph"),
+        (
+            ("kgds", "generate", "b", "--writer", "w", "--out", "o", "--pattern", "x"),
+            "--pattern is 'x'; choose ebs-aos or abs-aos",
+        ),
+        (("models", "merge", "run", "--out", "o", "--dtype", "int4"), "--dtype is 'int4'; choose bfloat16, float16 or float32"),
+        (("scores",), "no such command 'scores'"),
+        (("train", "--recipe"), "no such option: --recipe"),
+    ],
+)
+def test_a_command_line_that_cannot_be_read_is_one_sentence_and_exit_code_2(
+    given: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = perse(*given)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr.startswith("perse: ") and message in done.stderr and done.stderr.strip().count("\n") == 0
+    assert done.stderr.strip().endswith("--help)")
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_was_given_is_named_with_what_was_expected() -> None:
+    for given, wrong in (("two", "two"), ("-1", "-1")):
+        said = perse(*SCORE, "--k", given).stderr
+        assert "--k" in said and wrong in said and "Value error" not in said and "Invalid value" not in said
+
+
+def test_bare_commands_show_their_help() -> None:
+    for given in ((), ("data",)):
+        done = perse(*given)
+        assert "Commands" in done.stdout and done.stderr == "" and done.returncode in (0, 2)  # by click's version
+
+
+def test_help_shows_the_choices() -> None:
+    shown = CliRunner().invoke(app, ["score", "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
+    assert "<train|valid>" in shown or "[train|valid]" in shown
+    assert "bfloat16|float16|float32" in shown
+
+
+def completed(*words: str) -> set[str]:
+    """What a shell offers after `words`, the last of which is begun."""
+    state = {"_PERSE_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("perse", *words)), "COMP_CWORD": str(len(words))}
+    command = [sys.executable, "-c", "import sys; sys.argv[0] = 'perse'; from perse.__main__ import main; main()"]
+    done = subprocess.run(command, env=os.environ | state, capture_output=True, text=True, check=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (("score", "--dtype", "b"), {"bfloat16"}),
+        (("study", "order", "--split", ""), {"train", "valid"}),
+        (("kgds", "generate", "--pattern", "e"), {"ebs-aos"}),
+        (("train", "--config", "embedded_l"), {"embedded_lora"}),
+        (("plan", "--gpu", "h200"), {"h200"}),
+        (("agre",), {"agreement"}),
+    ],
+)
+def test_a_shell_completes_commands_choices_and_recipes(words: tuple[str, ...], offered: set[str]) -> None:
+    assert offered <= completed(*words)
+
+
+def test_choices_that_are_written_out_are_the_librarys_own() -> None:
+    assert get_args(get_args(options.ResampleOption)[0]) == get_args(Resample)
+    assert [one.as_pattern for one in kgds.PatternName] == [*PATTERNS] == [str(one) for one in kgds.PatternName]
+    assert [one.as_paradigm for one in kgds.ParadigmName] == [*PARADIGMS] == [str(one) for one in kgds.ParadigmName]
+    (gpu,) = training.Gpu.__metadata__
+    assert set(re.findall(r"[\w-]+", gpu.help.partition("(")[0])) - {"or"} == {*GPUS, CPU}
+
+
+def test_groups_have_the_names_of_what_they_become() -> None:
+    """They are handed on by name, which a type checker does not see."""
+    from dataclasses import fields
+
+    from perse.data.options import PairwiseOptions, PointwiseOptions
+    from perse.data.profiles.views import View
+    from perse.data.rewriting.plots import RewriteOptions
+    from perse.judging.judge import Judge, JudgeSettings
+    from perse.studies.frame.running import Asking
+
+    def names(*groups: Any) -> set[str]:
+        return {field.name for group in groups for field in fields(group)}
+
+    assert names(judging.ShownProfiles) == names(View)
+    assert names(judging.Answering) <= names(JudgeSettings)
+    assert names(judging.Loading) <= names(RewriteOptions) & names(Asking) & set(inspect.signature(Judge.load).parameters)
+    assert names(building.Drawing, building.Reading) <= names(PointwiseOptions) & names(PairwiseOptions)
+    assert names(building.Enough) <= names(PointwiseOptions)
