@@ -113,11 +113,9 @@ class Judge:
         Raises:
             EngineLost: the engine is gone for good.
         """
-        from perse.answering.listed import each_claim
-
         told = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
         by_id = {judgement.id: judgement for some in told for judgement in some}
-        return [[by_id[claim.id] for claim in each_claim(example)] for example in examples]
+        return [[by_id[claim.id] for claim in example.each()] for example in examples]
 
     def stream_listed(
         self,

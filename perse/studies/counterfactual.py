@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
+from perse.data.variants.stand_ins import personal
 from perse.errors import BadInput
 from perse.studies.frame.arms import Arm, LoadJudge, Source, Watch, unwatched
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
@@ -64,8 +64,8 @@ def counterfactual(
 def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, LoadedExamples], list[str]]:
     """The examples of each arm, and why some are missing."""
     loaded, everybody = source.shown(view), source.whole(view)
-    own: list[Any] = [example for example in loaded.examples if example.profile]
-    donors: list[Any] = list(everybody.examples)
+    own = [example for example in personal(loaded.examples) if example.profile]
+    donors = personal(everybody.examples)
     missing = []
     if not own:
         raise BadInput(f"no profile in {source.path} has an entry; nothing can be taken away (give --k 1 or more)")
@@ -83,7 +83,7 @@ def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, Loade
             missing.append(f"{name}: {len(own) - len(examples)} of {len(own)} examples have none, since {why}")
     kept = {name: examples for name, examples in made.items() if examples}
     return {
-        name: LoadedExamples(examples, loaded.digest, loaded.folder, loaded.fold) for name, examples in kept.items()
+        name: LoadedExamples([*examples], loaded.digest, loaded.folder, loaded.fold) for name, examples in kept.items()
     }, missing
 
 

@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 
 from perse.errors import BadInput
+from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
+from perse.records import Example, PointwiseExample
 from perse.studies.frame.arms import Answers, Arm, LoadJudge, Watch, unwatched
 from perse.studies.frame.measuring import PAIRED, READINGS, Cell
 from perse.studies.frame.results import StudyResult, StudyTable
@@ -115,15 +117,13 @@ def _both(name: str) -> tuple[Pointwise, Pointwise]:
 def _result(
     asking: Asking,
     judge: str,
-    examples: Sequence[object],
+    examples: Sequence[Example],
     answers: Mapping[str, Answers],
     sampled: Sequence[str],
     *,
     alone: str,
 ) -> StudyResult:
-    from perse.records import PointwiseExample
-
-    asked = [example for example in examples if isinstance(example, PointwiseExample)]
+    asked = only(PointwiseExample, examples)
     kept = answered_by_all(asked, answers)
     ruler = Ruler.over(kept or asked, resamples=asking.resamples, seed=asking.settings.seed)
     main = headline(asked)

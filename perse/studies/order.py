@@ -17,7 +17,7 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.results import Estimate
-from perse.records import PairwiseExample
+from perse.records import chooses
 from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
 from perse.studies.frame.measuring import Cell, Condition, measure
 from perse.studies.frame.results import Point, StudyResult, StudyTable
@@ -149,7 +149,7 @@ def _moves(asking: Asking, condition: Condition) -> tuple[Estimate, Estimate]:
     answers: list[FloatArray] = []
     labels = []
     for one in condition.passes:
-        if isinstance(kept[0], PairwiseExample):
+        if chooses(kept):
             shares = [(one[example.id].distribution or {}).get("A", np.nan) for example in kept]
             answers.append(np.array(shares, dtype=np.float64))
         else:
