@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perse.answering.base import Identity, JudgeSettings, draw, failed, text_seed
+from perse.answering.base import JudgeSettings, draw, failed, text_seed
 from perse.answering.exact import MIN_MASS, no_label_mass
 from perse.engines.base import ChatEngine, Engine, Failure, LabelDistribution, Reply, Sampling
+from perse.engines.kind import Identity
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions.base import ListedQuestion

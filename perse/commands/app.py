@@ -39,6 +39,7 @@ from perse.commands.terminal import err, run_app
 from perse.data.variants.stand_ins import ProfileShown, stand_in
 from perse.errors import BadInput
 from perse.installing import needing
+from perse.judging.loading import judge_help
 from perse.secrets import redact
 
 if TYPE_CHECKING:
@@ -74,10 +75,7 @@ MaxNew = Annotated[int, typer.Option(min=1, help="Longest review, in tokens.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every draw.")]
 JudgeArgument = Annotated[
     str,
-    typer.Option(
-        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name; PATH+ADAPTER adds a LoRA "
-        "adapter), or openai:URL#MODEL (a server)."
-    ),
+    typer.Option(help=judge_help()),
 ]
 Tokenizer = Annotated[str | None, typer.Option(help="Of a served model whose folder is not on this machine.")]
 

@@ -15,11 +15,12 @@ from perse.data.profiles.views import View
 from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
 from perse.data.variants.stand_ins import personal
 from perse.errors import BadInput
+from perse.judging.loading import short_name
 from perse.studies.frame.arms import Arm, LoadJudge, Source, Watch, unwatched
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import heading, short, verdict, words
+from perse.studies.frame.summarizing import heading, verdict, words
 
 ASKS = "Does the judge go by this reader's past, or would any other do as well?"
 
@@ -57,7 +58,9 @@ def counterfactual(
     }  # fmt: skip
     with opened(out, "counterfactual", asking, source=source, options={"k": k}, load=load, watch=watch) as study:
         answers = study.ask(list(arms.values()))
-        conditions = [Condition(short(judge), name, (answers[arm.name],), arm.loaded.examples) for name, arm in arms.items()]
+        conditions = [
+            Condition(short_name(judge), name, (answers[arm.name],), arm.loaded.examples) for name, arm in arms.items()
+        ]
         return study.finish(_result(asking, conditions, missing))
 
 

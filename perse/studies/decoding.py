@@ -16,6 +16,7 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
+from perse.judging.loading import short_name
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
 from perse.records import Example, PointwiseExample
@@ -37,7 +38,6 @@ from perse.studies.frame.summarizing import (
     minus,
     points,
     predictions,
-    short,
     undefined,
     verdict,
     words,
@@ -95,7 +95,7 @@ def decoding(
     ]
     with opened(out, "decoding", asking, source=source, options={"passes": passes}, load=load, watch=watch) as study:
         answers = study.ask(arms)
-        return study.finish(_result(asking, short(judge), loaded.examples, answers, sampled, alone=alone.name))
+        return study.finish(_result(asking, short_name(judge), loaded.examples, answers, sampled, alone=alone.name))
 
 
 def _both(name: str) -> tuple[Pointwise, Pointwise]:

@@ -17,12 +17,13 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.results import Estimate
+from perse.judging.loading import short_name
 from perse.records import chooses
 from perse.studies.frame.arms import Arm, LoadJudge, Watch, unwatched
 from perse.studies.frame.measuring import Cell, Condition, measure
 from perse.studies.frame.results import Point, StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import NOTHING, Ruler, heading, predictions, short, undefined, words
+from perse.studies.frame.summarizing import NOTHING, Ruler, heading, predictions, undefined, words
 
 ASKS = "How much do the judge's answers depend on the order in which a reader's past is shown?"
 
@@ -68,7 +69,7 @@ def order(
         answers = study.ask(list(arms.values()))
         conditions = [
             Condition(
-                short(judge),
+                short_name(judge),
                 str(k),
                 tuple(answers[arm.name] for (own, _), arm in arms.items() if own == k),
                 next(arm.loaded.examples for (own, _), arm in arms.items() if own == k),

@@ -37,14 +37,13 @@ from perse.data.build import PairwiseOptions, PointwiseOptions
 from perse.data.per_doc import build_per_doc
 from perse.data.profiles.selection import EMBEDDING_MODEL
 from perse.data.profiles.splits import SplitBy
+from perse.judging.loading import judge_forms
 
 Rouge = Literal["both", "either"]
 
 WriterOption = Annotated[
     str,
-    typer.Option(
-        help="Who rewrites the plots: a judge's name (PATH, vllm:PATH or openai:URL#MODEL), rules, or none (as they are)."
-    ),
+    typer.Option(help=f"Who rewrites the plots: a judge's name ({judge_forms()}), rules, or none (as they are)."),
 ]
 Ner = Annotated[
     str, typer.Option(help="Who finds names: rules, or an installed spaCy pipeline, such as en_core_web_sm, or its folder.")
@@ -219,8 +218,7 @@ def persum(
     judge: Annotated[
         str | None,
         typer.Option(
-            help="Who answers coverage and sentiment: PATH, vllm:PATH or openai:URL#MODEL. Without one only the first two filters "
-            "are counted.",
+            help=f"Who answers coverage and sentiment: {judge_forms()}. Without one only the first two filters are counted.",
             show_default=False,
         ),
     ] = None,

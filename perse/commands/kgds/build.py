@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from perse.commands.kgds.options import AsJson, BenchmarkFile, Context, Dtype, Resamples, Seed, Tokenizer, load_judge
+from perse.judging.loading import judge_forms
 
 if TYPE_CHECKING:
     from perse.evaluation.stats.results import Estimate
@@ -31,9 +32,7 @@ def build(
     out: Annotated[Path, typer.Option(help="The folder of the build; the same one to go on.", show_default=False)],
     writer: Annotated[
         str,
-        typer.Option(
-            help="Who takes paragraphs apart: PATH, vllm:PATH or openai:URL#MODEL; the paper's is GPT-4o.", show_default=False
-        ),
+        typer.Option(help=f"Who takes paragraphs apart: {judge_forms()}; the paper's is GPT-4o.", show_default=False),
     ],
     judge: Annotated[
         str | None, typer.Option(help="Who masks facts that supporting paragraphs tell, too.", show_default="the writer")
@@ -80,7 +79,7 @@ def feedback(
     judge: Annotated[
         str,
         typer.Option(
-            help="Who decides: PATH, vllm:PATH or openai:URL#MODEL. The paper asks the model that wrote the summaries.",
+            help=f"Who decides: {judge_forms()}. The paper asks the model that wrote the summaries.",
             show_default=False,
         ),
     ],

@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
+from perse.judging.loading import judge_help
+
 if TYPE_CHECKING:
     from perse.judging.judge import Judge
 
@@ -25,7 +27,7 @@ Runs = Annotated[
 JudgeName = Annotated[
     str,
     typer.Option(
-        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name), or openai:URL#MODEL.",
+        help=judge_help(),
         show_default=False,
     ),
 ]

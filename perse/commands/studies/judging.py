@@ -18,6 +18,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from perse.judging.loading import judge_help
+
 if TYPE_CHECKING:
     from perse.studies.frame.arms import Watch
     from perse.studies.frame.results import StudyResult
@@ -35,7 +37,7 @@ Examples = Annotated[
 JudgeName = Annotated[
     str,
     typer.Option(
-        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name), or openai:URL#MODEL.",
+        help=judge_help(),
         show_default=False,
     ),
 ]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -197,12 +196,6 @@ def heading(metric: str) -> str:
 def undefined(reason: str, *, items: int = 0) -> Estimate:
     """No value, and why."""
     return Estimate(value=None, interval=Interval(reason=f"undefined ({reason})"), items=items)
-
-
-def short(judge: str) -> str:
-    """A judge's name as a plot has room for: of a folder the last part, of a server the model."""
-    name = judge.rpartition("#")[2] if judge.startswith("openai:") else judge.removeprefix("vllm:")
-    return Path(name).name or name
 
 
 def words(estimate: Estimate, *, signed: bool = False) -> str:
