@@ -25,11 +25,11 @@ from rich.progress import (
 from perse import __version__
 from perse.commands.agreement import agreement
 from perse.commands.compare import compare
+from perse.commands.consumers import CONSUMERS
 from perse.commands.data.build import app as data_app
 from perse.commands.data.options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.commands.doctor import doctor
 from perse.commands.evaluate import evaluate
-from perse.commands.kgds.ask import app as kgds_app
 from perse.commands.plan import plan
 from perse.commands.preflight import preflight
 from perse.commands.publish import card, merge, push
@@ -40,6 +40,7 @@ from perse.data.variants.stand_ins import ProfileShown, stand_in
 from perse.errors import BadInput
 from perse.installing import needing
 from perse.judging.loading import judge_help
+from perse.questions import QUESTIONS
 from perse.secrets import redact
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ models_app.command("merge")(merge)
 models_app.command("card")(card)
 models_app.command("push")(push)
 app.add_typer(study_app, name="study")
-app.add_typer(kgds_app, name="kgds")
+for consumer in CONSUMERS.values():
+    app.add_typer(consumer.app, name=consumer.name)
 app.command("evaluate")(evaluate)
 app.command("compare")(compare)
 app.command("agreement")(agreement)
@@ -151,9 +153,7 @@ def _score(
     fold: Annotated[int | None, typer.Option(min=0, help="Of a cross-fitted data set: judge this fold.")] = None,
     question: Annotated[
         str | None,
-        typer.Option(
-            help="pointwise, pointwise_score (either with _stated), pairwise, coverage, ...; by default after the data."
-        ),
+        typer.Option(help=f"{', '.join(QUESTIONS)}; by default after the data."),
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Judge a seeded sample of this many examples.")] = None,
     k: ShownK = None,
