@@ -14,7 +14,7 @@ PACKAGE = '''
 from dataclasses import dataclass
 from typing import Any, ClassVar
 import typer
-from perse.commands.consumers import Consumer
+from perse.commands.consumer import Consumer
 from perse.engines.base import Capabilities, Reply
 from perse.engines.kind import EngineKind, Identity, Loaded
 from perse.questions.base import AnswerLayout, Ask

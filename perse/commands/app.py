@@ -25,11 +25,12 @@ from rich.progress import (
 from perse import __version__
 from perse.commands.agreement import agreement
 from perse.commands.compare import compare
-from perse.commands.consumers import CONSUMERS
+from perse.commands.consumer import Consumer
 from perse.commands.data.build import app as data_app
 from perse.commands.data.options import OrderSeed, ReviewText, ShownAspects, ShownK
 from perse.commands.doctor import doctor
 from perse.commands.evaluate import evaluate
+from perse.commands.kgds.ask import app as kgds_app
 from perse.commands.plan import plan
 from perse.commands.preflight import preflight
 from perse.commands.publish import card, merge, push
@@ -41,6 +42,7 @@ from perse.errors import BadInput
 from perse.installing import needing
 from perse.judging.loading import judge_help
 from perse.questions import QUESTIONS
+from perse.registry import Registry
 from perse.secrets import redact
 
 if TYPE_CHECKING:
@@ -59,6 +61,8 @@ models_app.command("merge")(merge)
 models_app.command("card")(card)
 models_app.command("push")(push)
 app.add_typer(study_app, name="study")
+CONSUMERS: Registry[Consumer] = Registry("perse.consumers", (Consumer("kgds", kgds_app),), needs=("app",))
+"""What uses the judge for a purpose of its own. A new consumer is its room and one line here."""
 for consumer in CONSUMERS.values():
     app.add_typer(consumer.app, name=consumer.name)
 app.command("evaluate")(evaluate)
