@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Protocol
 
-from perse.engines.base import ChatEngine, Engine, Failure
+from perse.engines.base import Failure
+from perse.engines.kind import Identity
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
-from perse.rendering.prompt import Renderer, TextRenderer
 
 
 @dataclass(frozen=True)
@@ -26,33 +25,6 @@ class JudgeSettings:
     temperature: float = 0.8
     max_new_tokens: int = 600
     seed: int = 0
-
-
-@dataclass(frozen=True)
-class Identity:
-    """Who judges, as every judgement names it; `digest` is over all weights, where they are at hand."""
-
-    model: str
-    adapter: str | None = None
-    digest: str = ""
-
-    @property
-    def portable(self) -> Identity:
-        """The same without paths: of a folder only its name, as the weights have a digest."""
-
-        def plain(name: str) -> str:
-            return Path(name).resolve().name if Path(name).is_dir() else name
-
-        return replace(self, model=plain(self.model), adapter=self.adapter and plain(self.adapter))
-
-
-@dataclass(frozen=True)
-class Loaded:
-    """What a judge is made of: who computes, what renders for it, and who it is."""
-
-    engine: Engine | ChatEngine
-    renderer: Renderer | TextRenderer
-    identity: Identity
 
 
 class Answering(Protocol):

@@ -10,8 +10,9 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 
-from perse.answering.base import Identity, JudgeSettings, failed, text_seed
+from perse.answering.base import JudgeSettings, failed, text_seed
 from perse.engines.base import ChatEngine, Failure, Reply, Sampling
+from perse.engines.kind import Identity
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question

@@ -10,8 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perse.answering.base import Identity, JudgeSettings, draw, failed, text_seed
+from perse.answering.base import JudgeSettings, draw, failed, text_seed
 from perse.engines.base import Engine, Failure, Generation, LabelDistribution, Sampling
+from perse.engines.kind import Identity
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question

@@ -12,9 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perse.answering.base import Identity, JudgeSettings, draw, failed, text_seed
+from perse.answering.base import JudgeSettings, draw, failed, text_seed
 from perse.answering.exact import MIN_MASS, no_label_mass
 from perse.engines.base import ChatEngine, Engine, Failure, LabelDistribution, Reply, Sampling
+from perse.engines.kind import Identity
 from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions.base import ListedQuestion
@@ -49,7 +50,7 @@ class Listed:
 class _Lines:
     """One example on its way: its prompt with the lines that are answered, and how many those are."""
 
-    claims: list[ClaimExample]
+    claims: Sequence[ClaimExample]
     ids: Ids
     done: int = 0
 
@@ -59,7 +60,7 @@ def listed_exactly(engine: Engine, renderer: Renderer, identity: Identity, asked
     question = asked.question
     going: list[_Lines] = []
     for example in asked.examples:
-        claims = each_claim(example)
+        claims = example.each()
         room = tuple(_line(renderer, question, number, longest(question)) for number in range(1, len(claims) + 1))
         try:
             (prompt,) = renderer.render(question, example, completion=room)
@@ -110,29 +111,21 @@ def listed_in_words(engine: ChatEngine, renderer: TextRenderer, identity: Identi
     question, settings = asked.question, asked.settings
     messages: list[tuple[ClaimsExample, str]] = []
     for example in asked.examples:
-        if all(claim.id in asked.known for claim in each_claim(example)):
+        if all(claim.id in asked.known for claim in example.each()):
             continue
         try:
             messages.append((example, renderer.render(question, example)[0].text))
         except TooLong as error:
-            long = [failed(identity, question, one, Status.TOO_LONG, str(error)) for one in each_claim(example)]
+            long = [failed(identity, question, one, Status.TOO_LONG, str(error)) for one in example.each()]
             yield asked.missing(long)
     most = max((len(example.claims) for example, _ in messages), default=0)
     sampling = Sampling(settings.temperature, LABEL_TOKENS * (most + 1))
-    seeds = [text_seed(settings, each_claim(example)[0]) for example, _ in messages]
+    seeds = [text_seed(settings, example.each()[0]) for example, _ in messages]
     replies = engine.chat([text for _, text in messages], sampling, seeds=seeds) if messages else []
     for (example, _), reply in zip(messages, replies, strict=True):
         if isinstance(reply, Failure):
             asked.note(reply)
         yield asked.missing(_as_written(identity, question, example, reply, renderer))
-
-
-def each_claim(example: ClaimsExample) -> list[ClaimExample]:
-    """The claims of an example, each with the id that its judgement has."""
-    return [
-        ClaimExample(id=f"{example.id}/{number}", reviewer_id=example.reviewer_id, text=example.text, claim=claim)
-        for number, claim in enumerate(example.claims, start=1)
-    ]
 
 
 def longest(question: ListedQuestion) -> str:
@@ -184,7 +177,7 @@ def _lines_of(number: int, answer: str) -> list[str]:
 def _as_written(
     identity: Identity, question: ListedQuestion, example: ClaimsExample, reply: Reply | Failure, renderer: TextRenderer
 ) -> list[Judgement]:
-    claims = each_claim(example)
+    claims = example.each()
     if isinstance(reply, Failure):
         log.warning("example %s: the engine failed: %s", example.id, reply.reason)
         return [failed(identity, question, claim, Status.ENGINE_ERROR, reply.reason) for claim in claims]

@@ -14,6 +14,7 @@ from perse import __version__
 from perse.commands.agreement import agreement
 from perse.commands.ask import ask
 from perse.commands.compare import compare
+from perse.commands.consumer import Consumer
 from perse.commands.data.build import app as data_app
 from perse.commands.doctor import doctor
 from perse.commands.evaluate import evaluate
@@ -29,6 +30,7 @@ from perse.commands.studies.app import app as study_app
 from perse.commands.terminal import run_app
 from perse.commands.train import EXAMPLES as OF_TRAINING
 from perse.commands.train import train
+from perse.registry import Registry
 
 app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="rich", help="Would [i]this[/i] reader like this text, and what would they say?"
@@ -36,7 +38,10 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(study_app, name="study")
-app.add_typer(kgds_app, name="kgds")
+CONSUMERS: Registry[Consumer] = Registry("perse.consumers", (Consumer("kgds", kgds_app),), needs=("app",))
+"""What uses the judge for a purpose of its own. A new consumer is its room and one line here."""
+for consumer in CONSUMERS.values():
+    app.add_typer(consumer.app, name=consumer.name)
 app.command(epilog=OF_TRAINING)(train)
 app.command(epilog=OF_SERVING)(serve)
 for command in (score, ask, evaluate, compare, agreement, report, plan, preflight, doctor):

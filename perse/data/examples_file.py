@@ -7,7 +7,7 @@ from pathlib import Path
 from perse.data.near import near_duplicate
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.records import ChoiceReference, Example, PointwiseExample, SummaryExample, VerbatimExample, parse_example
+from perse.records import Example, parse_example
 
 
 def read_examples(path: Path) -> list[Example]:
@@ -32,7 +32,7 @@ def read_examples(path: Path) -> list[Example]:
             raise BadInput(
                 f"{path}, line {line}: id '{example.id}' was already used on line {lines_of[example.id]}; ids must be unique"
             )
-        kind = _kind(example)
+        kind = example.in_one_file
         if not (kind.startswith(known) or known.startswith(kind)):
             raise BadInput(f"{path}, line {line}: {known} and {kind} examples in one file; put them in two")
         known = max(known, kind, key=len)  # a prompt without an answer goes with either kind of answer
@@ -43,23 +43,4 @@ def read_examples(path: Path) -> list[Example]:
 
 def shown_query(example: Example) -> bool:
     """Whether the profile gives the query away (DESIGN.md, promise 5): it holds its text, or one of its two, or nearly."""
-    if isinstance(example, VerbatimExample):
-        return False  # what stands in the prompt is not told apart
-    if isinstance(example, SummaryExample):
-        return False  # a summary may quote a review, and nothing in the reviews says how well it does
-    if isinstance(example, PointwiseExample):
-        return any(past.item_id == example.item_id or near_duplicate(past.text, example.query) for past in example.profile)
-    return any(
-        near_duplicate(shown, asked)
-        for past in example.profile
-        for shown in (past.text_a, past.text_b)
-        for asked in (example.query.text_a, example.query.text_b)
-    )
-
-
-def _kind(example: Example) -> str:
-    """What all examples of a file must be."""
-    kind = type(example).__name__.removesuffix("Example").lower()
-    if isinstance(example, VerbatimExample) and example.reference is not None:
-        kind += " pairwise" if isinstance(example.reference, ChoiceReference) else " pointwise"
-    return kind
+    return example.gives_away(near_duplicate)

@@ -30,7 +30,7 @@ from perse.files.belongings import Belongings
 from perse.files.replacing import Claim, claimed
 from perse.files.runlog import file_digest
 from perse.identity import shuffled
-from perse.records import ChoiceReference, Example, PairwiseExample, example_lines
+from perse.records import ChoiceReference, Example, example_lines
 
 SCHEMA = 1
 """Version of the folder's layout."""
@@ -204,7 +204,7 @@ def counted(verbatim: Sequence[Example], examples: Sequence[Example]) -> dict[st
 
 
 def _aspects(examples: Sequence[Example]) -> dict[str, int]:
-    return dict(sorted(Counter(one.aspect for one in examples if isinstance(one, PairwiseExample)).items()))
+    return dict(sorted(Counter(one.aspect for one in examples if one.aspect is not None).items()))
 
 
 def _warnings(released: Sequence[Released]) -> dict[str, int]:

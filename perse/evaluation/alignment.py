@@ -15,9 +15,8 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import IntArray
 from perse.evaluation.stats.results import JudgeSummary
-from perse.identity import pair_key, text_key
 from perse.judgement import Judgement, Status
-from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
+from perse.records import Example
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Items:
 
     def work(self) -> IntArray:
         """The text or pair of texts that each item asks about, as an integer: the same for all its readers."""
-        return _numbered([_work(example) for example in self.examples])
+        return _numbered([example.work for example in self.examples])
 
     def summaries(self) -> dict[str, JudgeSummary]:
         """Status counts of each judge."""
@@ -66,7 +65,7 @@ def several_readers(examples: Sequence[Example]) -> str | None:
     """That texts were judged by several readers, where some were: a source of chance that resampling readers does not see."""
     readers: dict[str, set[str]] = defaultdict(set)
     for example in examples:
-        readers[_work(example)].add(example.reviewer_id or example.id)
+        readers[example.work].add(example.reviewer_id or example.id)
     counts = [len(behind) for behind in readers.values() if len(behind) > 1]
     if not counts:
         return None
@@ -77,7 +76,7 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
     """What to say of texts with several readers beside a table that can resample texts, too."""
     if two_way:
         return [
-            f"two-way: reviewers and {len({_work(example) for example in examples})} texts are both resampled; values that are "
+            f"two-way: reviewers and {len({example.work for example in examples})} texts are both resampled; values that are "
             "one a reviewer (within and between reviewers, pairs in order) by reviewers alone"
         ]
     said = several_readers(examples)
@@ -87,14 +86,6 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
 def _numbered(ids: Sequence[str]) -> IntArray:
     place = {one: number for number, one in enumerate(sorted(set(ids)))}
     return np.array([place[one] for one in ids], dtype=np.int64)
-
-
-def _work(example: Example) -> str:
-    if isinstance(example, PointwiseExample):
-        return example.item_id
-    if isinstance(example, PairwiseExample):
-        return pair_key(example.query.text_a, example.query.text_b)
-    return text_key(example.summary if isinstance(example, SummaryExample) else example.prompt)
 
 
 def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> Items:
@@ -135,8 +126,7 @@ def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> I
 
 
 def _kinds(examples: Sequence[Example]) -> str:
-    kinds = dict.fromkeys(type(example).__name__.removesuffix("Example").lower() for example in examples)
-    return " and ".join(kinds)
+    return " and ".join(dict.fromkeys(example.kind for example in examples))
 
 
 def _answers(name: str, judgements: Sequence[Judgement], *, examples: Sequence[Example]) -> dict[str, Judgement]:

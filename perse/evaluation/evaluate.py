@@ -36,7 +36,7 @@ from perse.evaluation.stats.ties import reviewer_halves
 from perse.evaluation.text.rows import Texts, text_rows
 from perse.evaluation.verdict import COMPARED, choice_difference, score_difference, sentences
 from perse.judgement import Judgement, Prices, Status
-from perse.records import Example, PairwiseExample
+from perse.records import Example, chooses
 from perse.scale import Scale
 
 __all__ = [
@@ -134,7 +134,7 @@ def evaluate_many(
     check_labels(items.judgements, scale=scale)
     two_way = resample == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
-    if kind is PairwiseExample:
+    if chooses(items.examples):
         if validation:
             raise BadInput("a validation run calibrates ties between scores, and these are pairs; leave it out")
         found = _pairs(items, bootstrap=bootstrap, seed=seed)
@@ -143,7 +143,7 @@ def evaluate_many(
     costs = with_costs(judges, prices=prices or {}, seconds=seconds or {})
     summaries = {name: one.model_copy(update={"spent": costs[name]}) for name, one in items.summaries().items()}
     return Evaluation(
-        kind="pairwise" if kind is PairwiseExample else "pointwise",
+        kind="pairwise" if chooses(items.examples) else "pointwise",
         labels=scale.labels,
         examples=sum(len(part.examples) for part in parts),
         without_reference=items.without_reference,

@@ -15,12 +15,20 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
-from perse.evaluation.baselines.ratings import Baseline, joined, pointwise_baselines, summary_baselines, training_mean
+from perse.evaluation.baselines.ratings import (
+    Baseline,
+    joined,
+    mean_truth,
+    pointwise_baselines,
+    score_baselines,
+    training_mean,
+)
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.ordinal import label_distributions
 from perse.judgement import Judgement, Status
-from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
-from perse.scale import CHOICES, SCORES, Scale
+from perse.questions import QUESTIONS
+from perse.records import Example, PointwiseExample
+from perse.scale import Scale
 
 Kind = TypeVar("Kind", bound=Example)
 
@@ -44,8 +52,8 @@ def only(kind: type[Kind], examples: Iterable[Example] | None) -> list[Kind]:
 
 def gold_scores(items: Items) -> FloatArray:
     """The reviewers' true scores, (n,)."""
-    given = (getattr(example.reference, "score", None) for example in items.examples)
-    return np.array([np.nan if score is None else score for score in given], dtype=np.float64)
+    given = (example.truth for example in items.examples)
+    return np.array([score if isinstance(score, int | float) else np.nan for score in given], dtype=np.float64)
 
 
 def label_values(judgements: Sequence[Judgement]) -> FloatArray:
@@ -59,25 +67,21 @@ def expected_values(judgements: Sequence[Judgement]) -> FloatArray:
 
 
 def answer_scale(items: Items) -> Scale:
-    """What answers are on. A question about summaries has its own; several of them have no common one.
+    """What answers are on: the scale of the true answers, or of the one question that was asked where they are on its scale.
 
     Raises:
-        BadInput: summaries asked different questions, or one that is none about summaries.
+        BadInput: examples whose true answers are on the scale of a question were asked several, or another kind's.
     """
-    first = items.examples[0]
-    if isinstance(first, PairwiseExample):
-        return CHOICES
-    if not isinstance(first, SummaryExample):
-        return SCORES
-    from perse.questions import QUESTIONS
-
+    kind = type(items.examples[0])
+    if kind.scale is not None:
+        return kind.scale
     asked = sorted({judgement.question for given in items.judgements.values() for judgement in given})
     if len(asked) > 1:
         raise BadInput(f"the judges were asked different questions ({', '.join(asked)}); give the runs of each apart")
-    if asked[0] not in QUESTIONS or QUESTIONS[asked[0]].example_type is not SummaryExample:
-        known = ", ".join(name for name, question in QUESTIONS.items() if question.example_type is SummaryExample)
-        raise BadInput(f"summaries were asked '{asked[0]}', which is no question about summaries; these are: {known}")
-    return QUESTIONS[asked[0]].scale
+    known = {name: question for name, question in QUESTIONS.items() if question.example_type is kind}
+    if asked[0] not in known:
+        raise BadInput(f"{kind.plural} were asked '{asked[0]}', which is no question about them; these are: {', '.join(known)}")
+    return known[asked[0]].scale
 
 
 def score_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
@@ -128,14 +132,14 @@ def check_labels(judgements: Mapping[str, Sequence[Judgement]], *, scale: Scale)
 def _baselines(
     examples: Sequence[Example], train: Sequence[Example] | None, *, scale: Scale, seed: int
 ) -> Sequence[Baseline[float]]:
-    if isinstance(examples[0], SummaryExample):
-        return summary_baselines(only(SummaryExample, examples), only(SummaryExample, train), scale=scale, seed=seed)
-    return pointwise_baselines(only(PointwiseExample, examples), only(PointwiseExample, train), seed=seed)
+    if isinstance(examples[0], PointwiseExample):
+        return pointwise_baselines(only(PointwiseExample, examples), only(PointwiseExample, train), seed=seed)
+    return score_baselines(examples, train, scale=scale, seed=seed)
 
 
 def _training_mean(train: Sequence[Example] | None) -> float | None:
-    summaries = [example.reference.score for example in only(SummaryExample, train) if example.reference]
-    return fsum(summaries) / len(summaries) if summaries else training_mean(only(PointwiseExample, train))
+    reviewed = only(PointwiseExample, train)
+    return training_mean(reviewed) if reviewed else mean_truth(train)
 
 
 def _label(judgement: Judgement) -> float:

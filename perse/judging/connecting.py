@@ -12,7 +12,6 @@ from typing import Any
 from openai import APIConnectionError, APIError, APIStatusError
 from pydantic import BaseModel
 
-from perse.answering.base import Identity, Loaded
 from perse.engines.http import (
     FIRST_TIMEOUT,
     Entry,
@@ -26,6 +25,7 @@ from perse.engines.http import (
     served_models,
     tries,
 )
+from perse.engines.kind import Identity, Loaded
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
 from perse.installing import install

@@ -14,10 +14,11 @@ from typing import cast
 from pydantic import ValidationError
 
 from perse.answering.arriving import arriving
-from perse.answering.base import Answering, Identity, JudgeSettings
+from perse.answering.base import Answering, JudgeSettings
 from perse.answering.chat import ChatAnswering
 from perse.answering.exact import ExactAnswering
 from perse.engines.base import ChatEngine, Engine, Failure
+from perse.engines.kind import Identity, LoadOptions
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.judging.loading import load_judge
@@ -56,7 +57,7 @@ class Judge:
         tokenizer: str | None = None,
         trust_remote_code: bool = False,
     ) -> Judge:
-        """The judge named as on the command line: `PATH`, `vllm:PATH` or `openai:URL#MODEL`.
+        """The judge named as on the command line: `PATH`, `vllm:PATH`, `openai:URL#MODEL`, or another of `perse.judging.loading.ENGINES`.
 
         PATH is a training run's folder, a model folder, an embedded model's name, or a hub name; `PATH+ADAPTER` adds a
         LoRA adapter's folder, or the training run that made it.
@@ -70,7 +71,7 @@ class Judge:
             ModelNotFound: nowhere to be had; the message lists what was tried.
             BadInput: a name of none of these shapes, a model that cannot be used, or a server that cannot be asked.
         """
-        loaded = load_judge(str(judge), dtype=dtype, context=context, tokenizer=tokenizer, trust_remote_code=trust_remote_code)
+        loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code))
         who = loaded.identity
         return cls(loaded.engine, loaded.renderer, name=who.model, adapter=who.adapter, digest=who.digest)
 
@@ -113,11 +114,9 @@ class Judge:
         Raises:
             EngineLost: the engine is gone for good.
         """
-        from perse.answering.listed import each_claim
-
         told = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
         by_id = {judgement.id: judgement for some in told for judgement in some}
-        return [[by_id[claim.id] for claim in each_claim(example)] for example in examples]
+        return [[by_id[claim.id] for claim in example.each()] for example in examples]
 
     def stream_listed(
         self,

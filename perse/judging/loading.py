@@ -4,39 +4,24 @@
     vllm:PATH          vLLM, in this process
     openai:URL#MODEL   a server that speaks the OpenAI API: vLLM's, perse's own, or a paid one
 
-PATH is whatever `models.find` knows, and PATH+ADAPTER adds a LoRA adapter.
+PATH is whatever `models.find` knows, and PATH+ADAPTER adds a LoRA adapter. `ENGINES` is the list of what can stand before the
+colon; a new engine is one file and one line there.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 from perse.addresses import plain_address
-from perse.answering.base import Identity, Loaded
+from perse.engines.kind import EngineKind, Identity, JudgeName, Loaded, LoadOptions
 from perse.errors import BadInput
 from perse.installing import install
+from perse.registry import Registry
 
 KEYS = "into the environment variable OPENAI_API_KEY"
 """Where the key of a server belongs."""
-
-
-@dataclass(frozen=True)
-class JudgeName:
-    """A judge's name, taken apart. `url` is set for servers only, `adapter` for local models only."""
-
-    engine: Literal["transformers", "vllm", "openai"]
-    model: str
-    adapter: str | None = None
-    url: str | None = None
-
-    @property
-    def folders(self) -> list[Path]:
-        """The training runs or models on this machine that the judge is made of."""
-        return [] if self.url else [Path(part).expanduser() for part in (self.model, self.adapter) if part]
 
 
 def parse_judge(name: str) -> JudgeName:
@@ -45,12 +30,9 @@ def parse_judge(name: str) -> JudgeName:
     Raises:
         BadInput: a server without an address, an address without `openai:`, or no name at all.
     """
-    if name.startswith("openai:"):
-        address = name.removeprefix("openai:")
-        if not address.lower().startswith(("http://", "https://")):
-            raise BadInput("what follows 'openai:' has no address; write openai:http://HOST:PORT/v1#MODEL")
-        url, model = _server(address)
-        return JudgeName("openai", model, url=url)
+    kind, rest = _kind(name)
+    if not kind.local:
+        return kind.read(rest) if kind.read else JudgeName(kind.name, rest)
     found = re.search(r"https?://.*", name, re.IGNORECASE)
     if found and not Path(name).expanduser().exists():
         url, _ = _server(found[0])
@@ -59,16 +41,51 @@ def parse_judge(name: str) -> JudgeName:
         raise BadInput(
             f"the judge's name holds a user name and a password; write openai:http://HOST:PORT/v1#MODEL, and put a key {KEYS}"
         )
-    engine: Literal["transformers", "vllm"] = "vllm" if name.startswith("vllm:") else "transformers"
-    model = name.removeprefix("vllm:")
-    if not model.strip("+ "):
+    if not rest.strip("+ "):
         raise BadInput(f"'{name}' names no judge; give a training run, a model folder, an embedded model or a hub name")
     from perse.models.finding import is_folder
 
-    if is_folder(Path(model).expanduser()):  # a folder may have a + in its name
-        return JudgeName(engine, model)
-    model, _, adapter = model.rpartition("+") if "+" in model else (model, "", "")
-    return JudgeName(engine, model, adapter or None)
+    if is_folder(Path(rest).expanduser()):  # a folder may have a + in its name
+        return JudgeName(kind.name, rest, local=True)
+    model, _, adapter = rest.rpartition("+") if "+" in rest else (rest, "", "")
+    return JudgeName(kind.name, model, adapter or None, local=True)
+
+
+def short_name(judge: str) -> str:
+    """A judge's name as a plot has room for: of a folder the last part, of a server the model."""
+    kind, rest = _kind(judge)
+    name = rest if kind.local else rest.rpartition("#")[2]
+    return Path(name).name or name
+
+
+def judge_forms() -> str:
+    """The shapes of a judge's name, in few words."""
+    *forms, last = (kind.form for kind in ENGINES.values())
+    return f"{', '.join(forms)} or {last}"
+
+
+def judge_help() -> str:
+    """What the name of a judge can be, for the help of a command."""
+    local = " or ".join(kind.form for kind in ENGINES.values() if kind.local)
+    others = [f"{kind.form} ({kind.says})" for kind in ENGINES.values() if not kind.local]
+    return (
+        f"{local} (a training run, a model folder, an embedded model or a hub name; PATH+ADAPTER adds a LoRA adapter), "
+        f"or {', or '.join(others)}."
+    )
+
+
+def _kind(name: str) -> tuple[EngineKind, str]:
+    """The engine that a judge's name asks for, and what follows its prefix. The embedded engine has none."""
+    prefix, colon, rest = name.partition(":")
+    kind = ENGINES.get(prefix) if colon and prefix != EMBEDDED.name else None
+    return (EMBEDDED, name) if kind is None else (kind, rest)
+
+
+def _read_server(address: str) -> JudgeName:
+    if not address.lower().startswith(("http://", "https://")):
+        raise BadInput("what follows 'openai:' has no address; write openai:http://HOST:PORT/v1#MODEL")
+    url, model = _server(address)
+    return JudgeName("openai", model, url=url)
 
 
 def _server(address: str) -> tuple[str, str]:
@@ -79,32 +96,44 @@ def _server(address: str) -> tuple[str, str]:
     return plain_address(url, of="the judge's address", keys=KEYS), model
 
 
-def load_judge(name: str, *, dtype: str, context: int | None, tokenizer: str | None, trust_remote_code: bool = False) -> Loaded:
+def load_judge(name: str, options: LoadOptions) -> Loaded:
     """See `Judge.load`."""
     parts = parse_judge(name)
-    if parts.url is not None:
-        from perse.judging.connecting import connect
+    return ENGINES[parts.engine].load(parts, options)
 
-        return connect(parts.url, parts.model, tokenizer=tokenizer, context=context, trust_remote_code=trust_remote_code)
-    if parts.engine == "vllm":
-        require_vllm()
+
+def _load_server(parts: JudgeName, options: LoadOptions) -> Loaded:
+    from perse.judging.connecting import connect
+
+    return connect(
+        parts.url or "",
+        parts.model,
+        tokenizer=options.tokenizer,
+        context=options.context,
+        trust_remote_code=options.trust_remote_code,
+    )
+
+
+def _load_vllm(parts: JudgeName, options: LoadOptions) -> Loaded:
+    require_vllm()
+    return _find_and_load(parts, options)
+
+
+def _find_and_load(parts: JudgeName, options: LoadOptions) -> Loaded:
     import torch  # noqa: F401  # where it is missing, the extra with it is named, and not transformers' own
 
     from perse.models.finding import find, find_adapter
 
-    path = find(parts.model, trust_remote_code=trust_remote_code)
+    path = find(parts.model, trust_remote_code=options.trust_remote_code)
     adapter = find_adapter(parts.adapter, path) if parts.adapter else None
-    return load_local(parts, path, adapter, dtype=dtype, context=context, trust_remote_code=trust_remote_code)
+    return load_local(parts, path, adapter, options)
 
 
 def load_local(
     parts: JudgeName,
     path: Path,
     adapter: Path | None,
-    *,
-    dtype: str,
-    context: int | None,
-    trust_remote_code: bool = False,
+    options: LoadOptions,
 ) -> Loaded:
     """A judge in this process, of the model folder `path` and perhaps an adapter's."""
     from perse.engines.base import Engine
@@ -112,6 +141,7 @@ def load_local(
     from perse.models.opening import check_adapter, check_model, tokenizer
     from perse.rendering.prompt import Renderer
 
+    dtype, context, trust_remote_code = options.dtype, options.context, options.trust_remote_code
     check_model(path, trust_remote_code=trust_remote_code)
     if adapter is not None:
         check_adapter(adapter, base=path, trust_remote_code=trust_remote_code)
@@ -145,3 +175,13 @@ def require_vllm() -> None:
 def vllm_installed() -> bool:
     """Whether vLLM can be imported."""
     return importlib.util.find_spec("vllm") is not None
+
+
+EMBEDDED = EngineKind("transformers", "PATH", "the embedded engine, in this process", _find_and_load, local=True)
+VLLM = EngineKind("vllm", "vllm:PATH", "vLLM, in this process", _load_vllm, local=True)
+SERVER = EngineKind("openai", "openai:URL#MODEL", "a server", _load_server, read=_read_server)
+
+ENGINES: Registry[EngineKind] = Registry(
+    "perse.engines", (EMBEDDED, VLLM, SERVER), needs=("form", "says", "load", "local", "read")
+)
+"""By what stands before the colon of a judge's name."""

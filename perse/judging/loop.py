@@ -123,6 +123,6 @@ def _ids(question: Question, examples: Sequence[Asked]) -> Iterator[str]:
     """Of the judgements that there will be."""
     for example in examples:
         if isinstance(example, ClaimsExample):
-            yield from (f"{example.id}/{number}" for number in range(1, len(example.claims) + 1))
+            yield from (claim.id for claim in example.each())
         else:
             yield example.id

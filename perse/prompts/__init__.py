@@ -1,6 +1,6 @@
 """The wording of every question: one Jinja file each, one macro per segment.
 
-Texts are autoescape-free plain text; what comes from a file has been neutralised before (rendering.py), and templates run
+Texts are autoescape-free plain text; what comes from a file has been neutralised before (rendering), and templates run
 in Jinja's sandbox with undefined names refused.
 """
 
@@ -12,6 +12,9 @@ from typing import Any
 
 from jinja2 import FunctionLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+DELIMITERS = ("Plot", "Answer", "Article", "Discussion", "Example", "Paragraph", "What must change")
+"""What stands in brackets in the prompts that ask for a text, and so are no question's (`perse.rendering.neutralising`)."""
 
 
 def source(name: str) -> str:

@@ -1,4 +1,4 @@
-"""The questions a judge can answer, by name. A new question is one new file and one line here."""
+"""The questions a judge can answer, by name. A new question is one file and one line here (docs/contributing.md)."""
 
 from __future__ import annotations
 
@@ -15,19 +15,24 @@ from perse.questions.pointwise_stated import POINTWISE_SCORE_STATED, POINTWISE_S
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
 from perse.questions.verbatim import VERBATIM_PAIRWISE, VERBATIM_POINTWISE, misfit, verbatim_question
-from perse.records import Example, PairwiseExample, SummaryExample, VerbatimExample
+from perse.records import Example, PointwiseExample, VerbatimExample
+from perse.registry import Registry
 
-QUESTIONS: dict[str, Question] = {
-    q.name: q
-    for q in (
+QUESTIONS: Registry[Question] = Registry(
+    "perse.questions",
+    (
         *(POINTWISE, POINTWISE_SCORE, Pairwise()),
         *(POINTWISE_STATED, POINTWISE_SCORE_STATED),
         *(COVERAGE, SENTIMENT, COVERAGE_100, SENTIMENT_100),
         *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
         *(RECOGNITION, RECOGNITION_PAIR),
         *(VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION, MASK_CONFLICT, OPINION_ERROR, FEEDBACK),
-    )
-}
+    ),
+    needs=(
+        *("scale", "layout", "example_type", "usual", "delimiters", "served", "writes_review"),
+        *("asks", "unswap", "answer", "clean"),
+    ),
+)
 
 __all__ = ["QUESTIONS", "Ask", "Question", "question_for"]
 
@@ -38,8 +43,6 @@ def question_for(examples: Sequence[Example], name: str | None = None) -> Questi
     Raises:
         BadInput: no such question, one that asks for another kind of example, or prompts that do not tell which one they ask.
     """
-    pairwise = bool(examples) and isinstance(examples[0], PairwiseExample)
-    summaries = bool(examples) and isinstance(examples[0], SummaryExample)
     prompts = [example for example in examples if isinstance(example, VerbatimExample)]
     if name is None and prompts:
         name = verbatim_question(prompts)
@@ -47,14 +50,18 @@ def question_for(examples: Sequence[Example], name: str | None = None) -> Questi
             raise BadInput(
                 "neither a reference nor the prompts tell what is asked; give the question: verbatim_pointwise or verbatim_pairwise"
             )
+    kind = type(examples[0]) if examples else PointwiseExample
     if name is None:
-        name = "pairwise" if pairwise else "coverage" if summaries else "pointwise"
+        name = next((name for name, question in QUESTIONS.items() if question.usual and question.example_type is kind), None)
+        if name is None:
+            raise BadInput(f"no question is the usual one of {kind.plural}; give the question")
     if name not in QUESTIONS:
         raise BadInput(f"there is no question '{name}'; choose from {', '.join(QUESTIONS)}")
     question = QUESTIONS[name]
     if examples and not isinstance(examples[0], question.example_type):
-        found = "pairs" if pairwise else "summaries of reviews" if summaries else "prompts" if prompts else "single texts"
-        raise BadInput(f"question '{name}' does not fit: the examples are {found}; leave the question out to get the usual one")
+        raise BadInput(
+            f"question '{name}' does not fit: the examples are {kind.plural}; leave the question out to get the usual one"
+        )
     if other := misfit(question, examples):
         raise BadInput(
             f"question '{name}' does not fit: example {other.id} has a reference of another kind; leave the question out"

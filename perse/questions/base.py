@@ -82,6 +82,21 @@ class Question(Protocol):
     def layout(self) -> AnswerLayout: ...
     @property
     def example_type(self) -> type: ...
+    @property
+    def usual(self) -> bool:
+        """Whether it is asked of examples of its type where nobody says what to ask."""
+
+    @property
+    def delimiters(self) -> tuple[str, ...]:
+        """What stands in brackets in its prompts and answers, numbers left out: no text may say it (`perse.rendering.neutralising`)."""
+
+    @property
+    def served(self) -> str | None:
+        """What it asks for, said to those who ask the server; None: it is not asked over HTTP."""
+
+    @property
+    def writes_review(self) -> bool:
+        """Whether its free text is a review, to be compared with the reader's own."""
 
     def asks(self, example: Any, profile: Sequence[Any]) -> tuple[Ask, ...]:
         """The prompts whose label distributions are averaged, each with `profile` in place of the example's own."""

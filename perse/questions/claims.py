@@ -30,6 +30,10 @@ class Claim:
     scale: Scale = YES_NO
     layout: AnswerLayout = _ANSWER
     example_type: type = ClaimExample
+    delimiters: tuple[str, ...] = ("Text", "Statement", "Opinion", "Answer", "Type")
+    usual: bool = False
+    served: None = None
+    writes_review: bool = False
 
     def asks(self, example: ClaimExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
         wording = macros(self.template)
@@ -54,6 +58,10 @@ class Claims:
     scale: Scale = YES_NO
     layout: AnswerLayout = _FIRST_LINE
     example_type: type = ClaimsExample
+    delimiters: tuple[str, ...] = ("Text", "Statements", "Opinions")
+    usual: bool = False
+    served: None = None
+    writes_review: bool = False
 
     def stem(self, number: int) -> str:
         return f"{number}: "

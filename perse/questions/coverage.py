@@ -23,7 +23,11 @@ class AgainstReviews:
     name: str
     scale: Scale
     template: str
+    usual: bool = False
     example_type: type = SummaryExample
+    delimiters: tuple[str, ...] = ("Review", "Text", "Answer", "Score")
+    served: None = None
+    writes_review: bool = False
 
     @property
     def layout(self) -> AnswerLayout:
@@ -50,5 +54,5 @@ class AgainstReviews:
         return example.model_copy(update={"reviews": reviews, "summary": clean(example.summary)})
 
 
-COVERAGE = AgainstReviews("coverage", GRADES, "coverage.jinja")
+COVERAGE = AgainstReviews("coverage", GRADES, "coverage.jinja", usual=True)
 COVERAGE_100 = AgainstReviews("coverage_100", HUNDREDS, "coverage.jinja")

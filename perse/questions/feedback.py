@@ -23,6 +23,10 @@ class Feedback:
     scale: Scale = CHOICES
     layout = AnswerLayout(free_stem=None, label_stem="Selection ")
     example_type: type = PairwiseExample
+    delimiters = ("Article", "Discussion", "Selection A", "Selection B")
+    usual = False
+    served = None
+    writes_review = False
 
     def asks(self, example: PairwiseExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
         wording = macros("feedback.jinja")

@@ -11,7 +11,7 @@ from typing import Any
 
 from perse.prompts import macros
 from perse.questions.base import AnswerLayout, Ask
-from perse.records import PairwiseExample, ProfileComparison
+from perse.records import ASPECTS, PairwiseExample, ProfileComparison
 from perse.scale import CHOICES, Scale
 
 
@@ -22,6 +22,11 @@ class Pairwise:
     scale: Scale = CHOICES
     layout = AnswerLayout(free_stem=None, label_stem="Plot ")
     example_type: type = PairwiseExample
+    usual = True
+    # The aspects stand in brackets too; those of other data begin a line, where no bracket of a text stays as it is.
+    delimiters = ("Pair", "New pair", "Premise", "Plot", "Aspect", *ASPECTS)
+    served = "chooses a text on one aspect, asked in both orders"
+    writes_review = False
 
     def asks(self, example: PairwiseExample, profile: Sequence[ProfileComparison]) -> tuple[Ask, ...]:
         wording = macros("pairwise.jinja")

@@ -24,8 +24,15 @@ class Pointwise:
     ask: str
     statement: Callable[[Sequence[ProfileReview]], str] | None = None
     """Whole lines that stand behind the last review shown, made of the reviews shown."""
+    served: str | None = None
+    usual: bool = False
     scale: Scale = SCORES
     example_type: type = PointwiseExample
+    delimiters: tuple[str, ...] = ("Plot", "New plot", "Review", "Score", "Answer")
+
+    @property
+    def writes_review(self) -> bool:
+        return self.layout.free_stem is not None
 
     def asks(self, example: PointwiseExample, profile: Sequence[ProfileReview]) -> tuple[Ask, ...]:
         wording = macros("pointwise.jinja")
@@ -52,10 +59,21 @@ class Pointwise:
         )
 
 
-POINTWISE = Pointwise("pointwise", AnswerLayout(free_stem="[Review]", label_stem="[Score] "), "ask_review_then_score")
+POINTWISE = Pointwise(
+    "pointwise",
+    AnswerLayout(free_stem="[Review]", label_stem="[Score] "),
+    "ask_review_then_score",
+    served="writes the review, then gives the score",
+    usual=True,
+)
 """The review on one line, then the score."""
 
 POINTWISE_SCORE = replace(
-    POINTWISE, name="pointwise_score", layout=AnswerLayout(free_stem=None, label_stem="[Score] "), ask="ask_score"
+    POINTWISE,
+    name="pointwise_score",
+    layout=AnswerLayout(free_stem=None, label_stem="[Score] "),
+    ask="ask_score",
+    served="gives the score alone",
+    usual=False,
 )
 """The score alone: cheaper, and what the review-first answer is compared with."""

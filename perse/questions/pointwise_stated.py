@@ -28,8 +28,14 @@ def score_summary(profile: Sequence[ProfileReview]) -> str:
     return str(wording.score_summary(len(scores), fmean(scores), min(scores), max(scores), spread))
 
 
-POINTWISE_STATED = replace(POINTWISE, name="pointwise_stated", statement=score_summary)
+STATED = "the prompt also states mean and spread of the profile's scores"
+
+POINTWISE_STATED = replace(
+    POINTWISE, name="pointwise_stated", statement=score_summary, served=f"{POINTWISE.served}; {STATED}", usual=False
+)
 """The review on one line, then the score."""
 
-POINTWISE_SCORE_STATED = replace(POINTWISE_SCORE, name="pointwise_score_stated", statement=score_summary)
+POINTWISE_SCORE_STATED = replace(
+    POINTWISE_SCORE, name="pointwise_score_stated", statement=score_summary, served=f"{POINTWISE_SCORE.served}; {STATED}"
+)
 """The score alone."""

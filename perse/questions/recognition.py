@@ -29,6 +29,10 @@ class Recognition:
     scale: Scale = SCORES
     layout = AnswerLayout(free_stem="[Title]", label_stem="[Score] ")
     example_type: type = PointwiseExample
+    delimiters = ("New plot", "Answer", "Title", "Score")
+    usual = False
+    served = None
+    writes_review = False
 
     def asks(self, example: PointwiseExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
         wording = macros("recognition.jinja")
@@ -51,6 +55,10 @@ class RecognitionPair:
     scale: Scale = CHOICES
     layout = AnswerLayout(free_stem="[Titles]", label_stem="Plot ")
     example_type: type = PairwiseExample
+    delimiters = ("Plot", "Answer", "Titles")
+    usual = False
+    served = None
+    writes_review = False
 
     def asks(self, example: PairwiseExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
         wording = macros("recognition.jinja")

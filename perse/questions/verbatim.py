@@ -25,6 +25,15 @@ class Verbatim:
     layout: AnswerLayout
     reference_type: type
     example_type: type = VerbatimExample
+    delimiters: tuple[()] = ()
+    """Nothing in such a prompt is neutralised."""
+    usual: bool = False
+    """What is asked is told by the prompts (`verbatim_question`)."""
+    served: None = None
+
+    @property
+    def writes_review(self) -> bool:
+        return self.layout.free_stem is not None
 
     def asks(self, example: VerbatimExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
         return (Ask(instruction=example.prompt, profile=(), query="", ask=""),)

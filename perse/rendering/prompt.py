@@ -13,16 +13,17 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 from perse.errors import BadInput, TooLong
 from perse.prompts import source
 from perse.questions import Question
 from perse.questions.base import Ask, ListedQuestion
-from perse.records import Asked, ClaimExample, ClaimsExample, VerbatimExample
+from perse.records import Asked
 from perse.rendering.chat_template import rendered_turns
 from perse.rendering.fitting import Size, longest_fitting, words
+from perse.rendering.neutralising import ANY_MARKER, EMPTY, marker_pattern, neutralised
 from perse.scale import Scale
 
 MAX_WORDS = 2500
@@ -34,20 +35,7 @@ ANSWER_TOKENS = 600
 LABEL_TOKENS = 16
 """Room kept for the line of the label and the end-of-turn."""
 
-EMPTY = "(empty)"
-"""Shown in place of a text of which nothing is left."""
-
 Ids = tuple[int, ...]
-
-_DELIMITERS = re.compile(
-    # A line that begins with a bracket could pass for any of ours, aspects included; ours pass for themselves anywhere.
-    r"^\[(?=\S)|\[(?=/?(?:new plot|new pair|plot|pair|review|score|titles?|text|answer|premise|aspect|inst|statements?|opinions?"
-    r"|article|discussion|paragraph|what must change|type|selection [ab]|interestingness|adaptability|surprise|character development|ending)\b)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_ANY_MARKER = re.compile(r"<{1,2}[|\uff5c/]?[\w\u2581 .-]{1,40}[|\uff5c]?>{1,2}|\[/?[A-Z_]{3,40}\]")
-"""Whatever some template could take for its own: <|im_end|>, </s>, <end_of_turn>, <\uff5cUser\uff5c>, <<SYS>>, [INST]."""
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028\u2029\ufeff]")
 
 
 @dataclass(frozen=True)
@@ -150,18 +138,18 @@ class Renderer:
         self.context = context
         self.max_words = max_words
         self.frame = chat_frame(tokenizer)
-        self._markers = _marker_pattern(tokenizer, self.frame)
+        self._markers = marker_pattern(tokenizer, self.frame.head + self.frame.middle + self.frame.tail)
         self._newline = self._encode_whole("\n")
         self.encode = lru_cache(maxsize=4096)(self._encode)
         self.end_ids = self._end_ids()
 
-    def clean(self, text: str, *, lines: bool = False) -> str:
+    def clean(self, text: str, *, lines: bool = False, question: Question | None = None) -> str:
         """Untrusted text as it is shown; nothing left of it is shown as "(empty)", so that no segment ends in a blank line."""
-        return self.neutralise(text, lines=lines) or EMPTY
+        return self.neutralise(text, lines=lines, question=question) or EMPTY
 
-    def neutralise(self, text: str, *, lines: bool = False) -> str:
-        """Untrusted text made safe for this tokenizer's template (see `neutralised`)."""
-        return neutralised(text, self._markers, lines=lines)
+    def neutralise(self, text: str, *, lines: bool = False, question: Question | None = None) -> str:
+        """Untrusted text made safe for this tokenizer's template, in a prompt of `question` (see `neutralised`)."""
+        return neutralised(text, self._markers, lines=lines, question=question)
 
     def render(
         self, question: Question, example: Asked, *, answer_tokens: int = ANSWER_TOKENS, completion: Sequence[Ids] = ()
@@ -175,7 +163,7 @@ class Renderer:
             TooLong: not even an empty profile fits; the numbers are in the message.
             BadInput: the room kept for the answer is all there is.
         """
-        example = question.clean(example, self.clean)
+        example = question.clean(example, partial(self.clean, question=question))
         reserved = label_room(question) + (answer_tokens if question.layout.free_stem is not None else 0)
         room = self.context - max(reserved, sum(map(len, completion)))
         if reserved >= self.context:
@@ -200,7 +188,7 @@ class Renderer:
 
     def completion(self, question: Question, example: Asked) -> tuple[Ids, ...]:
         """The lines of the reviewer's true answer as ids, the last with the template's end-of-turn."""
-        label, free = question.answer(question.clean(example, self.clean))
+        label, free = question.answer(question.clean(example, partial(self.clean, question=question)))
         lines = question.layout.completion(label, free)
         return tuple(self.encode(text) for text in self._with_frame(lines))
 
@@ -368,9 +356,13 @@ class TextRenderer:
     def __init__(self, *, max_words: int = MAX_WORDS) -> None:
         self.max_words = max_words
 
-    def neutralise(self, text: str, *, lines: bool = False) -> str:
-        """Untrusted text made safe for any common template (see `neutralised`)."""
-        return neutralised(text, _ANY_MARKER, lines=lines)
+    def clean(self, text: str, *, lines: bool = False, question: Question | None = None) -> str:
+        """Untrusted text as it is shown; see `Renderer.clean`."""
+        return self.neutralise(text, lines=lines, question=question) or EMPTY
+
+    def neutralise(self, text: str, *, lines: bool = False, question: Question | None = None) -> str:
+        """Untrusted text made safe for any common template, in a prompt of `question` (see `neutralised`)."""
+        return neutralised(text, ANY_MARKER, lines=lines, question=question)
 
     def render(self, question: Question, example: Asked) -> tuple[Message, ...]:
         """The prompts of `question.asks`, all with the same number of profile entries.
@@ -378,7 +370,7 @@ class TextRenderer:
         Raises:
             TooLong: not even an empty profile fits; the numbers are in the message.
         """
-        example = question.clean(example, lambda text, lines=False: self.neutralise(text, lines=lines) or EMPTY)
+        example = question.clean(example, partial(self.clean, question=question))
         limit, profile = _word_limit(example, self.max_words), example.profile
         shown = longest_fitting(len(profile), lambda dropped: _Messages(question.asks(example, list(profile[dropped:])), limit))
         if not shown.to_drop:
@@ -422,34 +414,12 @@ def label_room(question: Question) -> int:
 
 def _word_limit(example: Asked, most: int) -> int:
     """Of prompts for readers (PerSE, section 4.1); a text that claims are about is as long as it is."""
-    return sys.maxsize if isinstance(example, ClaimExample | ClaimsExample) else most
+    return most if example.limited else sys.maxsize
 
 
 def _least(example: Asked) -> str:
     """What a prompt that is too long has already lost."""
-    return "" if isinstance(example, VerbatimExample | ClaimExample | ClaimsExample) else " with an empty profile"
-
-
-def neutralised(text: str, markers: re.Pattern[str], *, lines: bool) -> str:
-    """Untrusted text made safe: the one place where it is neutralised (promise 9).
-
-    White space is collapsed (line breaks kept when `lines`), control and zero-width characters go, and a space is put
-    after the first character of anything that reads as one of our delimiters or of the template's markers.
-    """
-    text = _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8"))
-    kept = [" ".join(line.split()) for line in text.splitlines()]
-    text = ("\n" if lines else " ").join(line for line in kept if line)
-    return _DELIMITERS.sub("[ ", markers.sub(lambda found: found[0][0] + " " + found[0][1:], text))
-
-
-def _marker_pattern(tokenizer: Any, frame: ChatFrame) -> re.Pattern[str]:
-    """What no text may contain: the tokenizer's special and added tokens and the words that frame the turns."""
-    added = [token.content for token in tokenizer.added_tokens_decoder.values()]
-    framing = re.findall(r"<\|[^|<>]+\|>|<[^<>\s]+>|<<[^<>\s]+>>|\[[^\[\]\s]+\]", frame.head + frame.middle + frame.tail)
-    known = ["[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"]
-    markers = {marker.strip() for marker in (*tokenizer.all_special_tokens, *added, *framing, *known)}
-    longest_first = sorted((marker for marker in markers if len(marker) > 1), key=lambda m: (-len(m), m))
-    return re.compile("|".join(map(re.escape, longest_first)))
+    return " with an empty profile" if example.shortened else ""
 
 
 @lru_cache(maxsize=8)

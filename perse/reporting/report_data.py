@@ -11,19 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
-from perse.evaluation.predictions import expected_values, gold_scores, label_values
+from perse.evaluation.predictions import answer_scale, expected_values, gold_scores, label_values
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.judgement import Judgement, Status
-from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
-from perse.scale import CHOICES, GRADES, HUNDREDS, SCORES, Scale
-
-Kind = Literal["pointwise", "pairwise", "summary"]
+from perse.records import Example, VerbatimExample, chooses
+from perse.scale import Scale
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,8 @@ class RunData:
     """
 
     name: str
-    kind: Kind
+    kind: str
+    """Of the examples, such as "pairwise"."""
     labels: tuple[str, ...]
     """The scale, in order."""
     ids: tuple[str, ...]
@@ -113,24 +111,24 @@ def report_data(items: Items) -> dict[str, RunData]:
         BadInput: prompts that were not taken for what they ask, or an answer off the scale.
     """
     examples = items.examples
-    kind = _kind(examples)
-    scale = _scale(kind, [judgement for given in items.judgements.values() for judgement in given])
+    _check_kind(examples)
+    scale, pairs = answer_scale(items), chooses(examples)
     reviewers = tuple(example.reviewer_id or example.id for example in examples)
-    aspects = tuple(example.aspect if isinstance(example, PairwiseExample) else "" for example in examples)
-    gold = _choices(examples) if kind == "pairwise" else gold_scores(items)
+    aspects = tuple(example.aspect or "" for example in examples)
+    gold = _choices(examples) if pairs else gold_scores(items)
     runs = {}
     for name, judgements in items.judgements.items():
         distributions = _distributions(name, judgements, scale=scale)
         runs[name] = RunData(
             name=name,
-            kind=kind,
+            kind=examples[0].kind,
             labels=scale.labels,
             ids=tuple(example.id for example in examples),
             reviewers=reviewers,
             aspects=aspects,
             gold=gold,
-            label=_given_choices(judgements) if kind == "pairwise" else label_values(judgements),
-            expected=_second(judgements, distributions) if kind == "pairwise" else expected_values(judgements),
+            label=_given_choices(judgements) if pairs else label_values(judgements),
+            expected=_second(judgements, distributions) if pairs else expected_values(judgements),
             distributions=distributions,
             order_gap=np.array([_gap(judgement) for judgement in judgements], dtype=np.float64),
             statuses=tuple(judgement.status for judgement in judgements),
@@ -139,25 +137,11 @@ def report_data(items: Items) -> dict[str, RunData]:
     return runs
 
 
-def _kind(examples: Sequence[Example]) -> Kind:
-    kinds: dict[type[Example], Kind] = {
-        PointwiseExample: "pointwise",
-        PairwiseExample: "pairwise",
-        SummaryExample: "summary",
-    }
-    kind = kinds.get(type(examples[0]))
-    if kind is None:
+def _check_kind(examples: Sequence[Example]) -> None:
+    if isinstance(examples[0], VerbatimExample):
         raise BadInput(
             f"example '{examples[0].id}' is a prompt; gather the runs with `judges_and_parts`, which reads what is asked"
         )
-    return kind
-
-
-def _scale(kind: Kind, judgements: Sequence[Judgement]) -> Scale:
-    if kind != "summary":
-        return SCORES if kind == "pointwise" else CHOICES
-    given = {label for judgement in judgements for label in (judgement.label, *(judgement.distribution or ())) if label}
-    return next((scale for scale in (GRADES, HUNDREDS) if given <= set(scale.labels)), GRADES)
 
 
 def _distributions(name: str, judgements: Sequence[Judgement], *, scale: Scale) -> FloatArray:
@@ -176,7 +160,7 @@ def _distributions(name: str, judgements: Sequence[Judgement], *, scale: Scale) 
 
 
 def _choices(examples: Sequence[Example]) -> FloatArray:
-    given = (getattr(example.reference, "preference", None) for example in examples)
+    given = (example.truth for example in examples)
     return np.array([np.nan if choice is None else float(choice == "B") for choice in given], dtype=np.float64)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from perse.identity import draw
 from perse.judgement import Judgement, Status
-from perse.records import ChoiceReference, Example, PairwiseExample, PointwiseExample, ProfileReview, SummaryExample
+from perse.records import Example, Parts
 
 TEXT_CHUNK = 400_000
 """Characters of text in a chunk: unpacked in a few milliseconds."""
@@ -85,14 +85,14 @@ def pack_samples(
         details.append(_detail(example, answers, same, labels, texts))
     reviewers, aspects = _Numbered(), _Numbered()
     head: dict[str, Any] = {
-        "pairs": any(isinstance(example, PairwiseExample) for example in kept),
+        "pairs": any(example.kind == "pairwise" for example in kept),
         "labels": list(labels),
         "judges": list(judges),
         "statuses": [str(status) for status in Status],
         "id": [example.id for example in kept],
         "reviewer": [reviewers.number(example.reviewer_id or "") for example in kept],
-        "aspect": [aspects.number(example.aspect) for example in kept if isinstance(example, PairwiseExample)],
-        "gold": [_gold(example) for example in kept],
+        "aspect": [aspects.number(example.aspect) for example in kept if example.aspect is not None],
+        "gold": [example.truth for example in kept],
         "answers": [_columns([given.get(example.id) for example in kept]) for given in judges.values()],
         "itemChunk": ITEM_CHUNK,
     }
@@ -116,14 +116,6 @@ class _Numbered:
 
     def number(self, text: str) -> int:
         return self.known.setdefault(text, len(self.known))
-
-
-def _gold(example: Example) -> float | str | None:
-    if example.reference is None:
-        return None
-    if isinstance(example.reference, ChoiceReference):
-        return example.reference.preference
-    return example.reference.score
 
 
 def _columns(answers: Sequence[Judgement | None]) -> dict[str, list[Any]]:
@@ -154,42 +146,18 @@ def _detail(
 ) -> dict[str, Any]:
     """What a sample opens to: `query` and each profile entry are pairs of caption and text number; `same` says of each judge
     whether it was shown the example's profile."""
-    review = getattr(example.reference, "review", None)
     return {
         "item": getattr(example, "item_id", None),
-        "query": _captioned(_query(example), texts),
-        "profile": [{"about": about, "parts": _captioned(parts, texts)} for about, parts in _profile(example)],
-        "review": texts.number(review) if review else None,
+        "query": _captioned(example.shown_query, texts),
+        "profile": [{"about": about, "parts": _captioned(parts, texts)} for about, parts in example.shown_profile],
+        "review": texts.number(example.written) if example.written else None,
         "same": list(same),
         "answers": [None if answer is None else _answer(answer, labels, texts) for answer in answers],
     }
 
 
-def _captioned(parts: Iterable[tuple[str, str | None]], texts: _Numbered) -> list[tuple[str, int]]:
+def _captioned(parts: Parts, texts: _Numbered) -> list[tuple[str, int]]:
     return [(caption, texts.number(text)) for caption, text in parts if text]
-
-
-def _query(example: Example) -> list[tuple[str, str | None]]:
-    if isinstance(example, PairwiseExample):
-        query = example.query
-        return [("Premise", query.premise), ("Text A", query.text_a), ("Text B", query.text_b)]
-    if isinstance(example, PointwiseExample):
-        return [("New text", example.query)]
-    return [("Summary", example.summary)] if isinstance(example, SummaryExample) else [("Prompt", example.prompt)]
-
-
-def _profile(example: Example) -> list[tuple[str, list[tuple[str, str | None]]]]:
-    if isinstance(example, SummaryExample):
-        return [("", [("Review", review)]) for review in example.reviews]
-    entries: list[tuple[str, list[tuple[str, str | None]]]] = []
-    for past in example.profile:
-        if isinstance(past, ProfileReview):
-            about = f"scored {past.score}" + (f", {past.time}" if past.time else "")
-            entries.append((about, [("Text", past.text), ("Review", past.review)]))
-        else:
-            about = ", ".join(f"{aspect}: {answer}" for aspect, answer in past.preference.items())
-            entries.append((about, [("Premise", past.premise), ("Text A", past.text_a), ("Text B", past.text_b)]))
-    return entries
 
 
 def _answer(answer: Judgement, labels: Sequence[str], texts: _Numbered) -> dict[str, Any]:

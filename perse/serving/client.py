@@ -224,7 +224,7 @@ class _Calls:
         return _Call("GET", path, None, self.tries, self.answers)
 
     def post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any]) -> _Call:
-        asked = _fields(given) if isinstance(given, Mapping | BaseModel) else [_fields(item) for item in given]
+        asked = [_fields(item) for item in given] if isinstance(given, Sequence) else _fields(given)
         body = {"input": asked, "model": self.model, **settings}
         said = {name: value for name, value in body.items() if value is not None}
         return _Call("POST", f"/v1/judge/{route}", said, self.tries, self.answers)

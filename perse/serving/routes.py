@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
 
 from perse.judgement import Judgement
-from perse.questions import QUESTIONS
-from perse.questions.pointwise import Pointwise
+from perse.questions import Question
 from perse.serving.problems import ProblemRoute
+from perse.serving.requests import Route, judge_routes
 from perse.serving.schemas import (
     ErrorBody,
-    PairwiseRequest,
-    PointwiseRequest,
     QuestionCard,
     Questions,
     Ready,
@@ -21,16 +21,6 @@ from perse.serving.schemas import (
     Version,
 )
 from perse.serving.service import JudgeService
-
-REQUESTS: dict[str, tuple[str, type[PointwiseRequest] | type[PairwiseRequest]]] = {
-    **{
-        name: ("/v1/judge/pointwise", PointwiseRequest)
-        for name, question in QUESTIONS.items()
-        if isinstance(question, Pointwise)
-    },
-    "pairwise": ("/v1/judge/pairwise", PairwiseRequest),
-}
-"""Where each question is asked, and with what."""
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "A body that is not JSON, or a field that does not fit."},
@@ -43,7 +33,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     503: {"model": ErrorBody, "description": "The engine is gone."},
 }
 
-POINTWISE_EXAMPLE = {
+_POINTWISE = {
     "input": {
         "profile": [
             {"text": "A lighthouse keeper answers letters that were never sent.", "review": "Quiet and warm.", "score": 9},
@@ -53,7 +43,7 @@ POINTWISE_EXAMPLE = {
     }
 }
 
-PAIRWISE_EXAMPLE = {
+_PAIRWISE = {
     "input": {
         "aspect": "Ending",
         "profile": [
@@ -63,29 +53,25 @@ PAIRWISE_EXAMPLE = {
     }
 }
 
+_SHOWN = MappingProxyType({"pointwise": _POINTWISE, "pairwise": _PAIRWISE})
+"""A request of each kind, for the server's own pages."""
+
 
 def judge_router() -> APIRouter:
     """All routes; they find the `JudgeService` at `app.state.judge`."""
     router = APIRouter(route_class=ProblemRoute, tags=["judge"])
 
-    @router.post("/v1/judge/pointwise", responses=_ERRORS)
-    async def pointwise(
-        request: Request, asked: Annotated[PointwiseRequest, Body(examples=[POINTWISE_EXAMPLE])]
-    ) -> Judgement | Results:
-        """Would this reader like this text, and what would they say? One item gives a judgement, a list gives `results`."""
-        return await _service(request).answer(asked, request.is_disconnected)
-
-    @router.post("/v1/judge/pairwise", responses=_ERRORS)
-    async def pairwise(
-        request: Request, asked: Annotated[PairwiseRequest, Body(examples=[PAIRWISE_EXAMPLE])]
-    ) -> Judgement | Results:
-        """Which of two texts would this reader prefer, on one aspect? One item gives a judgement, a list gives `results`."""
-        return await _service(request).answer(asked, request.is_disconnected)
+    for route in judge_routes().values():
+        router.add_api_route(
+            route.path, _asked_at(route), methods=["POST"], name=route.kind.kind, description=_says(route), responses=_ERRORS
+        )
 
     @router.get("/v1/judge/questions")
     async def questions() -> Questions:
         """What can be asked, with JSON Schemas."""
-        return Questions(questions=[_card(name) for name in REQUESTS])
+        return Questions(
+            questions=[_card(route, question) for route in judge_routes().values() for question in route.questions]
+        )
 
     @router.get("/ready", responses={503: _ERRORS[503]})
     async def ready(request: Request) -> Ready:
@@ -106,16 +92,28 @@ def _service(request: Request) -> JudgeService:
     return service
 
 
-def _card(name: str) -> QuestionCard:
-    question = QUESTIONS[name]
-    route, request = REQUESTS[name]
+def _asked_at(route: Route) -> Callable[..., Awaitable[Judgement | Results]]:
+    async def answer(request: Request, asked: Any) -> Judgement | Results:
+        return await _service(request).answer(asked, request.is_disconnected)
+
+    shown = _SHOWN.get(route.kind.kind)
+    answer.__annotations__["asked"] = Annotated[route.request, Body(examples=[shown] if shown else None)]
+    return answer
+
+
+def _says(route: Route) -> str:
+    about = (route.kind.__doc__ or "").partition("\n")[0]
+    return f"{about} One item gives a judgement, a list gives `results`."
+
+
+def _card(route: Route, question: Question) -> QuestionCard:
     values = question.scale.values
     return QuestionCard(
-        name=name,
-        route=route,
+        name=question.name,
+        route=route.path,
         labels=list(question.scale.labels),
         values=list(values) if values else None,
         writes_text=question.layout.free_stem is not None,
-        request_schema=request.model_json_schema(),
+        request_schema=route.request.model_json_schema(),
         judgement_schema=Judgement.model_json_schema(mode="serialization"),
     )

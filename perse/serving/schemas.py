@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, FailFast, Field, SkipValidation
+from pydantic import ConfigDict, FailFast, Field
 
 from perse.judgement import Judgement
 from perse.records import (
     ChoiceReference,
+    Example,
     Pair,
     PairwiseExample,
     PointwiseExample,
@@ -24,8 +25,22 @@ class _Message(Strict):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class PointwiseItem(_Message):
+class Item(_Message):
+    """What a request asks about; a line of `perse data export` is one as it stands."""
+
+    example_type: ClassVar[type[Example]]
+
+    def example(self) -> Example:
+        """The item with an id, by default one made of what it says, so that items without one do not all share their draws."""
+        own: str | None = getattr(self, "id", None)
+        made = own or hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
+        return self.example_type.model_validate({**self.model_dump(), "id": made})
+
+
+class PointwiseItem(Item):
     """One text for one reader; a line of `perse data export` is one as it stands."""
+
+    example_type = PointwiseExample
 
     id: Name | None = Field(
         None, description="Comes back in the judgement, and seeds its draws; by default a digest of the item."
@@ -36,12 +51,11 @@ class PointwiseItem(_Message):
     query: str = Field(min_length=1, description="The text to judge.")
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
 
-    def example(self) -> PointwiseExample:
-        return PointwiseExample.model_validate({**self.model_dump(), "id": _id(self.id, self)})
 
-
-class PairwiseItem(_Message):
+class PairwiseItem(Item):
     """Two texts for one reader, to be compared on one aspect; a line of `perse data export` is one as it stands."""
+
+    example_type = PairwiseExample
 
     id: Name | None = Field(
         None, description="Comes back in the judgement, and seeds its draws; by default a digest of the item."
@@ -54,35 +68,18 @@ class PairwiseItem(_Message):
     query: Pair
     reference: ChoiceReference | None = Field(None, description="Not shown to the judge.")
 
-    def example(self) -> PairwiseExample:
-        return PairwiseExample.model_validate({**self.model_dump(), "id": _id(self.id, self)})
 
+class Asking(_Message):
+    """What every request says beside its items; `perse.serving.requests` makes the requests of each route."""
 
-def _id(given: str | None, item: BaseModel) -> str:
-    """The id, or one made of what the item says, so that items without one do not all share their draws."""
-    return given or hashlib.sha256(item.model_dump_json().encode()).hexdigest()[:12]
+    item: ClassVar[type[Item]]
 
-
-class _Ask(_Message):
     model: str | None = Field(None, description="A served model's or adapter's name; by default the model.")
     temperature: float | None = Field(None, ge=0, le=2, description="0 is greedy; by default the server's.")
     max_new_tokens: int | None = Field(None, ge=1, description="Longest review; by default the server's.")
     seed: int | None = Field(None, description="Of every draw; by default the server's.")
-
-
-class PointwiseRequest(_Ask):
-    # Items are checked one by one, so that a bad one does not fail the rest.
-    input: SkipValidation[PointwiseItem | list[PointwiseItem]] = Field(description="One item, or a list.")
-    question: Literal["pointwise", "pointwise_score", "pointwise_stated", "pointwise_score_stated"] = Field(
-        "pointwise",
-        description="`pointwise` writes the review, then gives the score; `pointwise_score` gives the score alone. "
-        "With `_stated` the prompt also states mean and spread of the profile's scores.",
-    )
-
-
-class PairwiseRequest(_Ask):
-    input: SkipValidation[PairwiseItem | list[PairwiseItem]] = Field(description="One item, or a list.")
-    question: Literal["pairwise"] = "pairwise"
+    input: Any
+    question: str
 
 
 class Problem(_Message):

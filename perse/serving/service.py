@@ -28,11 +28,9 @@ from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.serving.problems import EngineFailed, UnknownModel, brief, problem
 from perse.serving.schemas import (
+    Asking,
     ErrorBody,
-    PairwiseItem,
-    PairwiseRequest,
-    PointwiseItem,
-    PointwiseRequest,
+    Item,
     Results,
     ServedModel,
     Version,
@@ -74,9 +72,7 @@ class JudgeService:
         self.engine_version = engine_version
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="judge")
 
-    async def answer(
-        self, request: PointwiseRequest | PairwiseRequest, disconnected: Callable[[], Awaitable[bool]]
-    ) -> Judgement | Results:
+    async def answer(self, request: Asking, disconnected: Callable[[], Awaitable[bool]]) -> Judgement | Results:
         """The judgement of one item, or the results of a list in its order.
 
         Raises:
@@ -84,12 +80,11 @@ class JudgeService:
         """
         calls = Calls()
         judge, settings = self._judge(request.model, calls), self._settings(request)
-        item_kind = PointwiseItem if isinstance(request, PointwiseRequest) else PairwiseItem
         given: Any = request.input
         items = given if isinstance(given, list) else [given]
         if not items:
             raise BadInput("'input' is an empty list; give an item, or a list of some")
-        read = await asyncio.to_thread(_examples, items, item_kind)
+        read = await asyncio.to_thread(_examples, items, request.item)
         examples = [example for example in read if not isinstance(example, ErrorBody)]
         question = QUESTIONS[request.question]
         judgements: Iterator[Judgement] = iter(())
@@ -122,7 +117,7 @@ class JudgeService:
         adapter = name if model.adapter else None
         return Judge(model.engine(calls), model.renderer, name=self.base, adapter=adapter, digest=model.digest)
 
-    def _settings(self, request: PointwiseRequest | PairwiseRequest) -> JudgeSettings:
+    def _settings(self, request: Asking) -> JudgeSettings:
         own = self.settings
         return JudgeSettings(
             temperature=own.temperature if request.temperature is None else request.temperature,
@@ -131,7 +126,7 @@ class JudgeService:
         )
 
 
-def _examples(items: Sequence[Any], kind: type[PointwiseItem] | type[PairwiseItem]) -> list[Example | ErrorBody]:
+def _examples(items: Sequence[Any], kind: type[Item]) -> list[Example | ErrorBody]:
     """Every item as an example, or what is wrong with it.
 
     Raises:

@@ -14,6 +14,7 @@ import numpy as np
 
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
+from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
 from perse.files.path_names import path_name_of
 from perse.progress import OnPart, unseen_part
@@ -62,7 +63,7 @@ def aspects(
         raise BadInput(f"{asking.examples} holds single texts, which have no aspects; give pairs")
     loaded = source.shown()
     question = asking.ask(source)
-    pairs = [example for example in loaded.examples if isinstance(example, PairwiseExample)]
+    pairs = only(PairwiseExample, loaded.examples)
     names = sorted({example.aspect for example in pairs})
     if len(names) < 2:
         raise BadInput(f"{asking.examples} holds one aspect, '{names[0]}'; unified and single are the same; give two or more")

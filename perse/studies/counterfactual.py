@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
+from perse.data.variants.stand_ins import personal
 from perse.errors import BadInput
+from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import heading, short, verdict, words
+from perse.studies.frame.summarizing import heading, verdict, words
 
 ASKS = "Does the judge go by this reader's past, or would any other do as well?"
 
@@ -58,15 +59,17 @@ def counterfactual(
     }  # fmt: skip
     with opened(out, "counterfactual", asking, source=source, options={"k": k}, load=load, on_progress=on_progress) as study:
         answers = study.ask(list(arms.values()))
-        conditions = [Condition(short(judge), name, (answers[arm.name],), arm.loaded.examples) for name, arm in arms.items()]
+        conditions = [
+            Condition(short_name(judge), name, (answers[arm.name],), arm.loaded.examples) for name, arm in arms.items()
+        ]
         return study.finish(_result(asking, conditions, missing))
 
 
 def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, LoadedExamples], list[str]]:
     """The examples of each arm, and why some are missing."""
     loaded, everybody = source.shown(view), source.whole(view)
-    own: list[Any] = [example for example in loaded.examples if example.profile]
-    donors: list[Any] = list(everybody.examples)
+    own = [example for example in personal(loaded.examples) if example.profile]
+    donors = personal(everybody.examples)
     missing = []
     if not own:
         raise BadInput(f"no profile in {source.path} has an entry; nothing can be taken away (give --k 1 or more)")
@@ -84,7 +87,7 @@ def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, Loade
             missing.append(f"{name}: {len(own) - len(examples)} of {len(own)} examples have none, since {why}")
     kept = {name: examples for name, examples in made.items() if examples}
     return {
-        name: LoadedExamples(examples, loaded.digest, loaded.folder, loaded.fold) for name, examples in kept.items()
+        name: LoadedExamples([*examples], loaded.digest, loaded.folder, loaded.fold) for name, examples in kept.items()
     }, missing
 
 

@@ -14,10 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from perse.errors import BadInput
+from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
+from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
+from perse.records import Example, PointwiseExample
 from perse.studies.frame.arms import Answers, Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, READINGS, Cell
 from perse.studies.frame.results import StudyResult, StudyTable
@@ -36,7 +39,6 @@ from perse.studies.frame.summarizing import (
     minus,
     points,
     predictions,
-    short,
     undefined,
     verdict,
     words,
@@ -96,7 +98,7 @@ def decoding(
         out, "decoding", asking, source=source, options={"passes": passes}, load=load, on_progress=on_progress
     ) as study:
         answers = study.ask(arms)
-        return study.finish(_result(asking, short(judge), loaded.examples, answers, sampled, alone=alone.name))
+        return study.finish(_result(asking, short_name(judge), loaded.examples, answers, sampled, alone=alone.name))
 
 
 def _both(name: str) -> tuple[Pointwise, Pointwise]:
@@ -118,15 +120,13 @@ def _both(name: str) -> tuple[Pointwise, Pointwise]:
 def _result(
     asking: Asking,
     judge: str,
-    examples: Sequence[object],
+    examples: Sequence[Example],
     answers: Mapping[str, Answers],
     sampled: Sequence[str],
     *,
     alone: str,
 ) -> StudyResult:
-    from perse.records import PointwiseExample
-
-    asked = [example for example in examples if isinstance(example, PointwiseExample)]
+    asked = only(PointwiseExample, examples)
     kept = answered_by_all(asked, answers)
     ruler = Ruler.over(kept or asked, resamples=asking.resamples, seed=asking.settings.seed)
     main = headline(asked)

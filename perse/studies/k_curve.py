@@ -12,13 +12,14 @@ from pathlib import Path
 
 from perse.data.profiles.views import View
 from perse.errors import BadInput
+from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import heading, short, verdict, words
+from perse.studies.frame.summarizing import heading, verdict, words
 
 ASKS = "Does the judge know a reader better with more of their past?"
 
@@ -67,7 +68,7 @@ def k_curve(
             for k in chosen
         }
         answers = study.ask(list(arms.values()))
-        series = {"as given": short(asking.judge or ""), "retrained": "retrained per k"}
+        series = {"as given": short_name(asking.judge or ""), "retrained": "retrained per k"}
         conditions = [
             Condition(series[kind], str(k), (answers[arm.name],), arm.loaded.examples) for (kind, k), arm in arms.items()
         ]

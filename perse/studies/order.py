@@ -17,13 +17,14 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.results import Estimate
+from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
-from perse.records import PairwiseExample
+from perse.records import chooses
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import Cell, Condition, measure
 from perse.studies.frame.results import Point, StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import NOTHING, Ruler, heading, predictions, short, undefined, words
+from perse.studies.frame.summarizing import NOTHING, Ruler, heading, predictions, undefined, words
 
 ASKS = "How much do the judge's answers depend on the order in which a reader's past is shown?"
 
@@ -69,7 +70,7 @@ def order(
         answers = study.ask(list(arms.values()))
         conditions = [
             Condition(
-                short(judge),
+                short_name(judge),
                 str(k),
                 tuple(answers[arm.name] for (own, _), arm in arms.items() if own == k),
                 next(arm.loaded.examples for (own, _), arm in arms.items() if own == k),
@@ -150,7 +151,7 @@ def _moves(asking: Asking, condition: Condition) -> tuple[Estimate, Estimate]:
     answers: list[FloatArray] = []
     labels = []
     for one in condition.passes:
-        if isinstance(kept[0], PairwiseExample):
+        if chooses(kept):
             shares = [(one[example.id].distribution or {}).get("A", np.nan) for example in kept]
             answers.append(np.array(shares, dtype=np.float64))
         else:

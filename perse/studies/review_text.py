@@ -14,13 +14,14 @@ from pathlib import Path
 
 from perse.data.profiles.views import View
 from perse.errors import BadInput
+from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import heading, short, verdict, words
+from perse.studies.frame.summarizing import heading, verdict, words
 
 ASKS = "What do the reader's own words add to the scores that they gave?"
 
@@ -78,7 +79,7 @@ def review_text(
         answers = study.ask(list(arms.values()))
         conditions = [
             Condition(
-                "retrained each way" if kind == RETRAINED else short(asking.judge_name()),
+                "retrained each way" if kind == RETRAINED else short_name(asking.judge_name()),
                 way,
                 tuple(answers[arms[kind, way, n].name] for n in passes),
                 arms[kind, way, 0].loaded.examples,

@@ -16,7 +16,7 @@ from perse.answering.base import JudgeSettings
 from perse.engines.base import Capabilities
 from perse.engines.calls import Calls
 from perse.serving.problems import EngineFailed
-from perse.serving.schemas import PointwiseRequest
+from perse.serving.requests import judge_routes
 from perse.serving.service import JudgeService, Model
 
 
@@ -99,7 +99,9 @@ def test_a_client_that_leaves_cancels_its_calls_of_the_engine(tiny_model_folder:
         renderer = Renderer(AutoTokenizer.from_pretrained(tiny_model_folder), 2048)
         model = Model(lambda calls: Waiting(calls, loop), renderer, "", adapter=False)  # type: ignore[arg-type, return-value]
         service = JudgeService({"m": model}, JudgeSettings(), workers=1)
-        asked = PointwiseRequest(input=pointwise_examples(1, 1)[0].model_dump(mode="json"), question="pointwise_score")  # type: ignore[arg-type]
+        asked = judge_routes()["pointwise"].request(
+            input=pointwise_examples(1, 1)[0].model_dump(mode="json"), question="pointwise_score"
+        )
         gone = time.monotonic() + 0.3
 
         async def disconnected() -> bool:

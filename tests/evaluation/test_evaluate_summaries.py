@@ -55,7 +55,7 @@ def test_the_verdict_is_against_chance_where_no_baseline_orders_anything() -> No
 
 
 def test_what_is_no_question_about_summaries_is_refused() -> None:
-    with pytest.raises(BadInput, match="asked 'pointwise', which is no question about summaries; these are: coverage"):
+    with pytest.raises(BadInput, match="asked 'pointwise', which is no question about them; these are: coverage"):
         evaluate(products([1, 2]), said([1, 2], "pointwise"), train=None)
 
 

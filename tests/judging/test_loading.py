@@ -17,10 +17,11 @@ from perse import Judge
 from perse.answering.base import JudgeSettings
 from perse.batch.local import check_unseen
 from perse.data.load import LoadedExamples
+from perse.engines.kind import JudgeName
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, ModelNotFound
 from perse.judgement import Judgement, Prices, Status, Tokens
-from perse.judging.loading import JudgeName, parse_judge
+from perse.judging.loading import parse_judge
 from perse.models.finding import judge_digest, weights_digest
 from perse.questions import QUESTIONS
 
@@ -48,11 +49,11 @@ def adapter(tiny_model_folder: Path, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.mark.parametrize(
     ("name", "parts"),
     [
-        ("smollm2-135m", JudgeName("transformers", "smollm2-135m")),
-        ("owner/model", JudgeName("transformers", "owner/model")),
-        ("vllm:runs/first", JudgeName("vllm", "runs/first")),
-        ("runs/base+runs/first", JudgeName("transformers", "runs/base", "runs/first")),
-        ("vllm:owner/model+runs/first", JudgeName("vllm", "owner/model", "runs/first")),
+        ("smollm2-135m", JudgeName("transformers", "smollm2-135m", local=True)),
+        ("owner/model", JudgeName("transformers", "owner/model", local=True)),
+        ("vllm:runs/first", JudgeName("vllm", "runs/first", local=True)),
+        ("runs/base+runs/first", JudgeName("transformers", "runs/base", "runs/first", local=True)),
+        ("vllm:owner/model+runs/first", JudgeName("vllm", "owner/model", "runs/first", local=True)),
         ("openai:http://h:8000/v1#a+b", JudgeName("openai", "a+b", url="http://h:8000/v1")),
         ("openai:https://api.example/v1/", JudgeName("openai", "", url="https://api.example/v1")),
     ],
@@ -64,8 +65,8 @@ def test_a_judges_name_says_engine_model_adapter_and_address(name: str, parts: J
 def test_a_folder_may_have_a_plus_in_its_name(tmp_path: Path) -> None:
     folder = tmp_path / "a+b"
     folder.mkdir()
-    assert parse_judge(str(folder)) == JudgeName("transformers", str(folder))
-    assert parse_judge(f"vllm:{folder}+c") == JudgeName("vllm", str(folder), "c")
+    assert parse_judge(str(folder)) == JudgeName("transformers", str(folder), local=True)
+    assert parse_judge(f"vllm:{folder}+c") == JudgeName("vllm", str(folder), "c", local=True)
 
 
 @pytest.mark.parametrize(

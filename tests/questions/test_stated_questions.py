@@ -21,8 +21,7 @@ from perse.questions.pointwise import Pointwise
 from perse.questions.pointwise_stated import score_summary
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.rendering.prompt import LABEL_TOKENS, Renderer, TextRenderer
-from perse.serving.routes import REQUESTS
-from perse.serving.schemas import PointwiseRequest
+from perse.serving.requests import judge_routes
 from perse.studies.contamination.study import Contamination
 from perse.studies.decoding import decoding
 from perse.studies.frame.running import Asking
@@ -159,8 +158,9 @@ def test_training_rows_hold_the_prompt_that_is_judged(tokenizer: Any, name: str)
 def test_the_server_takes_every_pointwise_question() -> None:
     asked = [name for name, question in QUESTIONS.items() if isinstance(question, Pointwise)]
     assert set(STATED) < set(asked)
-    assert set(get_args(PointwiseRequest.model_fields["question"].annotation)) == set(asked)
-    assert [name for name, (_, request) in REQUESTS.items() if request is PointwiseRequest] == asked
+    route = judge_routes()["pointwise"]
+    assert set(get_args(route.request.model_fields["question"].annotation)) == set(asked)
+    assert [question.name for question in route.questions] == asked
 
 
 def test_the_studies_of_single_texts_take_the_stated_questions(tmp_path: Path) -> None:

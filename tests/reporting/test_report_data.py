@@ -94,10 +94,10 @@ def test_pairs_are_zero_and_one_and_expect_the_probability_of_b() -> None:
     assert run.order_gap[0] == 0.5 and math.isnan(run.order_gap[1])
 
 
-@pytest.mark.parametrize(("label", "labels"), [("4", 5), ("80", 6)])
-def test_graded_summaries_are_on_the_scale_of_their_answers(label: str, labels: int) -> None:
+@pytest.mark.parametrize(("question", "label", "labels"), [("coverage", "4", 5), ("sentiment_100", "80", 6)])
+def test_graded_summaries_are_on_the_scale_of_their_question(question: str, label: str, labels: int) -> None:
     example = SummaryExample(id="a", reviewer_id="p", reviews=("good",), summary="fine", reference=SummaryReference(score=3.5))
-    run = data([example], [judged("a", label)])
+    run = data([example], [judged("a", label).model_copy(update={"question": question})])
     assert (run.kind, len(run.labels)) == ("summary", labels)
     assert run.gold.tolist() == [3.5]
 

@@ -18,10 +18,11 @@ from hypothesis import strategies as st
 from places import SAMPLES
 from pydantic import BaseModel, ValidationError
 
-from perse.answering.base import Identity, JudgeSettings
+from perse.answering.base import JudgeSettings
 from perse.data.examples_file import read_examples
 from perse.data.profiles.profiles import Drawing, ExampleRow
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
+from perse.engines.kind import Identity
 from perse.errors import BadInput
 from perse.evaluation.stats.intervals import Interval
 from perse.evaluation.stats.results import Estimate

@@ -140,8 +140,7 @@ def persum(
     judge: Annotated[
         str | None,
         typer.Option(
-            help="Who answers coverage and sentiment: PATH, vllm:PATH or openai:URL#MODEL. Without one only the first two filters "
-            "are counted.",
+            help=f"Who answers coverage and sentiment: {judge_forms()}. Without one only the first two filters are counted.",
             show_default=False,
         ),
     ] = None,

@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from perse.judging.loading import judge_help
+from perse.questions import QUESTIONS
 from perse.records import Split
 
 # What every command that tells something takes.
@@ -54,8 +56,7 @@ QuestionName = Annotated[
     str | None,
     typer.Option(
         "--question",
-        help="pointwise (a review, then a score), pointwise_score (the score alone, many times cheaper; either with _stated), "
-        "pairwise, coverage, ...; by default after the data.",
+        help=f"{', '.join(QUESTIONS)}; by default after the data.",
         show_default=False,
     ),
 ]
@@ -69,8 +70,7 @@ JudgeName = Annotated[
     str,
     typer.Option(
         "--judge",
-        help="PATH or vllm:PATH (a training run, a model folder, an embedded model or a hub name; PATH+ADAPTER adds a LoRA "
-        "adapter), or openai:URL#MODEL (a server).",
+        help=judge_help(),
     ),
 ]
 DtypeName = Literal["bfloat16", "float16", "float32"]

@@ -13,6 +13,7 @@ from perse.data.profiles.profiles import Profiles
 from perse.data.profiles.selection import EMBEDDING_MODEL, Select
 from perse.data.profiles.splits import SplitBy
 from perse.data.sources.faults import OnError
+from perse.judging.loading import judge_forms
 
 ReviewTable = Annotated[
     Path, typer.Option("--reviews", help="Table of reviews: reviewer, item, score, review[, date].", show_default=False)
@@ -52,9 +53,7 @@ Salt = Annotated[
 ]
 WriterName = Annotated[
     str,
-    typer.Option(
-        "--writer", help="Who rewrites: a judge's name (PATH, vllm:PATH or openai:URL#MODEL), rules, or none (as they are)."
-    ),
+    typer.Option("--writer", help=f"Who rewrites: a judge's name ({judge_forms()}), rules, or none (as they are)."),
 ]
 Ner = Annotated[
     str, typer.Option(help="Who finds names: rules, or an installed spaCy pipeline, such as en_core_web_sm, or its folder.")

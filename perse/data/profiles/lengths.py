@@ -16,7 +16,8 @@ from perse.data.profiles.profiles import ExampleRow
 from perse.data.profiles.views import View
 from perse.questions import QUESTIONS
 from perse.records import Comparison, Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, Review
-from perse.rendering.prompt import EMPTY, MAX_WORDS, TextRenderer
+from perse.rendering.neutralising import EMPTY
+from perse.rendering.prompt import MAX_WORDS, TextRenderer
 
 
 class Cell(BaseModel):

@@ -14,9 +14,9 @@ from typing import TypeVar
 from perse.data.examples_file import shown_query
 from perse.errors import BadInput
 from perse.identity import draw
-from perse.records import PairwiseExample, PointwiseExample
+from perse.records import PersonalExample
 
-Shown = TypeVar("Shown", PointwiseExample, PairwiseExample)
+Shown = TypeVar("Shown", bound=PersonalExample)
 
 
 def without_profile(example: Shown) -> Shown:
@@ -77,13 +77,8 @@ def dealt_anew(examples: Iterable[Shown], *, seed: int) -> list[Shown]:
 
 def _dealt(example: Shown, *, seed: int) -> Shown:
     order = _derangement(len(example.profile), seed=seed, who=example.id)
-    profile: tuple[object, ...]
-    if isinstance(example, PointwiseExample):
-        given = [{"review": past.review, "score": past.score} for past in example.profile]
-        profile = tuple(past.model_copy(update=given[at]) for past, at in zip(example.profile, order, strict=True))
-    else:
-        preferences = [{"preference": past.preference} for past in example.profile]
-        profile = tuple(past.model_copy(update=preferences[at]) for past, at in zip(example.profile, order, strict=True))
+    verdicts = [{field: getattr(past, field) for field in example.verdict} for past in example.profile]
+    profile = tuple(past.model_copy(update=verdicts[at]) for past, at in zip(example.profile, order, strict=True))
     return example.model_copy(update={"profile": profile})
 
 

@@ -12,9 +12,9 @@ from typing import TypeVar
 from perse.data.examples_file import shown_query
 from perse.errors import BadInput
 from perse.identity import shuffled
-from perse.records import PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview
+from perse.records import PersonalExample
 
-Shown = TypeVar("Shown", PointwiseExample, PairwiseExample)
+Shown = TypeVar("Shown", bound=PersonalExample)
 
 
 def with_shots(examples: Sequence[Shown], train: Sequence[Shown], *, shots: int, seed: int) -> list[Shown]:
@@ -29,18 +29,18 @@ def with_shots(examples: Sequence[Shown], train: Sequence[Shown], *, shots: int,
     by_id = {example.id: example for example in train}
     readers: dict[tuple[str, str | None], Shown] = {}
     for drawn in map(by_id.__getitem__, order):  # one answer a reader, and of pairs one for each aspect
-        readers.setdefault((drawn.reviewer_id, _aspect(drawn)), drawn)
+        readers.setdefault((drawn.reviewer_id, drawn.aspect), drawn)
     return [_shot(example, list(readers.values()), shots) for example in examples]
 
 
 def _shot(example: Shown, drawn: Sequence[Shown], shots: int) -> Shown:
-    kept: list[ProfileReview | ProfileComparison] = []
+    kept: list[object] = []
     for donor in drawn:
         if len(kept) == shots:
             break
-        if donor.reviewer_id == example.reviewer_id or _aspect(donor) != _aspect(example):
+        if donor.reviewer_id == example.reviewer_id or donor.aspect != example.aspect:
             continue
-        entry = _as_entry(donor)
+        entry = donor.as_entry()
         if not shown_query(example.model_copy(update={"profile": (entry,)})):
             kept.append(entry)
     if len(kept) < shots:
@@ -48,16 +48,3 @@ def _shot(example: Shown, drawn: Sequence[Shown], shots: int) -> Shown:
             f"example '{example.id}' can be shown {len(kept)} answers of other readers, not {shots}; ask for fewer shots"
         )
     return example.model_copy(update={"profile": tuple(kept)})
-
-
-def _aspect(example: PointwiseExample | PairwiseExample) -> str | None:
-    return example.aspect if isinstance(example, PairwiseExample) else None
-
-
-def _as_entry(example: PointwiseExample | PairwiseExample) -> ProfileReview | ProfileComparison:
-    assert example.reference is not None
-    if isinstance(example, PointwiseExample):
-        review, score = example.reference.review, example.reference.score
-        return ProfileReview(text=example.query, review=review, score=score, item_id=example.item_id)
-    pair, choice = example.query, example.reference.preference
-    return ProfileComparison(text_a=pair.text_a, text_b=pair.text_b, premise=pair.premise, preference={example.aspect: choice})

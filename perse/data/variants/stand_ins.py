@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from enum import StrEnum
+from typing import cast
 
 from perse.data.load import LoadedExamples, load_examples
 from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
 from perse.data.variants.shots import with_shots
 from perse.errors import BadInput
-from perse.records import Example, PairwiseExample, PointwiseExample
+from perse.records import Example, PersonalExample
 
 
 class ProfileShown(StrEnum):
@@ -40,35 +41,23 @@ def stand_in(
     if shown is ProfileShown.OWN:
         return loaded
     loaded = replace(loaded, profile=str(shown))
-    pointwise, pairwise = _pointwise(loaded.examples), _pairwise(loaded.examples)
-    donors = (among or loaded).examples
-    if len(pointwise) + len(pairwise) < len(loaded.examples):
+    examples, donors = personal(loaded.examples), personal((among or loaded).examples)
+    if len(examples) < len(loaded.examples):
         raise BadInput(f"--profile {shown} needs texts or pairs with profiles; prompts and summaries are judged as they are")
     if shown is ProfileShown.EMPTY:
-        return replace(loaded, examples=[*map(without_profile, pointwise), *map(without_profile, pairwise)])
+        return replace(loaded, examples=[*map(without_profile, examples)])
     if shown is ProfileShown.SHUFFLED:
-        return replace(loaded, examples=[*dealt_anew(pointwise, seed=seed), *dealt_anew(pairwise, seed=seed)])
+        return replace(loaded, examples=[*dealt_anew(examples, seed=seed)])
     if shown is ProfileShown.ANOTHER:
-        return replace(
-            loaded,
-            examples=[
-                *(with_another_profile(pointwise, _pointwise(donors), seed=seed) if pointwise else ()),
-                *(with_another_profile(pairwise, _pairwise(donors), seed=seed) if pairwise else ()),
-            ],
-        )
+        return replace(loaded, examples=[*with_another_profile(examples, donors, seed=seed)])
     if loaded.folder is None:
         raise BadInput(
             "--profile shots takes its shots from the training side; give the data set folder, not a file of examples"
         )
-    train = load_examples(loaded.folder, split="train", fold=loaded.fold).examples
-    points = with_shots(pointwise, _pointwise(train), shots=shots, seed=seed)
-    pairs = with_shots(pairwise, _pairwise(train), shots=shots, seed=seed)
-    return replace(loaded, examples=[*points, *pairs])
+    train = personal(load_examples(loaded.folder, split="train", fold=loaded.fold).examples)
+    return replace(loaded, examples=[*with_shots(examples, train, shots=shots, seed=seed)])
 
 
-def _pointwise(examples: Sequence[Example]) -> list[PointwiseExample]:
-    return [example for example in examples if isinstance(example, PointwiseExample)]
-
-
-def _pairwise(examples: Sequence[Example]) -> list[PairwiseExample]:
-    return [example for example in examples if isinstance(example, PairwiseExample)]
+def personal(examples: Sequence[Example]) -> list[PersonalExample]:
+    """Those whose profile is a reader's own."""
+    return [cast(PersonalExample, example) for example in examples if example.verdict]

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar, cast
 
 from perse.evaluation.baselines.bias import fit_bias_model, training_reviews
 from perse.evaluation.baselines.factors import fit_factor_model
-from perse.records import Choice, PairwiseExample, PointwiseExample, SummaryExample
+from perse.records import Choice, Example, PairwiseExample, PointwiseExample
 from perse.scale import CHOICES, SCORES, Scale
 
 NO_TRAINING_DATA = "no training data at hand"
@@ -71,14 +71,19 @@ def pointwise_baselines(
     return average, bias, factors, majority, _random_label([example.id for example in examples], scale=SCORES, seed=seed)
 
 
-def summary_baselines(
-    examples: Sequence[SummaryExample], train: Sequence[SummaryExample] | None, *, scale: Scale, seed: int = 0
+def mean_truth(train: Sequence[Example] | None) -> float | None:
+    """Mean of the true scores of the training examples; None without any."""
+    known = [example.truth for example in train or () if isinstance(example.truth, int | float)]
+    return fsum(known) / len(known) if known else None
+
+
+def score_baselines(
+    examples: Sequence[Example], train: Sequence[Example] | None, *, scale: Scale, seed: int = 0
 ) -> tuple[Baseline[float], ...]:
-    """`training mean` (of the references) and `random` (a label of `scale`, uniform)."""
-    known = [example.reference.score for example in train or () if example.reference]
+    """Of examples whose profile holds no scores: `training mean` (of the true ones) and `random` (a label of `scale`, uniform)."""
     mean = Baseline[float]("training mean", unavailable=NO_TRAINING_DATA)
-    if known:
-        mean = Baseline(mean.name, (fsum(known) / len(known),) * len(examples))
+    if (known := mean_truth(train)) is not None:
+        mean = Baseline(mean.name, (known,) * len(examples))
     return mean, _random_label([example.id for example in examples], scale=scale, seed=seed)
 
 

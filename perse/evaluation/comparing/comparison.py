@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
-from types import MappingProxyType
 
 import numpy as np
 
@@ -28,15 +27,11 @@ from perse.evaluation.stats.results import Estimate, Resample
 from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
-from perse.records import Example, PairwiseExample, PointwiseExample, SummaryExample
+from perse.records import chooses
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
 PAIRWISE_METRICS = ("accuracy",)
 FEWEST_DRAWS = 100
-BASELINES: Mapping[type[Example], str] = MappingProxyType(
-    {PairwiseExample: "copy the example", SummaryExample: "training mean", PointwiseExample: "profile average"}
-)
-"""What each judge is compared with."""
 P_BY_REVIEWERS = "p values exchange answers reviewer by reviewer also where texts are resampled: they are of these texts"
 NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
 _SHOWN_IDS = 5
@@ -74,11 +69,10 @@ def compare(
     """
     _check(judges, resamples=resamples, permutations=permutations, against=against)
     items = align(parts, judges)
-    chosen = isinstance(items.examples[0], PairwiseExample)
+    chosen = chooses(items.examples)
     names = _metrics(metrics, chosen=chosen)
     sides = choosers(items) if chosen else scorers(items)
-    simple, missing = needing_no_judge(items, seed=seed)
-    name = BASELINES[type(items.examples[0])]
+    name, simple, missing = needing_no_judge(items, seed=seed)
     paired = [(sides[one], sides[other]) for one, other in _pairs(list(judges), against)]
     paired += [(side, simple[name]) for side in sides.values() if name in simple]
 

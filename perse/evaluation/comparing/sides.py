@@ -14,11 +14,17 @@ import numpy as np
 
 from perse.evaluation.alignment import Items
 from perse.evaluation.pairwise_rows import baseline_choices, true_choices
-from perse.evaluation.predictions import answer_scale, baseline_predictions, check_labels, expected_values, label_values
+from perse.evaluation.predictions import (
+    answer_scale,
+    baseline_predictions,
+    check_labels,
+    expected_values,
+    label_values,
+)
 from perse.evaluation.stats.agreement import correct, likeliest_correct
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.judgement import Judgement, Status
-from perse.records import PairwiseExample
+from perse.records import chooses
 from perse.scale import CHOICES
 
 Reading = Literal["expected", "likeliest", "label"]
@@ -74,10 +80,11 @@ def _judge(name: str, given: Sequence[Judgement], labels: FloatArray, *, reading
     return Side(name, readings, np.array([judgement.status is Status.OK for judgement in given], dtype=bool))
 
 
-def needing_no_judge(items: Items, *, seed: int) -> tuple[dict[str, Side], dict[str, str]]:
-    """The baselines of `perse evaluate`: those that there are, and why there are no others. The first is compared with."""
+def needing_no_judge(items: Items, *, seed: int) -> tuple[str, dict[str, Side], dict[str, str]]:
+    """The baselines of `perse evaluate`: the name of the one that judges are compared with, those that there are, and why there
+    are no others."""
     sides, missing = {}, {}
-    if isinstance(items.examples[0], PairwiseExample):
+    if chooses(items.examples):
         found = [(one.name, one.hits, one.unavailable) for one in baseline_choices(items, seed=seed)]
         reading: Reading = "likeliest"
     else:
@@ -89,7 +96,7 @@ def needing_no_judge(items: Items, *, seed: int) -> tuple[dict[str, Side], dict[
             missing[name] = reason or ""
         else:
             sides[name] = Side(name, {"label": values, reading: values}, np.ones(len(values), dtype=bool), baseline=True)
-    return sides, missing
+    return found[0][0], sides, missing
 
 
 def shared_reading(one: Side, other: Side) -> Reading:

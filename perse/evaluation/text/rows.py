@@ -23,6 +23,7 @@ from perse.evaluation.stats.results import COLUMN_NAMES, Estimate, Row
 from perse.evaluation.text.models import TextScores, bart_scores, bert_scores
 from perse.evaluation.text.overlap import bleu_of, bleu_statistics, rouge_values
 from perse.judgement import Judgement, Status
+from perse.questions import QUESTIONS
 from perse.records import PointwiseExample
 
 PAST_REVIEW = "a past review"
@@ -39,11 +40,10 @@ class Texts:
 
 def writes_reviews(judgements: Mapping[str, Sequence[Judgement]]) -> bool:
     """Whether any judge was asked for a review and wrote one; other questions write other things, or nothing."""
-    from perse.questions import QUESTIONS
 
     def asked_for(judgement: Judgement) -> bool:
         question = QUESTIONS.get(judgement.question)
-        return question is None or "review" in (question.layout.free_stem or "").casefold()
+        return question is None or question.writes_review
 
     return any(judgement.text and asked_for(judgement) for given in judgements.values() for judgement in given)
 
@@ -57,7 +57,7 @@ def text_rows(
     if not texts.compared:
         return [*rows], {}, ["the written reviews were not compared with the readers' own, as asked"]
     examples = only(PointwiseExample, items.examples)
-    references = [example.reference.review if example.reference else "" for example in examples]
+    references = [example.written or "" for example in examples]
     chosen = np.array([bool(review.strip()) for review in references], dtype=bool)
     if not chosen.any():
         return [*rows], {}, ["the written reviews cannot be compared: no example tells what its reader wrote"]

@@ -17,6 +17,7 @@ from perse.answering.base import JudgeSettings
 from perse.batch.local import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
+from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.results import Estimate
 from perse.files.runlog import MANIFEST, file_digest, read_manifest
@@ -126,7 +127,7 @@ def calibration(
 def _correctable(scored: ScoredRun, run: Path) -> list[PointwiseExample]:
     """The answered examples with a reference."""
     done = {judgement.id for judgement in scored.judgements if judgement.status is Status.OK}
-    pointwise = [example for example in scored.examples if isinstance(example, PointwiseExample)]
+    pointwise = only(PointwiseExample, scored.examples)
     if not pointwise:
         raise BadInput(
             f"{run} is not of single texts with profiles; leave --judge out to see how reliable its probabilities are"

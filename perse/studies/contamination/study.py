@@ -20,6 +20,7 @@ from typing import Any
 from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.errors import BadInput
+from perse.evaluation.predictions import only
 from perse.files.path_names import path_name_of
 from perse.files.runlog import file_digest
 from perse.identity import draw, shuffled
@@ -167,7 +168,7 @@ def _readers(what: Contamination, *, seed: int) -> dict[str, list[PointwiseExamp
     found: dict[str, dict[tuple[str, str], PointwiseExample]] = {}
     for version, path in what.personalized.items():
         examples = Source.open(path, seed=seed).whole(View(k=1)).examples
-        found[version] = {(one.reviewer_id, one.item_id): one for one in examples if isinstance(one, PointwiseExample)}
+        found[version] = {(one.reviewer_id, one.item_id): one for one in only(PointwiseExample, examples)}
     if not found:
         return {}
     shared = set.intersection(*(set(known) for known in found.values()))

@@ -22,7 +22,7 @@ from perse.judgement import Judgement
 from perse.judging.judge import Judge, JudgeSettings
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question
-from perse.records import PairwiseExample, PointwiseExample, Split
+from perse.records import Split
 
 ARMS = "arms"
 
@@ -129,7 +129,7 @@ class Source:
             loaded = LoadedExamples(examples, self.digest, self.path, self.fold)
             folder = self.path
         for example in loaded.examples:
-            if not isinstance(example, (PointwiseExample, PairwiseExample)):
+            if not example.verdict:
                 raise BadInput(
                     f"{self.path} holds prompts or summaries; a study that varies the profile needs texts or pairs with "
                     "profiles, as `perse data pointwise` and `perse data pairwise` build them"
@@ -146,7 +146,7 @@ class Source:
         """ "pointwise" or "pairwise"."""
         if self.data is not None:
             return self.data.kind
-        return "pairwise" if isinstance(self.shown().examples[0], PairwiseExample) else "pointwise"
+        return self.shown().examples[0].kind
 
     def folder(self, purpose: str) -> DataSet:
         """The data set folder.

@@ -12,14 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from perse.evaluation.alignment import several_readers
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
-from perse.evaluation.predictions import expected_values, label_values
+from perse.evaluation.predictions import expected_values, label_values, only
 from perse.evaluation.stats.agreement import correct, likeliest_correct
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
@@ -27,7 +26,7 @@ from perse.evaluation.stats.intervals import Interval
 from perse.evaluation.stats.results import COLUMN_NAMES, Estimate
 from perse.evaluation.stats.within import within_every_reviewer
 from perse.judgement import Judgement, Status
-from perse.records import Example, PairwiseExample, PointwiseExample
+from perse.records import Example, PairwiseExample, PointwiseExample, chooses
 from perse.studies.frame.arms import Answers
 from perse.studies.frame.results import Point
 
@@ -57,9 +56,7 @@ class Ruler:
     def over(cls, examples: Sequence[Example], *, resamples: int, seed: int) -> Ruler:
         """For these examples, in this order."""
         _, reviewer = np.unique(np.array([one.reviewer_id for one in examples], dtype=object), return_inverse=True)
-        gold = np.array(
-            [one.reference.score if isinstance(one, PointwiseExample) and one.reference else np.nan for one in examples]
-        )
+        gold = np.array([one.truth if isinstance(one.truth, float | int) else np.nan for one in examples])
         index = reviewer.astype(np.int64)
         return cls(gold.astype(np.float64), index, Bootstrap.over(index, resamples=resamples, seed=seed))
 
@@ -133,7 +130,7 @@ def answered_by_all(examples: Sequence[Example], answers: Mapping[str, Answers])
 
     An arm without any ok answer is left out of it: its values are undefined, the others' are not.
     """
-    if isinstance(examples[0], PairwiseExample):
+    if chooses(examples):
         return list(examples)
     arms = [given for given in answers.values() if any(map(_ok, given.values()))]
     if not arms:
@@ -154,10 +151,8 @@ def predictions(examples: Sequence[Example], answers: Answers, reading: Reading)
     given = [answers[example.id] for example in examples if example.id in answers]
     if not any(map(_ok, given)):
         return None
-    if isinstance(examples[0], PairwiseExample):
-        gold = [
-            example.reference.preference for example in examples if isinstance(example, PairwiseExample) and example.reference
-        ]
+    if chooses(examples):
+        gold = [str(example.truth) for example in examples if example.truth is not None]
         return likeliest_correct(gold, given) if reading == "expected" else correct(gold, [one.label for one in given])
     scores = expected_values(given) if reading == "expected" else label_values(given)
     return scores if len(scores) == len(examples) and not np.isnan(scores).any() else None
@@ -168,13 +163,12 @@ def arithmetic(examples: Sequence[Example], *, seed: int) -> dict[str, FloatArra
 
     There is no average where an example shows no profile: the paper's random score at k = 0 (PerSE, figure 3) is `random`.
     """
-    if isinstance(examples[0], PairwiseExample):
-        pairs = [example for example in examples if isinstance(example, PairwiseExample)]
+    if chooses(examples):
+        pairs = only(PairwiseExample, examples)
         gold = [example.reference.preference for example in pairs if example.reference]
         chosen = pairwise_baselines(pairs, None, seed=seed)
         return {one.name: correct(gold, one.predictions) for one in chosen if one.predictions}
-    texts = [example for example in examples if isinstance(example, PointwiseExample)]
-    scored = pointwise_baselines(texts, None, seed=seed)
+    scored = pointwise_baselines(only(PointwiseExample, examples), None, seed=seed)
     return {one.name: np.array(one.predictions, dtype=np.float64) for one in scored if one.predictions}
 
 
@@ -186,12 +180,12 @@ def crossed_note(examples: Sequence[Example]) -> list[str]:
 
 def metrics_of(examples: Sequence[Example]) -> tuple[str, ...]:
     """The metrics that suit these examples."""
-    return PAIRWISE if isinstance(examples[0], PairwiseExample) else POINTWISE
+    return PAIRWISE if chooses(examples) else POINTWISE
 
 
 def headline(examples: Sequence[Example]) -> str:
     """The metric that a study's answer is told in: Kendall, as in the paper's figures 3 and 4, or accuracy."""
-    return "accuracy" if isinstance(examples[0], PairwiseExample) else "kendall"
+    return "accuracy" if chooses(examples) else "kendall"
 
 
 def heading(metric: str) -> str:
@@ -202,12 +196,6 @@ def heading(metric: str) -> str:
 def undefined(reason: str, *, items: int = 0) -> Estimate:
     """No value, and why."""
     return Estimate(value=None, interval=Interval(reason=f"undefined ({reason})"), items=items)
-
-
-def short(judge: str) -> str:
-    """A judge's name as a plot has room for: of a folder the last part, of a server the model."""
-    name = judge.rpartition("#")[2] if judge.startswith("openai:") else judge.removeprefix("vllm:")
-    return Path(name).name or name
 
 
 def words(estimate: Estimate, *, signed: bool = False) -> str:

@@ -19,7 +19,6 @@ from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.stats.results import COLUMN_NAMES, Estimate, Evaluation, Row
 from perse.files.runlog import MANIFEST, read_manifest
-from perse.records import Example, PairwiseExample, PointwiseExample
 from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import read_study
 from perse.studies.frame.summarizing import words
@@ -139,13 +138,13 @@ def _table_1(mpst: Path | None, doc: Path | None) -> StudyTable:
 
 def _by_kind(runs: Mapping[str, Path]) -> tuple[dict[str, Path], dict[str, Path]]:
     """Those of scores, and those of pairs."""
-    found: dict[type[Example], dict[str, Path]] = {PointwiseExample: {}, PairwiseExample: {}}
+    found: dict[str, dict[str, Path]] = {"pointwise": {}, "pairwise": {}}
     for name, folder in runs.items():
-        kinds = {type(example) for example in read_run(folder).examples}
+        kinds = {example.kind for example in read_run(folder).examples}
         if len(kinds) != 1 or not kinds <= set(found):
             raise BadInput(f"{folder} is a run of prompts or summaries; the paper's tables need single texts or pairs")
         found[kinds.pop()][name] = folder
-    return found[PointwiseExample], found[PairwiseExample]
+    return found["pointwise"], found["pairwise"]
 
 
 def _evaluated(runs: Mapping[str, Path], *, seed: int, resamples: int) -> tuple[Evaluation | None, list[str]]:

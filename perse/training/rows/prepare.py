@@ -19,7 +19,7 @@ from perse.files.disk import refuse_other_than_plain
 from perse.models import finding as models
 from perse.progress import counted, shown_on, unseen_part
 from perse.questions import Question, question_for
-from perse.records import Example, PairwiseExample
+from perse.records import Example
 from perse.rendering.prompt import Renderer
 from perse.settings.training import TrainConfig
 from perse.training.rows.branches import Branch, Branches, training_branches
@@ -124,10 +124,10 @@ def _of_aspect(examples: list[Example], aspect: str | None) -> list[Example]:
     """
     if aspect is None:
         return examples
-    known = sorted({example.aspect for example in examples if isinstance(example, PairwiseExample)})
+    known = sorted({example.aspect for example in examples if example.aspect is not None})
     if aspect not in known:
         found = f"aspects {', '.join(known)}" if known else "single texts, which have no aspects"
         raise BadInput(
             f"data.aspect is '{aspect}', and the training examples hold {found}; choose one of them, or leave it out"
         )
-    return [example for example in examples if isinstance(example, PairwiseExample) and example.aspect == aspect]
+    return [example for example in examples if example.aspect == aspect]

@@ -18,7 +18,7 @@ from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.identity import shuffled
 from perse.questions import Question, question_for
-from perse.records import Example, PairwiseExample
+from perse.records import Example
 from perse.rendering.prompt import Ids, Renderer
 from perse.settings.training import Data, Train
 from perse.settings.watching import Watch
@@ -71,7 +71,7 @@ def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None]
     else:
         place, found = data.path, list(load_folder(Path(data.path)).examples("valid", data.fold, view=data.view))
     if data.aspect is not None:
-        found = [one for one in found if isinstance(one, PairwiseExample) and one.aspect == data.aspect]
+        found = [one for one in found if one.aspect == data.aspect]
     both = sorted({one.reviewer_id for one in found if one.reviewer_id is not None and one.reviewer_id in trained})
     if both:
         raise BadInput(

@@ -12,7 +12,7 @@ from perse.evaluation.baselines.ratings import (
     pairwise_baselines,
     past_review,
     pointwise_baselines,
-    summary_baselines,
+    score_baselines,
     training_mean,
 )
 from perse.records import PointwiseExample
@@ -126,10 +126,10 @@ def test_majority_is_the_commonest_training_score_and_of_several_the_least() -> 
 
 def test_summaries_are_compared_with_the_training_mean_and_a_random_label() -> None:
     examples = [graded(str(n), "p", 3.0) for n in range(400)]
-    mean, chance = summary_baselines(examples, [graded("t", "t", 2.5), graded("s", "t", 4.0)], scale=HUNDREDS)
+    mean, chance = score_baselines(examples, [graded("t", "t", 2.5), graded("s", "t", 4.0)], scale=HUNDREDS)
     assert (mean.name, set(mean.predictions)) == ("training mean", {3.25})
     assert (chance.name, set(chance.predictions)) == ("random", {0, 20, 40, 60, 80, 100})
-    assert summary_baselines(examples, None, scale=HUNDREDS)[0].unavailable == NO_TRAINING_DATA
+    assert score_baselines(examples, None, scale=HUNDREDS)[0].unavailable == NO_TRAINING_DATA
 
 
 def test_a_past_review_is_one_of_those_shown_by_seed_and_empty_without_any() -> None:

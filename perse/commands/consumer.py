@@ -1,0 +1,15 @@
+"""What a consumer of the judge is to the command line. Apart from `app`, which lists them, so that a package can import it while it is listed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import typer
+
+
+@dataclass(frozen=True)
+class Consumer:
+    """`perse NAME ...`; its questions are in the registry of questions, as all are."""
+
+    name: str
+    app: typer.Typer

@@ -1,0 +1,88 @@
+"""How an engine is named and loaded. A new engine is one file, with its `EngineKind`, and one line in `perse.judging.loading.ENGINES`.
+
+Whatever a judge's name says, loading it gives the same three: who computes, what renders for it, and who it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from perse.engines.base import ChatEngine, Engine
+    from perse.rendering.prompt import Renderer, TextRenderer
+
+
+@dataclass(frozen=True)
+class JudgeName:
+    """A judge's name, taken apart. `url` is set for servers only, `adapter` and `local` for models of this machine only."""
+
+    engine: str
+    """The name of its `EngineKind`."""
+    model: str
+    adapter: str | None = None
+    url: str | None = None
+    local: bool = False
+
+    @property
+    def folders(self) -> list[Path]:
+        """The training runs or models on this machine that the judge is made of."""
+        return [Path(part).expanduser() for part in (self.model, self.adapter) if part] if self.local else []
+
+
+@dataclass(frozen=True)
+class LoadOptions:
+    """How a judge is loaded; an engine passes over what does not concern it."""
+
+    dtype: str = "bfloat16"
+    context: int | None = None
+    """Tokens to use, at most what the model was made for."""
+    tokenizer: str | None = None
+    """Of a served model whose folder is not on this machine."""
+    trust_remote_code: bool = False
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who judges, as every judgement names it; `digest` is over all weights, where they are at hand."""
+
+    model: str
+    adapter: str | None = None
+    digest: str = ""
+
+    @property
+    def portable(self) -> Identity:
+        """The same without paths: of a folder only its name, as the weights have a digest."""
+
+        def plain(name: str) -> str:
+            return Path(name).resolve().name if Path(name).is_dir() else name
+
+        return replace(self, model=plain(self.model), adapter=self.adapter and plain(self.adapter))
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What a judge is made of: who computes, what renders for it, and who it is. An engine of words goes with a `TextRenderer`."""
+
+    engine: Engine | ChatEngine
+    renderer: Renderer | TextRenderer
+    identity: Identity
+
+
+@dataclass(frozen=True)
+class EngineKind:
+    """One way to compute a judge's answers: what its judges are called, and how they are loaded."""
+
+    name: str
+    """What stands before the colon of a judge's name."""
+    form: str
+    """The shape of a whole name, such as "openai:URL#MODEL"."""
+    says: str
+    """What such a judge is, in a few words of help."""
+    load: Callable[[JudgeName, LoadOptions], Loaded]
+    local: bool = False
+    """Whether its judges are models of this machine or the hub: PATH, or PATH+ADAPTER."""
+    read: Callable[[str], JudgeName] | None = None
+    """What stands behind the colon, taken apart; by default all of it is the model."""

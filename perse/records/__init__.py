@@ -1,0 +1,46 @@
+"""What the data is: reviews and comparisons as built, examples as judged and exported.
+
+`Review` and `Comparison` are rows of a data set folder. An example is self-contained: one line of `perse data export`, read
+directly by every judging command (DESIGN.md, section 3); it knows its own query, texts and true answer, and `EXAMPLES` lists the types
+that there are.
+"""
+
+from perse.records.base import Asked, Choice, Example, Parts, PersonalExample, Record, explain
+from perse.records.claims import ClaimExample, ClaimsExample
+from perse.records.kinds import EXAMPLES, chooses, example_lines, parse_example
+from perse.records.pairwise import ChoiceReference, Pair, PairwiseExample, ProfileComparison
+from perse.records.pointwise import PointwiseExample, ProfileReview, ReviewReference
+from perse.records.reviews import ASPECTS, Comparison, Kind, Review, Split
+from perse.records.summary import SummaryExample, SummaryReference
+from perse.records.verbatim import VerbatimExample
+
+__all__ = [
+    "ASPECTS",
+    "EXAMPLES",
+    "Asked",
+    "Choice",
+    "ChoiceReference",
+    "ClaimExample",
+    "ClaimsExample",
+    "Comparison",
+    "Example",
+    "Kind",
+    "Pair",
+    "PairwiseExample",
+    "Parts",
+    "PersonalExample",
+    "PointwiseExample",
+    "ProfileComparison",
+    "ProfileReview",
+    "Record",
+    "Review",
+    "ReviewReference",
+    "Split",
+    "SummaryExample",
+    "SummaryReference",
+    "VerbatimExample",
+    "chooses",
+    "example_lines",
+    "explain",
+    "parse_example",
+]

@@ -1,0 +1,123 @@
+"""What every example knows of itself, so that nobody has to ask of which type it is; and how a line of JSON is refused.
+
+`Asked` is what a judge can be asked about, `Example` what is also read from files, with the true answer where it is known. A
+new type of example is one file beside this one, and one line in `perse.records.kinds`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+from pydantic import ConfigDict, ValidationError
+
+from perse.scale import Scale
+from perse.strict import Strict
+
+Choice = Literal["A", "B"]
+
+Parts = tuple[tuple[str, str | None], ...]
+"""Texts as a person is shown them, each behind its caption; None: there is no such text."""
+
+
+class Record(Strict):
+    """A record is not changed, and has no field that is not known."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Asked(Protocol):
+    """What a judge can be asked about."""
+
+    limited: ClassVar[bool]
+    """Whether its prompt has the limit of words of prompts for readers (PerSE, section 4.1)."""
+    shortened: ClassVar[bool]
+    """Whether entries leave `profile` where the prompt is too long."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def reviewer_id(self) -> str | None:
+        """Whose taste, text or product this is about; those of one reviewer are asked one after the other."""
+
+    @property
+    def profile(self) -> tuple[Any, ...]:
+        """What the renderer may shorten, oldest first."""
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
+    def model_dump(self, *, mode: str = "python", exclude: Any = None, exclude_none: bool = False) -> dict[str, Any]: ...
+    def model_dump_json(self, *, exclude_none: bool = False) -> str: ...
+
+
+class Example(Asked, Protocol):
+    """What is read from files, with the true answer where it is known."""
+
+    kind: ClassVar[str]
+    """The type's name, such as "pairwise"; also the name of the server's route for it."""
+    plural: ClassVar[str]
+    """What several are called in a sentence, such as "pairs"."""
+    scale: ClassVar[Scale | None]
+    """Of the true answers; None: that of the question that is asked."""
+    verdict: ClassVar[tuple[str, ...]]
+    """The fields of a profile's entry that say what the reader thought of it; none where the profile is not a reader's."""
+
+    @classmethod
+    def recognises(cls, fields: Mapping[str, Any]) -> bool:
+        """Whether a JSON object is of this type, well made or not."""
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self: ...
+
+    @property
+    def reference(self) -> Any:
+        """The true answer, or None."""
+
+    @property
+    def in_one_file(self) -> str:
+        """What all examples of a file must be: words that begin with `kind`."""
+
+    @property
+    def aspect(self) -> str | None:
+        """What is asked about in particular, if anything is."""
+
+    @property
+    def truth(self) -> float | str | None:
+        """The true score, or the true choice's label; None if it is not known."""
+
+    @property
+    def written(self) -> str | None:
+        """What the reviewer wrote, where a reference says so."""
+
+    @property
+    def work(self) -> str:
+        """Of the text or texts that are asked about: the same for all their readers."""
+
+    @property
+    def shown_query(self) -> Parts:
+        """What is asked about, for a person to read."""
+
+    @property
+    def shown_profile(self) -> tuple[tuple[str, Parts], ...]:
+        """Each entry of the profile for a person to read: what the reader thought of it in a few words, and its texts."""
+
+    def gives_away(self, near: Callable[[str, str], bool]) -> bool:
+        """Whether the profile shows what is asked about (DESIGN.md, promise 5); `near` says whether two texts are nearly the same."""
+
+
+class PersonalExample(Example, Protocol):
+    """An example whose profile is a reader's own past answers, so that it can be shown without them, or with another's."""
+
+    @property
+    def reviewer_id(self) -> str: ...
+
+    def as_entry(self) -> Any:
+        """The example, whose answer is known, as an entry of a profile."""
+
+
+def explain(error: ValidationError) -> str:
+    """The first problem of a validation error as "field 'a.b': what was wrong"."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(str(part) for part in first["loc"]) or "value"
+    message = first["msg"]
+    ours = message.removeprefix("Value error, ")
+    return f"field '{where}': {ours if ours != message else message[0].lower() + message[1:]}"
