@@ -31,6 +31,7 @@ from perse.commands.data.options import (
     SelectOption,
     ShownAspects,
     ShownK,
+    SourceOption,
     Valid,
     read_columns,
     read_scale,
@@ -75,6 +76,7 @@ def pointwise(
     ] = None,
     k: Annotated[int, typer.Option("--k", help="Reviews in a profile.")] = 3,
     columns: Map = None,
+    source: SourceOption = "reviews",
     scale: Annotated[str, typer.Option(metavar="LOW-HIGH", help="Lowest and highest raw score; rescaled to 1-10.")] = "1-10",
     split: Annotated[
         SplitBy, typer.Option(help="What training and validation must not share: reviewers, or reviewers and items.")
@@ -112,6 +114,7 @@ def pointwise(
         out=out,
         k=k,
         columns=read_columns(columns),
+        source=source,
         scale=read_scale(scale),
         split=split,
         valid=valid,
@@ -147,6 +150,7 @@ def pairwise(
     ] = None,
     k: Annotated[int, typer.Option("--k", help="Comparisons in a profile.")] = 1,
     columns: Map = None,
+    source: SourceOption = "pairs",
     split: Annotated[
         SplitBy, typer.Option(help="What training and validation must not share: annotators, or annotators and pairs.")
     ] = "reviewer_item",
@@ -180,6 +184,7 @@ def pairwise(
         out=out,
         k=k,
         columns=read_columns(columns),
+        source=source,
         split=split,
         valid=valid,
         folds=folds,

@@ -30,6 +30,14 @@ Map = Annotated[
         show_default=False,
     ),
 ]
+SourceOption = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="What the files are read as, for formats that another package adds: `perse data describe FILE` says its name.",
+    ),
+]
 ProfilesOption = Annotated[
     Profiles,
     typer.Option(

@@ -33,8 +33,7 @@ from perse.commands.data.options import (
     read_scale,
     show,
 )
-from perse.data.build import PairwiseOptions, PointwiseOptions
-from perse.data.per_doc import build_per_doc
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.profiles.selection import EMBEDDING_MODEL
 from perse.data.profiles.splits import SplitBy
 
@@ -186,6 +185,7 @@ def per_doc(
     """
     options = PairwiseOptions(
         pairs=annotations,
+        source="doc",
         out=out,
         k=k,
         max_k=max_k,
@@ -205,7 +205,7 @@ def per_doc(
         salt=salt,
         overwrite=overwrite,
     )
-    show(build_per_doc(options), as_json=as_json, paper=True)
+    show(build_pairwise(options), as_json=as_json, paper=True)
 
 
 def persum(
@@ -380,16 +380,14 @@ def amazon(
 
     Example: [bold]perse data amazon --reviews Books_5.json.gz --meta meta_Books.json.gz --out data/books[/bold]
     """
-    from perse.data.amazon_set import build_amazon
-
     options = PointwiseOptions(
         reviews=reviews,
         items=meta,
+        source="amazon",
         out=out,
         k=k,
         max_k=max_k,
         columns=read_columns(columns),
-        scale=(1, 5),
         split=split,
         valid=valid,
         profiles=profiles,
@@ -406,7 +404,7 @@ def amazon(
         salt=salt,
         overwrite=overwrite,
     )
-    show(build_amazon(options), as_json=as_json)
+    show(build_pointwise(options), as_json=as_json)
 
 
 def steps() -> Progress:

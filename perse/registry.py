@@ -1,0 +1,78 @@
+"""What can be added to: things by name, those of this package first, then those that installed packages bring.
+
+Each kind of thing (questions, example types, engines, consumers) has one registry, which is the only list of it. Inside this
+package an addition is one file and one line in that list; another package names its additions under the registry's group of
+entry points, and has them wherever it is installed (docs/contributing.md):
+
+    [project.entry-points."perse.questions"]
+    irony = "my_package.irony:IRONY"
+
+Other packages are looked at when somebody first asks for a name, not at import. One that cannot be used is left out with a
+warning: a broken package must not keep the others from working.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import TypeVar
+
+log = logging.getLogger(__name__)
+
+Thing = TypeVar("Thing", covariant=True)
+
+
+class Registry(Mapping[str, Thing]):
+    """Things by name, in order; it cannot be changed.
+
+    Args:
+        group: of the entry points of other packages, such as "perse.questions".
+        own: this package's things.
+        key: the attribute that holds a thing's name.
+        needs: attributes without which a thing of another package is left out.
+    """
+
+    def __init__(self, group: str, own: Iterable[Thing], *, key: str = "name", needs: Iterable[str] = ()) -> None:
+        self.group = group
+        self.own: Mapping[str, Thing] = MappingProxyType({str(getattr(thing, key)): thing for thing in own})
+        self._key = key
+        self._needs = (key, *needs)
+
+    def __getitem__(self, name: str) -> Thing:
+        return self.own[name] if name in self.own else self._all[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    @cached_property
+    def _all(self) -> dict[str, Thing]:
+        found = dict(self.own)
+        for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
+            try:
+                thing = self._loaded(point, taken=found)
+            except Exception as error:  # noqa: BLE001  # whatever happens when a stranger's module is imported
+                log.warning("%s '%s' of %s is left out: %s", self.group, point.name, _package(point), error)
+            else:
+                found[point.name] = thing
+        return found
+
+    def _loaded(self, point: EntryPoint, *, taken: Mapping[str, object]) -> Thing:
+        if point.name in taken:
+            raise ValueError("the name is taken; rename it")
+        thing: Thing = point.load()
+        missing = [name for name in self._needs if not hasattr(thing, name)]
+        if missing:
+            raise ValueError(f"{point.value} lacks {', '.join(missing)}; see docs/contributing.md")
+        if getattr(thing, self._key) != point.name:
+            raise ValueError(f"{point.value} calls itself '{getattr(thing, self._key)}'; name the entry point so")
+        return thing
+
+
+def _package(point: EntryPoint) -> str:
+    return f"the package {point.dist.name}" if point.dist else point.value
