@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from perse.data.persum.overlap import common_subsequence
+from perse.data.overlap import common_subsequence
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.installing import install
