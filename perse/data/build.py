@@ -1,4 +1,4 @@
-"""Raw tables -> a data set folder: reads, hides names, filters, splits, draws, checks, writes.
+"""Raw files -> a data set folder: reads, hides names, filters, splits, draws, checks, writes.
 
 Only the steps' order lives here: pseudonyms come first, so that no later step sees a name; the target is claimed before the
 first file is read; the leak check stands between drawing and writing (in `write_folder`).
@@ -7,7 +7,8 @@ first file is read; the leak check stands between drawing and writing (in `write
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,9 +23,10 @@ from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
 from perse.data.profiles.profiles import ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.profiles.selection import Selection, selection
 from perse.data.profiles.splits import review_pools, reviewer_folds, touched, valid_share
-from perse.data.pseudonyms import hide_annotators, hide_reviewers, salt_from_seed
+from perse.data.pseudonyms import hidden, numbered, salt_from_seed
+from perse.data.sources import source_named
 from perse.data.sources.faults import Faults, skipped_lines
-from perse.data.sources.table import read_comparisons, read_reviews
+from perse.data.sources.source import Source, Wanted
 from perse.data.works import works
 from perse.errors import BadInput
 from perse.files.replacing import Claim, claimed
@@ -65,34 +67,45 @@ class Material:
 
 
 def build_pointwise(options: PointwiseOptions) -> Summary:
-    """Builds a data set of reviews from a table (Per-MPST's construction; PerSE, section 4.1).
+    """Builds a data set of reviews (Per-MPST's construction; PerSE, section 4.1).
 
     Raises:
         BadInput: settings, a file or a row that cannot be used, no reviewer or example left, a leak, or `out` is taken.
     """
-    faults = Faults(options.on_error)
-    inputs = {"reviews": options.reviews} | ({} if options.items is None else {"items": options.items})
-    with claimed(options.out, DATA_SET, overwrite=options.overwrite, inputs=inputs.values()) as place:
-        records = read_reviews(
-            options.reviews, options.items, faults, columns=options.columns, scale=options.scale, limit=options.limit
-        )
-        return pointwise_set(Material(records=records, inputs=inputs, faults=faults), options, place)
+    source = source_named(options.source, "pointwise")
+    scale = source.scale or options.scale
+    wanted = Wanted(file=options.reviews, items=options.items, columns=options.columns, scale=scale, limit=options.limit)
+    with _read(source, wanted, options) as (material, place):
+        return pointwise_set(material, replace(options, scale=scale), place)
 
 
 def build_pairwise(options: PairwiseOptions) -> Summary:
-    """Builds a data set of comparisons from a table (Per-DOC's construction; PerSE, section 4.1). Raises as `build_pointwise`."""
+    """Builds a data set of comparisons (Per-DOC's construction; PerSE, section 4.1). Raises as `build_pointwise`."""
+    source = source_named(options.source, "pairwise")
+    wanted = Wanted(file=options.pairs, items=options.items, columns=options.columns, limit=options.limit)
+    with _read(source, wanted, options) as (material, place):
+        return pairwise_set(material, options, place)
+
+
+@contextmanager
+def _read(source: Source, wanted: Wanted, options: BuildOptions) -> Iterator[tuple[Material, Claim]]:
+    """What `source` gives of the files, and the place for the data set, claimed before the first file is read."""
+    assert source.read is not None
+    if wanted.items is not None and len(source.files) < 2:
+        raise BadInput(f"{wanted.items}: data of the source {source.name} has no file of texts beside it; leave --items out")
     faults = Faults(options.on_error)
-    inputs = {"pairs": options.pairs} | ({} if options.items is None else {"items": options.items})
-    with claimed(options.out, DATA_SET, overwrite=options.overwrite, inputs=inputs.values()) as place:
-        read = read_comparisons(options.pairs, options.items, faults, columns=options.columns, limit=options.limit)
-        return pairwise_set(Material(records=read, inputs=inputs, faults=faults), options, place)
+    given = (wanted.file, *([] if wanted.items is None else [wanted.items]))
+    inputs = dict(zip(source.files, given, strict=False))
+    with claimed(options.out, DATA_SET, overwrite=options.overwrite, inputs=given) as place:
+        records: Sequence[Any] = source.read(wanted, faults)
+        yield Material(records=numbered(records), inputs=inputs, faults=faults), place
 
 
 def pointwise_set(material: Material, options: PointwiseOptions, place: Claim) -> Summary:
     """Filters, splits, draws, checks and writes a data set of the reviews in `material` to `place`. Raises as `build_pointwise`."""
     reviews: Sequence[Any] = material.records
     if not options.keep_names:
-        reviews = hide_reviewers(reviews, salt=_salt(options))
+        reviews = hidden(reviews, salt=_salt(options))
     dropped: Dropped = {"rows": material.faults.counts, **material.dropped}
     dropped |= {unit: dropped.get(unit, Counter()) for unit in ("reviews", "reviewers", "examples")}
     long = [review for review in reviews if len(review.review) >= options.min_review_chars]
@@ -126,7 +139,7 @@ def pairwise_set(material: Material, options: PairwiseOptions, place: Claim) -> 
     """Filters, splits, draws, checks and writes a data set of the comparisons in `material` to `place`. Raises as `build_pointwise`."""
     comparisons: Sequence[Any] = material.records
     if not options.keep_names:
-        comparisons = hide_annotators(comparisons, salt=_salt(options))
+        comparisons = hidden(comparisons, salt=_salt(options))
     dropped: Dropped = {"rows": material.faults.counts, **material.dropped}
     dropped |= {unit: dropped.get(unit, Counter()) for unit in ("comparisons", "reviewers", "examples")}
     by_reviewer = _enough(_by_reviewer(comparisons), options, dropped, unit="comparisons")

@@ -14,6 +14,8 @@ from perse.data.profiles.splits import SplitBy
 from perse.data.sources.faults import OnError
 from perse.errors import BadInput
 
+_TABLES = ("reviews", "pairs")
+"""The sources that are read unless another is named; only another is told."""
 _NOT_IN_MANIFEST = frozenset({"reviews", "pairs", "items", "out", "overwrite", "salt"})
 
 
@@ -27,6 +29,8 @@ class BuildOptions:
     """Table of texts by item id; None if the rows carry the texts themselves."""
     columns: Mapping[str, str] = field(default_factory=dict)
     """Our field -> the user's column (`perse.data.sources.columns`)."""
+    source: str
+    """What the raw files are read as: the name of a source (`perse.data.sources`)."""
     k: int
     """How many reviews (comparisons) a profile shows."""
     max_k: int | None = None
@@ -109,6 +113,8 @@ class BuildOptions:
         salt = None if self.keep_names else "from seed" if self.salt is None else "given"
         if self.select != "embedding":
             del kept["embedding_model"]
+        if self.source in _TABLES:
+            del kept["source"]
         return kept | {"columns": dict(self.columns), "max_k": self.drawing.k, "salt": salt}
 
 
@@ -117,7 +123,8 @@ class PointwiseOptions(BuildOptions):
     """Settings of `build_pointwise`; the defaults are Per-MPST's (PerSE, section 4.1)."""
 
     reviews: Path
-    """Table of reviews."""
+    """Table of reviews, or what the source reads instead."""
+    source: str = "reviews"
     k: int = 3
     split: SplitBy = "reviewer"
     scale: tuple[float, float] = (1, 10)
@@ -155,7 +162,8 @@ class PairwiseOptions(BuildOptions):
     """Settings of `build_pairwise`; the defaults are Per-DOC's (PerSE, section 4.1)."""
 
     pairs: Path
-    """Table of judgements: annotator, aspect, two texts, preference."""
+    """Table of judgements: annotator, aspect, two texts, preference; or what the source reads instead."""
+    source: str = "pairs"
     k: int = 1
     split: SplitBy = "reviewer_item"
     min_comparisons: int = 2

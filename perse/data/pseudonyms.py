@@ -10,12 +10,16 @@ may still be known by what they wrote.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from typing import Any, TypeVar
 
 from perse.errors import BadInput
 from perse.records import Comparison, Review
+
+Record = TypeVar("Record", Review, Comparison)
 
 
 def salt_from_seed(seed: int) -> str:
@@ -45,30 +49,34 @@ def pseudonyms(names: Iterable[str], *, salt: str) -> dict[str, str]:
     return {name: hidden for hidden, name in names_of.items()}
 
 
-def hide_reviewers(reviews: Sequence[Review], *, salt: str) -> list[Review]:
-    """The reviews under pseudonyms; review ids, which begin with the name, change with it. Raises as `pseudonyms`."""
-    names = pseudonyms((review.reviewer_id for review in reviews), salt=salt)
+def numbered(records: Iterable[Record]) -> list[Record]:
+    """The records with their ids: the reviewer's name and the count of their records so far (ann-r001; of comparisons ann-c001)."""
+    counts: Counter[str] = Counter()
+    made = []
+    for record in records:
+        counts[record.reviewer_id] += 1
+        letter = "r" if isinstance(record, Review) else "c"
+        made.append(_identified(record, record.reviewer_id, f"{record.reviewer_id}-{letter}{counts[record.reviewer_id]:03d}"))
+    return made
+
+
+def hidden(records: Sequence[Record], *, salt: str) -> list[Record]:
+    """The records under pseudonyms; their ids, which begin with the name (`numbered`), change with it. Raises as `pseudonyms`."""
+    names = pseudonyms((record.reviewer_id for record in records), salt=salt)
     return [
-        replace(
-            review,
-            reviewer_id=names[review.reviewer_id],
-            review_id=names[review.reviewer_id] + review.review_id[len(review.reviewer_id) :],
-        )
-        for review in reviews
+        _identified(record, name, name + _id(record)[len(record.reviewer_id) :])
+        for record in records
+        for name in (names[record.reviewer_id],)
     ]
 
 
-def hide_annotators(comparisons: Sequence[Comparison], *, salt: str) -> list[Comparison]:
-    """`hide_reviewers` for comparisons."""
-    names = pseudonyms((comparison.reviewer_id for comparison in comparisons), salt=salt)
-    return [
-        replace(
-            comparison,
-            reviewer_id=names[comparison.reviewer_id],
-            comparison_id=names[comparison.reviewer_id] + comparison.comparison_id[len(comparison.reviewer_id) :],
-        )
-        for comparison in comparisons
-    ]
+def _id(record: Review | Comparison) -> str:
+    return record.review_id if isinstance(record, Review) else record.comparison_id
+
+
+def _identified(record: Record, reviewer: str, own: str) -> Record:
+    changes: dict[str, Any] = {"reviewer_id": reviewer, "review_id" if isinstance(record, Review) else "comparison_id": own}
+    return record if (record.reviewer_id, _id(record)) == (reviewer, own) else replace(record, **changes)
 
 
 def is_pseudonym(person: str) -> bool:

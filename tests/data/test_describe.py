@@ -15,7 +15,7 @@ from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, 
 from perse.data.dataset.folder import export_lines, load_folder
 from perse.data.describing.facts import Description, Spread, describe
 from perse.data.describing.table import description_table
-from perse.data.sources.formats import Format
+from perse.data.sources import SOURCES
 from perse.errors import BadInput
 
 REVIEW = {"reviewer_id": "ann", "item_id": "i1", "score": 7, "review": "quite fine", "text": "a plot", "date": "2018-11-10"}
@@ -34,16 +34,17 @@ def printed(description: Description) -> str:
     return console.export_text()
 
 
-SHAPES: dict[Format, list[dict[str, Any]]] = {
-    Format.REVIEWS: [REVIEW],
-    Format.ITEMS: [{"id": "i1", "plot": "a plot"}],
-    Format.PAIRS: [PAIR],
-    Format.RATINGS: [{"user": "ann", "item": "i1", "rating": 7}],
-    Format.MPST: [{"imdb_id": "tt1", "title": "One", "plot_synopsis": "a plot", "tags": "cult"}],
-    Format.DOC: [{"WorkerId": "w1", "Input.plotA": "one", "Input.plotB": "two", "Answer.ending": "Plot A"}],
-    Format.AMAZON: [{"reviewerID": "A1", "asin": "B1", "reviewText": "fine", "overall": 4, "unixReviewTime": 0}],
-    Format.PRODUCTS: [{"asin": "B1", "title": "Pick", "description": ["thin"]}],
-    Format.RELEASED_MPST: [
+TITLES = {source.name: source.title for source in SOURCES.values()}
+SHAPES: dict[str, list[dict[str, Any]]] = {
+    "reviews": [REVIEW],
+    "items": [{"id": "i1", "plot": "a plot"}],
+    "pairs": [PAIR],
+    "ratings": [{"user": "ann", "item": "i1", "rating": 7}],
+    "mpst": [{"imdb_id": "tt1", "title": "One", "plot_synopsis": "a plot", "tags": "cult"}],
+    "doc": [{"WorkerId": "w1", "Input.plotA": "one", "Input.plotB": "two", "Answer.ending": "Plot A"}],
+    "amazon": [{"reviewerID": "A1", "asin": "B1", "reviewText": "fine", "overall": 4, "unixReviewTime": 0}],
+    "products": [{"asin": "B1", "title": "Pick", "description": ["thin"]}],
+    "released-mpst": [
         {
             "examples": [{"reviewer_name": "ann"}],
             "idx": 1,
@@ -52,8 +53,8 @@ SHAPES: dict[Format, list[dict[str, Any]]] = {
             "completion": '```json{ "Review": "x", "Score": 8 }```',
         }
     ],
-    Format.RELEASED_DOC: [{"idx": 1, "review_id": "w1", "prompt": ["two words"], "completion": '{"Choice": "Plot B",}'}],
-    Format.POINTWISE: [
+    "released-doc": [{"idx": 1, "review_id": "w1", "prompt": ["two words"], "completion": '{"Choice": "Plot B",}'}],
+    "pointwise": [
         {
             "id": "e",
             "reviewer_id": "ann",
@@ -63,7 +64,7 @@ SHAPES: dict[Format, list[dict[str, Any]]] = {
             "reference": {"review": "r", "score": 3},
         }
     ],
-    Format.PAIRWISE: [
+    "pairwise": [
         {
             "id": "e",
             "reviewer_id": "ann",
@@ -73,38 +74,38 @@ SHAPES: dict[Format, list[dict[str, Any]]] = {
             "reference": {"preference": "B"},
         }
     ],
-    Format.VERBATIM: [{"id": "e", "prompt": "as it is"}],
-    Format.UNKNOWN: [{"colour": "red"}],
+    "verbatim": [{"id": "e", "prompt": "as it is"}],
+    "unknown": [{"colour": "red"}],
 }
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzipped"])
-@pytest.mark.parametrize("format", SHAPES, ids=lambda format: format.name)
-def test_each_format_is_told_by_its_columns_and_described(tmp_path: Path, format: Format, packed: bool) -> None:
-    path = lines(tmp_path / ("file.jsonl.gz" if packed else "file.jsonl"), SHAPES[format])
+@pytest.mark.parametrize("source", SHAPES)
+def test_each_format_is_told_by_its_columns_and_described(tmp_path: Path, source: str, packed: bool) -> None:
+    path = lines(tmp_path / ("file.jsonl.gz" if packed else "file.jsonl"), SHAPES[source])
     found = describe(path)
-    assert (found.format, found.rows, found.whole) == (format, 1, True)
+    assert (found.format, found.rows, found.whole) == (TITLES[source], 1, True)
     assert found.problems.counts == {}
     assert Description.model_validate_json(found.model_dump_json()) == found
-    assert found.format.value in printed(found) and "next: " in printed(found)
+    assert found.format in printed(found) and "next: " in printed(found)
     assert found == describe(path)
 
 
 @pytest.mark.parametrize(
-    ("format", "scores", "answers"),
+    ("source", "scores", "answers"),
     [
-        (Format.RELEASED_MPST, {"8": 1}, {}),
-        (Format.RELEASED_DOC, {}, {"preference": {"B": 1}}),
-        (Format.POINTWISE, {"3": 1}, {}),
-        (Format.PAIRWISE, {}, {"Ending": {"B": 1}}),
-        (Format.DOC, {}, {"Ending": {"Plot A": 1}}),
-        (Format.RATINGS, {"7": 1}, {}),
+        ("released-mpst", {"8": 1}, {}),
+        ("released-doc", {}, {"preference": {"B": 1}}),
+        ("pointwise", {"3": 1}, {}),
+        ("pairwise", {}, {"Ending": {"B": 1}}),
+        ("doc", {}, {"Ending": {"Plot A": 1}}),
+        ("ratings", {"7": 1}, {}),
     ],
 )
 def test_scores_and_answers_are_found_where_each_format_has_them(
-    tmp_path: Path, format: Format, scores: dict[str, int], answers: dict[str, Any]
+    tmp_path: Path, source: str, scores: dict[str, int], answers: dict[str, Any]
 ) -> None:
-    found = describe(lines(tmp_path / "file.jsonl", SHAPES[format]))
+    found = describe(lines(tmp_path / "file.jsonl", SHAPES[source]))
     assert (found.scores, found.answers) == (scores, answers)
 
 
@@ -174,7 +175,7 @@ def test_a_data_set_folder_and_its_export_are_described(raw: Path, tmp_path: Pat
         made = build_pairwise(PairwiseOptions(pairs=raw / "pairs.jsonl", out=tmp_path / "out"))
     found = describe(tmp_path / "out")
     assert (found.format, found.sha256, found.rows, found.reviewers) == (
-        Format.FOLDER,
+        "perse data set",
         made.digest,
         made.records,
         made.reviewers,
@@ -182,7 +183,7 @@ def test_a_data_set_folder_and_its_export_are_described(raw: Path, tmp_path: Pat
     assert bool(found.scores) == (kind == "pointwise") and bool(found.answers) == (kind == "pairwise")
     exported = tmp_path / "valid.jsonl"
     exported.write_text("".join(export_lines(load_folder(tmp_path / "out"), "valid")), "utf-8")
-    assert describe(exported).format.value == f"{kind} examples"
+    assert describe(exported).format == f"{kind} examples"
 
 
 def test_what_stands_in_a_file_neither_steers_the_terminal_nor_is_markup(tmp_path: Path) -> None:
@@ -208,17 +209,17 @@ def test_a_file_of_bad_lines_alone_is_still_described(tmp_path: Path) -> None:
     path = tmp_path / "bad.jsonl"
     path.write_text("{oops\n" * 7, "utf-8")
     found = describe(path)
-    assert (found.format, found.rows, found.problems.counts) == (Format.UNKNOWN, 0, {"not JSON": 7})
+    assert (found.format, found.rows, found.problems.counts) == ("unknown", 0, {"not JSON": 7})
     assert "line 1: not JSON" in printed(found)
 
 
 REAL = {
-    "movie_critics/reviews.jsonl.gz": (Format.REVIEWS, 29_597),
-    "movie_critics/items.jsonl.gz": (Format.ITEMS, 1_596),
-    "amazon_reviews/Musical_Instruments.csv": (Format.AMAZON, 5_050),
-    "story_endings/pairs.jsonl": (Format.PAIRS, 689),
-    "perse_release/PerMPST.k3.sample.jsonl": (Format.RELEASED_MPST, 4),
-    "perse_release/PerDOC.I.sample.jsonl": (Format.RELEASED_DOC, 4),
+    "movie_critics/reviews.jsonl.gz": ("reviews", 29_597),
+    "movie_critics/items.jsonl.gz": ("items", 1_596),
+    "amazon_reviews/Musical_Instruments.csv": ("amazon", 5_050),
+    "story_endings/pairs.jsonl": ("pairs", 689),
+    "perse_release/PerMPST.k3.sample.jsonl": ("released-mpst", 4),
+    "perse_release/PerDOC.I.sample.jsonl": ("released-doc", 4),
 }
 
 
@@ -226,7 +227,8 @@ REAL = {
 @pytest.mark.parametrize("name", REAL)
 def test_real_files_are_described(name: str) -> None:
     found = describe(SHARED / name)
-    assert (found.format, found.rows) == REAL[name]
+    source, rows = REAL[name]
+    assert (found.format, found.rows) == (TITLES[source], rows)
     if name.startswith("movie_critics/reviews"):
         assert found.per_reviewer is not None and found.per_reviewer.enough == 794
         assert found.problems.counts == {}

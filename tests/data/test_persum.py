@@ -22,11 +22,11 @@ from hypothesis import strategies as st
 from places import SHARED
 
 from perse import Judge
+from perse.data.overlap import Tokenizer, best_overlap, common_subsequence, is_copy, overlap
 from perse.data.persum.build import build_persum, group_of
 from perse.data.persum.filters import Candidate, Funnel, filtered, limited
 from perse.data.persum.folder import ProductReview, Scores, load_persum, persum_tables
 from perse.data.persum.options import PUBLISHED, Counts, PersumOptions
-from perse.data.persum.overlap import Tokenizer, best_overlap, common_subsequence, is_copy, overlap
 from perse.engines.base import Capabilities, LabelDistribution, Reply, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch

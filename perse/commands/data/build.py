@@ -26,6 +26,7 @@ from perse.commands.options.building import (
     Reading,
     ReviewTable,
     Rows,
+    SourceName,
     SplitByOption,
 )
 from perse.commands.options.grouping import grouped
@@ -64,6 +65,7 @@ def pointwise(
     items: Items = None,
     k: K = 3,
     columns: options.Map = None,
+    source: SourceName = "reviews",
     scale: options.ScoreRange = "1-10",
     split: SplitByOption = "reviewer",
     valid_items: Annotated[float, typer.Option(help="With --split reviewer_item: share of items for validation.")] = 0.3,
@@ -84,7 +86,7 @@ def pointwise(
     Stars: [bold]perse data pointwise --reviews stars.csv --scale 1-5 --map text=synopsis --out data/stars[/bold]
     """
     settings = PointwiseOptions(
-        reviews=reviews, items=items, out=out, k=k, columns=read_columns(columns), scale=read_scale(scale), split=split,
+        reviews=reviews, items=items, out=out, k=k, columns=read_columns(columns), source=source, scale=read_scale(scale), split=split,
         valid_items=valid_items, folds=folds, max_k=max_k, max_queries=max_queries,
         **vars(enough), **vars(drawing), **vars(reading),
     )  # fmt: skip
@@ -102,6 +104,7 @@ def pairwise(
     items: Items = None,
     k: K = 1,
     columns: options.Map = None,
+    source: SourceName = "pairs",
     split: SplitByOption = "reviewer_item",
     folds: Folds = None,
     max_k: MaxK = None,
@@ -119,8 +122,8 @@ def pairwise(
     --out data/endings[/bold]
     """
     settings = PairwiseOptions(
-        pairs=pairs, items=items, out=out, k=k, columns=read_columns(columns), split=split, folds=folds, max_k=max_k,
-        max_queries=max_queries, min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
+        pairs=pairs, items=items, out=out, k=k, columns=read_columns(columns), source=source, split=split, folds=folds,
+        max_k=max_k, max_queries=max_queries, min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
     )  # fmt: skip
     show(build_pairwise(settings), as_json=as_json)
 

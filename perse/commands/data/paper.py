@@ -31,9 +31,9 @@ from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.reading import read_columns, read_pairs, read_scale
 from perse.commands.terminal import err, say
-from perse.data.build import PairwiseOptions, PointwiseOptions
-from perse.data.per_doc import build_per_doc
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.persum.options import Rouge
+from perse.judging.loading import judge_forms
 from perse.progress import shown_on
 
 if TYPE_CHECKING:
@@ -121,10 +121,10 @@ def per_doc(
     Example: [bold]perse data per-doc --annotations doc.csv --map Ending=q5 --out data/per-doc[/bold]
     """
     settings = PairwiseOptions(
-        pairs=annotations, out=out, k=k, max_k=max_k, columns=read_columns(columns), split=split, max_queries=max_queries,
+        pairs=annotations, source="doc", out=out, k=k, max_k=max_k, columns=read_columns(columns), split=split, max_queries=max_queries,
         min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
     )  # fmt: skip
-    show(build_per_doc(settings), as_json=as_json, paper=True)
+    show(build_pairwise(settings), as_json=as_json, paper=True)
 
 
 @grouped
@@ -265,10 +265,8 @@ def amazon(
 
     Example: [bold]perse data amazon --reviews Books_5.json.gz --meta meta_Books.json.gz --out data/books[/bold]
     """
-    from perse.data.amazon_set import build_amazon
-
     settings = PointwiseOptions(
-        reviews=reviews, items=meta, out=out, k=k, max_k=max_k, columns=read_columns(columns), scale=(1, 5), split=split,
-        max_queries=max_queries, **vars(enough), **vars(drawing), **vars(reading),
+        reviews=reviews, items=meta, out=out, k=k, max_k=max_k, columns=read_columns(columns), source="amazon",
+        split=split, max_queries=max_queries, **vars(enough), **vars(drawing), **vars(reading),
     )  # fmt: skip
-    show(build_amazon(settings), as_json=as_json)
+    show(build_pointwise(settings), as_json=as_json)

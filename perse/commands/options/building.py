@@ -51,6 +51,14 @@ KeepNames = Annotated[bool, typer.Option("--keep-names", help="Keep reviewer nam
 Salt = Annotated[
     str | None, typer.Option(help="Secret that makes pseudonyms unguessable; else derived from the seed.", show_default=False)
 ]
+SourceName = Annotated[
+    str,
+    typer.Option(
+        "--source",
+        metavar="NAME",
+        help="What the files are read as, for formats that another package adds: `perse data describe FILE` says its name.",
+    ),
+]
 WriterName = Annotated[
     str,
     typer.Option("--writer", help=f"Who rewrites: a judge's name ({judge_forms()}), rules, or none (as they are)."),

@@ -14,11 +14,11 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from perse.data.moments import sortable
-from perse.data.sources.columns import FIELDS, Header
-from perse.data.sources.facts import ROLES, Facts, facts_of, table_rows
+from perse.data.sources import recognised
+from perse.data.sources.examples import UNKNOWN
+from perse.data.sources.facts import Facts
 from perse.data.sources.faults import Faults
-from perse.data.sources.formats import Format, sniff
-from perse.data.sources.lines import column_names
+from perse.data.sources.source import Seen, Source
 from perse.errors import BadInput
 from perse.files.runlog import file_digest
 
@@ -79,7 +79,8 @@ class Description(_Part):
 
     file: str
     """Its name, without the folder."""
-    format: Format
+    format: str
+    """The title of its source (`perse.data.sources`)."""
     bytes: int
     sha256: str
     """Of the file; of a data set folder, its digest."""
@@ -114,28 +115,28 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
     """
     if limit is not None and limit < 1:
         raise BadInput(f"limit is {limit}, expected 1 or more")
-    format = sniff(path)
-    if path.is_dir() and format is Format.UNKNOWN:
+    source = recognised(path)
+    if path.is_dir() and source is UNKNOWN:
         raise BadInput(f"{path}: the folder is no perse data set; give a file in it")
     faults = Faults("skip", keep=SHOWN_PROBLEMS)
     tally = _Tally()
-    for facts in facts_of(path, format, faults, limit=None if limit is None else limit + 1):
+    for facts in source.facts_of(path, faults):
         if tally.rows == limit:
             tally.whole = False
             break
         tally.add(facts)
-    counts = faults.counts + tally.repeated(format)
-    columns, fields = _columns(path, format)
+    counts = faults.counts + tally.repeated(source)
+    columns = source.columns(path)
     scores = _sorted_scores(tally.scores)
     return Description(
         file=path.resolve().name,
-        format=format,
+        format=source.title,
         bytes=_bytes(path),
         sha256=_digest(path),
         rows=tally.rows,
         whole=tally.whole,
-        columns=columns,
-        fields=fields,
+        columns=columns.names,
+        fields=dict(columns.fields),
         reviewers=len(tally.reviewers),
         items=len(tally.items),
         per_reviewer=_per_reviewer(tally.reviewers.values()),
@@ -148,7 +149,7 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
             counts=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
             first=tuple(str(bad).removeprefix(f"{path}, ") for bad in faults.rows),
         ),
-        next=_next(path, format, fields, scores),
+        next=source.next_command(Seen(shlex.quote(str(path)), columns.fields, scores)),
     )
 
 
@@ -210,13 +211,11 @@ class _Tally:
         self.first = day if self.first is None else min(self.first, day)
         self.last = day if self.last is None else max(self.last, day)
 
-    def repeated(self, format: Format) -> Counter[str]:
+    def repeated(self, source: Source) -> Counter[str]:
         """What only shows when rows are seen together."""
-        if format in (Format.ITEMS, Format.MPST, Format.PRODUCTS):
+        if source.once == "item":
             return Counter({"item listed twice": self.items.total() - len(self.items)})
-        if format in (Format.REVIEWS, Format.AMAZON, Format.RATINGS):
-            return Counter({"reviewed twice": self.twice})
-        return Counter()
+        return Counter({"reviewed twice": self.twice} if source.once == "review" else {})
 
     def dates(self) -> Dates | None:
         if not self.iso + self.other:
@@ -253,20 +252,6 @@ def _per_reviewer(numbers: Iterable[int]) -> PerReviewer | None:
     )
 
 
-def _columns(path: Path, format: Format) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The columns of the first record, and which of them are taken for which field."""
-    if format is Format.FOLDER:
-        return (), {}
-    if format not in ROLES:
-        return tuple(column_names(path)), {}
-    row = next(table_rows(path, format, Faults("skip", keep=1)), None)
-    header: Header | None = None if row is None else row.header
-    if header is None:
-        return (), {}
-    found = {field: header.columns_for(field) for field in FIELDS[ROLES[format]]}
-    return header.names, {field: "+".join(columns) for field, columns in found.items() if columns}
-
-
 def _bytes(path: Path) -> int:
     return sum(part.stat().st_size for part in path.iterdir() if part.is_file()) if path.is_dir() else path.stat().st_size
 
@@ -277,44 +262,3 @@ def _digest(path: Path) -> str:
     from perse.data.dataset.folder import folder_digest
 
     return folder_digest(path, kind="pointwise" if (path / "reviews.parquet").exists() else "pairwise")
-
-
-def _next(path: Path, format: Format, fields: Mapping[str, str], scores: Mapping[str, int]) -> str:
-    """What to type to build something from the file."""
-    file = shlex.quote(str(path))
-    match format:
-        case Format.REVIEWS:
-            items = "" if "text" in fields else " --items ITEMS"
-            return f"perse data pointwise --reviews {file}{items}{_scale(scores)} --out OUT"
-        case Format.ITEMS:
-            return f"perse data pointwise --reviews REVIEWS --items {file} --out OUT"
-        case Format.PAIRS:
-            texts = "" if {"text_a", "item_a"} & fields.keys() else " --map text_a=COLUMN --map text_b=COLUMN"
-            items = " --items ITEMS" if "text_a" not in fields and "item_a" in fields else ""
-            return f"perse data pairwise --pairs {file}{items}{texts} --out OUT"
-        case Format.MPST:
-            return f"perse data per-mpst --plots {file} --reviews REVIEWS --writer WRITER --out OUT"
-        case Format.DOC:
-            return f"perse data per-doc --annotations {file} --out OUT"
-        case Format.AMAZON:
-            return f"perse data persum --reviews {file} --judge JUDGE --out OUT, or perse data amazon --reviews {file} --meta META --out OUT"
-        case Format.PRODUCTS:
-            return "nothing by itself: it says what the products of the reviews are"
-        case Format.RELEASED_MPST | Format.RELEASED_DOC:
-            return f"perse data release {file} --out OUT"
-        case Format.POINTWISE | Format.PAIRWISE | Format.VERBATIM:
-            return f"perse score --examples {file} --judge JUDGE --out OUT"
-        case Format.FOLDER:
-            return f"perse data export {file} --split valid --out valid.jsonl"
-        case Format.RATINGS:
-            return "nothing: it has no review texts; take the file of the same reviews that has them"
-        case Format.UNKNOWN:
-            return f"perse data pointwise --reviews {file} --map reviewer_id=COLUMN --map score=COLUMN --map review=COLUMN --out OUT"
-
-
-def _scale(scores: Mapping[str, int]) -> str:
-    """The option that says the scale, where no score is above 5 or one is above 10."""
-    numbers = [float(label) for label in scores if "/" not in label]
-    if not numbers or 5 < max(numbers) <= 10:
-        return ""
-    return f" --scale {'0' if min(numbers) < 1 else '1'}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"

@@ -28,7 +28,7 @@ def description_table(description: Description) -> RenderableType:
         table.add_row(_plain(name), _plain(value))
 
     line("file", f"{one.file}, {one.bytes:,} bytes, sha256 {one.sha256[:12]}")
-    line("format", one.format.value)
+    line("format", one.format)
     line("rows", f"{one.rows:,}" + ("" if one.whole else " (the limit; there are more)"))
     if one.columns:
         line("columns", ", ".join(one.columns))

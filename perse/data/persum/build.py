@@ -9,7 +9,7 @@ reviews of the category's other products (Rehearsal, section 4.1 and appendix A)
     judge       coverage and sentiment against the product's reviews, coverage alone against the history, 1 to 5 each
 
 The cheap filters come first, so that the judge, who takes seconds a question, is asked last. What the paper leaves open: whether
-both overlaps or either must suffice (`rouge`; ours: both), how a review is compared with a set (`perse.data.persum.overlap`), how many
+both overlaps or either must suffice (`rouge`; ours: both), how a review is compared with a set (`perse.data.overlap`), how many
 other reviews a product needs (ours: 1), and "lower by one" (`group_of`).
 """
 

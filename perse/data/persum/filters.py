@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
+from perse.data.overlap import Tokenizer, best_overlap, is_copy
 from perse.data.persum.folder import ProductReview
 from perse.data.persum.options import PersumOptions
-from perse.data.persum.overlap import Tokenizer, best_overlap, is_copy
 from perse.data.pseudonyms import pseudonyms, salt_from_seed
 from perse.data.sources.amazon import AmazonReview
 from perse.identity import shuffled

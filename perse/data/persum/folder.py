@@ -21,7 +21,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from rich.table import Table
 from rich.text import Text
 
-from perse.data.persum.overlap import Tokenizer, is_copy
+from perse.data.overlap import Tokenizer, is_copy
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of

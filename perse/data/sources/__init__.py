@@ -1,7 +1,67 @@
-"""Readers of raw formats, one file each, all giving `perse.records` or what they are made of.
+"""The raw formats that perse reads: a file and a line here for each (`Source`), all giving `perse.records`.
 
-`table` reads any table of reviews or comparisons: JSON lines, CSV or TSV, with the columns named as the user has them. `mpst`,
-`doc` and `amazon` read corpora as they were published. They stand on `lines` (files as records with line numbers), `columns`
-(which column holds what), `rows` (values as texts, scores, answers) and `faults` (bad rows). `formats` says what a file is, and
-`facts` what its records say, for `perse data describe`.
+They stand on `lines` (files as records with line numbers), `columns` (which column holds what), `rows` (values as texts, scores,
+answers), `faults` (bad rows) and `facts` (what a description counts). `perse data describe`, `--source` of the building commands
+and the list in docs/data.md are this registry; other packages add to it under the entry-point group `perse.sources`.
 """
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from perse.data.sources.amazon import AMAZON, AMAZON_RATINGS, PRODUCTS
+from perse.data.sources.doc import DOC
+from perse.data.sources.examples import FOLDER, PAIRWISE, POINTWISE, UNKNOWN, VERBATIM
+from perse.data.sources.mpst import ITEM_TEXTS, MPST
+from perse.data.sources.release import RELEASED_DOC, RELEASED_MPST
+from perse.data.sources.source import Head, Source
+from perse.data.sources.table import PAIR_TABLE, RATINGS, REVIEW_TABLE
+from perse.errors import BadInput
+from perse.records import Kind
+from perse.registry import Registry
+
+SOURCES: Registry[Source] = Registry(
+    "perse.sources",
+    (
+        FOLDER,
+        AMAZON_RATINGS,
+        AMAZON,
+        PRODUCTS,
+        RELEASED_MPST,
+        RELEASED_DOC,
+        PAIRWISE,
+        POINTWISE,
+        VERBATIM,
+        MPST,
+        PAIR_TABLE,
+        DOC,
+        REVIEW_TABLE,
+        RATINGS,
+        ITEM_TEXTS,
+        UNKNOWN,
+    ),
+    needs=("title", "recognise", "columns", "read", "facts_of", "next_command"),
+)
+"""In the order in which a file is held against them: what has columns of its own stands before the tables."""
+
+
+def recognised(path: Path) -> Source:
+    """The source of the file or folder `path`; `UNKNOWN` where its columns fit nothing. Those of other packages are asked first.
+
+    A guess for people, which `perse data describe` shows. Builds do not ask it: they read as they are told, and refuse what
+    cannot be read so.
+
+    Raises:
+        BadInput: it cannot be read at all: absent, empty, damaged, or of a name that says no format.
+    """
+    head = Head(path)
+    added = [source for name, source in SOURCES.items() if name not in SOURCES.own]
+    return next(source for source in (*added, *SOURCES.own.values()) if source.recognise(head))
+
+
+def source_named(name: str, kind: Kind) -> Source:
+    """The source called `name`, of which data sets of `kind` are built. Raises `BadInput` where there is none."""
+    known = {source.name: source for source in SOURCES.values() if source.kind == kind}
+    if name not in known:
+        raise BadInput(f"--source {name}: no source of {kind} data; expected one of {', '.join(known)}")
+    return known[name]

@@ -11,19 +11,40 @@ from __future__ import annotations
 import html
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
-from perse.data.sources.columns import Role, check_fields
+from perse.data.pseudonyms import numbered
+from perse.data.sources.columns import REVIEWS, Role, check_fields
+from perse.data.sources.facts import Facts, item_facts, review_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import first_fields, is_csv, shown
 from perse.data.sources.rows import Row, read_rows, read_score, usable
+from perse.data.sources.source import Head, Source, Wanted, table_columns
+from perse.data.sources.table import RATINGS
 from perse.errors import BadInput
 from perse.records import Review
 from perse.scale import rescale
+
+_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "reviewer_id": ("reviewerID", "user_id", "customer_id"),
+        "item_id": ("parent_asin", "asin", "product_id"),
+        "review": ("reviewText", "text", "review_body"),
+        "score": ("overall", "rating", "star_rating"),
+        "title": ("summary", "review_headline"),
+        "time": ("unixReviewTime", "timestamp", "reviewTime", "review_date"),
+        "category": ("main_category", "product_category"),
+    }
+)
+"""Under what names fields are found; here `text` is the review and `title` its headline or the product's name."""
+
+AMAZON_FIELDS = Role(("reviewer_id", "item_id", "review", "score", "title", "time", "category"), aliases=_NAMES)
+PRODUCT_FIELDS = Role(("item_id", "title", "description", "features"), aliases=_NAMES)
 
 NINE_COLUMNS = (
     "reviewerID",
@@ -82,7 +103,7 @@ def read_amazon(
         BadInput: the file cannot be used, holds ratings without review texts, or no row is left; the first bad row, if those
             are to stop the reading.
     """
-    check_fields(columns or {}, Role.AMAZON, with_items=False)
+    check_fields(columns or {}, AMAZON_FIELDS, with_items=False)
     header = headerless(path)
     latest: dict[tuple[str, str], AmazonReview] = {}
     told: Counter[str] = Counter()
@@ -111,7 +132,7 @@ def read_amazon(
         latest[reviewer, item] = known if known is not None and (known.time or "") > (one.time or "") else one
         return True
 
-    usable(islice(read_rows(path, columns or {}, faults, role=Role.AMAZON, header=header), limit), read, faults)
+    usable(islice(read_rows(path, columns or {}, faults, role=AMAZON_FIELDS, header=header), limit), read, faults)
     faults.left_out.update(told)
     if not latest:
         raise _ratings_only(path)
@@ -142,7 +163,7 @@ def read_product_texts(path: Path, faults: Faults, *, wanted: Container[str] | N
         elif texts.setdefault(item, text) is not text:
             faults.left_out["product listed twice"] += 1
 
-    usable(read_rows(path, {}, faults, role=Role.PRODUCTS, literals=True), read, faults)
+    usable(read_rows(path, {}, faults, role=PRODUCT_FIELDS, literals=True), read, faults)
     return texts
 
 
@@ -163,7 +184,7 @@ def amazon_reviews_as_records(
     """
     read = read_amazon(reviews, faults, columns=columns, limit=limit)
     texts = read_product_texts(products, faults, wanted={one.item_id for one in read})
-    records = list(_records(read, texts))
+    records = numbered(_records(read, texts))
     faults.left_out["product not in the meta file"] += len(read) - len(records)
     if not records:
         raise BadInput(
@@ -187,8 +208,7 @@ def headerless(path: Path) -> Sequence[str] | None:
     fields = first_fields(path) if is_csv(path) else []
     if is_ratings_row(fields):
         raise _ratings_only(path)
-    nine = len(fields) == len(NINE_COLUMNS) and _ASIN.fullmatch(fields[1]) and _STARS.fullmatch(fields[5])
-    return NINE_COLUMNS if nine else None
+    return NINE_COLUMNS if _is_review_row(fields) else None
 
 
 def is_ratings_row(fields: Sequence[str]) -> bool:
@@ -196,6 +216,11 @@ def is_ratings_row(fields: Sequence[str]) -> bool:
     if len(fields) != 4 or not (_STARS.fullmatch(fields[2]) and fields[3].isdigit()):
         return False
     return any(_ASIN.fullmatch(field) for field in fields[:2])
+
+
+def _is_review_row(fields: Sequence[str]) -> bool:
+    """Whether this is a row of a file of reviews without a header."""
+    return bool(len(fields) == len(NINE_COLUMNS) and _ASIN.fullmatch(fields[1]) and _STARS.fullmatch(fields[5]))
 
 
 def plain_text(text: str) -> str:
@@ -209,13 +234,11 @@ def plain_text(text: str) -> str:
 
 
 def _records(reviews: Iterable[AmazonReview], texts: Mapping[str, str]) -> Iterable[Review]:
-    counts: Counter[str] = Counter()
     for one in reviews:
         if one.item_id not in texts:
             continue
-        counts[one.reviewer_id] += 1
         yield Review(
-            review_id=f"{one.reviewer_id}-r{counts[one.reviewer_id]:03d}",
+            review_id="",
             reviewer_id=one.reviewer_id,
             item_id=one.item_id,
             text=texts[one.item_id],
@@ -259,3 +282,105 @@ def iso_date(value: object) -> str | None:
         return None
     midnight = moment.time() == datetime.min.time()
     return moment.date().isoformat() if midnight else moment.isoformat(timespec="seconds")
+
+
+def _is_amazon(head: Head) -> bool:
+    """Whether the file names products as Amazon does; asked only of files with a header."""
+    return bool(head.plain_names & {"asin", "parentasin"})
+
+
+def _is_reviews(head: Head) -> bool:
+    if _is_review_row(head.fields):
+        return True
+    names = head.plain_names
+    return _is_amazon(head) and bool(names & {"reviewerid", "userid"} and names & {"reviewtext", "text"})
+
+
+def _is_products(head: Head) -> bool:
+    return _is_amazon(head) and "title" in head.plain_names and not head.plain_names & {"reviewerid", "userid"}
+
+
+def _rows(path: Path, faults: Faults) -> Iterator[Row]:
+    return read_rows(path, {}, faults, role=AMAZON_FIELDS, header=headerless(path))
+
+
+def _product_rows(path: Path, faults: Faults) -> Iterator[Row]:
+    return read_rows(path, {}, faults, role=PRODUCT_FIELDS, literals=True)
+
+
+def _rating_rows(path: Path, faults: Faults) -> Iterator[Row]:
+    fields = first_fields(path)
+    # The product's id, of ten characters, is the shorter one.
+    names = ("reviewer_id", "item_id") if len(fields[0]) >= len(fields[1]) else ("item_id", "reviewer_id")
+    return read_rows(path, {}, faults, header=(*names, "score", "time"))
+
+
+def _facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    def review(row: Row) -> str | None:
+        found = row.optional_text("review")
+        if found is None:
+            faults.left_out["no review text"] += 1
+        return found
+
+    for row in _rows(path, faults):
+        yield review_facts(
+            row,
+            faults,
+            review=review,
+            score=lambda row: f"{read_score(row, STARS, fixed=True):g}",
+            time=lambda row: iso_date(row.get("time")),
+        )
+
+
+def _product_facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    for row in _product_rows(path, faults):
+        yield item_facts(
+            row, faults, text=lambda row: "\n".join(joined_texts(row, name) for name in ("title", "description")).strip()
+        )
+
+
+def _rating_facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    for row in _rating_rows(path, faults):
+        yield review_facts(row, faults, review=lambda row: None)
+
+
+def _read(wanted: Wanted, faults: Faults) -> list[Review]:
+    if wanted.items is None:
+        raise BadInput(f"{wanted.file}: the reviews do not say what the products are; give the category's meta file")
+    return amazon_reviews_as_records(wanted.file, wanted.items, faults, columns=wanted.columns, limit=wanted.limit)
+
+
+AMAZON = Source(
+    name="amazon",
+    title="Amazon reviews",
+    recognise=_is_reviews,
+    columns=lambda path: table_columns(_rows(path, Faults("skip", keep=1)), AMAZON_FIELDS),
+    kind="pointwise",
+    read=_read,
+    files=("reviews", "meta"),
+    scale=STARS,
+    facts=_facts,
+    once="review",
+    next=lambda seen: (
+        f"perse data persum --reviews {seen.file} --judge JUDGE --out OUT, or perse data amazon --reviews {seen.file} --meta META --out OUT"
+    ),
+)
+
+PRODUCTS = Source(
+    name="products",
+    title="Amazon products",
+    recognise=_is_products,
+    columns=lambda path: table_columns(_product_rows(path, Faults("skip", keep=1)), PRODUCT_FIELDS),
+    facts=_product_facts,
+    once="item",
+    next=lambda seen: "nothing by itself: it says what the products of the reviews are",
+)
+
+AMAZON_RATINGS = replace(
+    RATINGS,
+    name="amazon-ratings",
+    recognise=lambda head: is_ratings_row(head.fields),
+    columns=lambda path: table_columns(_rating_rows(path, Faults("skip", keep=1)), REVIEWS),
+    facts=_rating_facts,
+)
+"""The same without a header: user, product, stars, time."""

@@ -2,16 +2,17 @@
 
 A field is found by the mapping the user gave (`field=column`, several columns joined by a newline: `text_a=story_a+ending_a`),
 else by its own name, else by the names that such columns usually have (`ALIASES`). Names are compared without case, spaces and
-punctuation and the `Input.` and `Answer.` of Mechanical Turk, so `reviewerID` is `reviewer_id`. Where several fit, the one listed first is taken. Columns called just "story",
-"story_a" or "title" are never guessed to be the whole text: they often hold a part of it.
+punctuation and the `Input.` and `Answer.` of Mechanical Turk, so `reviewerID` is `reviewer_id`. Where several fit, the one listed
+first is taken. Columns called just "story", "story_a" or "title" are never guessed to be the whole text: they often hold a part
+of it. A source with fields or names of its own makes a `Role` of its own.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from enum import StrEnum
 from types import MappingProxyType
 
 from perse.errors import BadInput
@@ -47,50 +48,20 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 """Other names under which a field is found when it is not mapped, best first."""
 
 
-DOC_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        **ALIASES,
-        "text_a": ("plot_a", "plot1", "story_a", "story1", "outline_a", "outline1"),
-        "text_b": ("plot_b", "plot2", "story_b", "story2", "outline_b", "outline2"),
-    }
-)
-"""The same for annotation tables of story plots."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Role:
+    """What the rows of a file are read as: which fields they have, and under which other names these are found."""
 
-AMAZON_ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "reviewer_id": ("reviewerID", "user_id", "customer_id"),
-        "item_id": ("parent_asin", "asin", "product_id"),
-        "review": ("reviewText", "text", "review_body"),
-        "score": ("overall", "rating", "star_rating"),
-        "title": ("summary", "review_headline"),
-        "time": ("unixReviewTime", "timestamp", "reviewTime", "review_date"),
-        "category": ("main_category", "product_category"),
-    }
-)
-"""The same for Amazon's files, where `text` is the review and `title` its headline or the product's name."""
+    fields: tuple[str, ...]
+    aliases: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=lambda: ALIASES)
+    """field -> other names, best first."""
+    hints: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """field -> a column that is taken for it, before any guess, where there is one of that name."""
 
 
-class Role(StrEnum):
-    """What a file is read as; its fields are `FIELDS[role]`."""
-
-    REVIEWS = "reviews"
-    ITEMS = "items"
-    PAIRS = "pairs"
-    DOC = "plot comparisons"
-    AMAZON = "Amazon reviews"
-    PRODUCTS = "Amazon products"
-
-
-FIELDS: Mapping[Role, tuple[str, ...]] = MappingProxyType(
-    {
-        Role.REVIEWS: ("reviewer_id", "item_id", "score", "review", "time", "text"),
-        Role.ITEMS: ("item_id", "text"),
-        Role.PAIRS: ("reviewer_id", "aspect", "preference", "text_a", "text_b", "item_a", "item_b", "premise", "time"),
-        Role.DOC: ("reviewer_id", "text_a", "text_b", "premise", "time"),
-        Role.AMAZON: ("reviewer_id", "item_id", "review", "score", "title", "time", "category"),
-        Role.PRODUCTS: ("item_id", "title", "description", "features"),
-    }
-)
+REVIEWS = Role(("reviewer_id", "item_id", "score", "review", "time", "text"))
+ITEMS = Role(("item_id", "text"), hints={"item_id": "id"})
+PAIRS = Role(("reviewer_id", "aspect", "preference", "text_a", "text_b", "item_a", "item_b", "premise", "time"))
 
 
 def check_fields(columns: Mapping[str, str], main: Role, *, with_items: bool) -> None:
@@ -99,9 +70,9 @@ def check_fields(columns: Mapping[str, str], main: Role, *, with_items: bool) ->
     Raises:
         BadInput: it is not; the message names the nearest field and lists all.
     """
-    known = [*FIELDS[main]]
+    known = [*main.fields]
     if with_items:
-        known += [*(["text"] if main is Role.PAIRS else []), *(f"items.{field}" for field in FIELDS[Role.ITEMS])]
+        known += [*(["text"] if main is PAIRS else []), *(f"items.{field}" for field in ITEMS.fields)]
     for field, column in columns.items():
         if field not in known:
             raise BadInput(f"--map {field}={column}: no field '{field}'{nearest(field, known)}; fields: {', '.join(known)}")
@@ -113,10 +84,10 @@ def mapping_for(role: Role, columns: Mapping[str, str], *, with_items: bool) -> 
     `items.FIELD=COLUMN` is about the items file alone. A plain `text` is about the items file where there is one, since the
     texts are read from it; every other plain field is about the reviews or pairs.
     """
-    if role is Role.ITEMS:
+    if role is ITEMS:
         text = {"text": columns["text"]} if "text" in columns else {}
         return text | {field.removeprefix("items."): name for field, name in columns.items() if field.startswith("items.")}
-    mine = [field for field in FIELDS[role] if not (with_items and field == "text")]
+    mine = [field for field in role.fields if not (with_items and field == "text")]
     return {field: columns[field] for field in mine if field in columns}
 
 
@@ -124,13 +95,6 @@ def nearest(name: str, names: Iterable[str]) -> str:
     """ " (nearest: 'x')" for the name most like `name`, or nothing where none is like it."""
     found = difflib.get_close_matches(name, list(names), n=1, cutoff=0.5)
     return f" (nearest: '{found[0]}')" if found else ""
-
-
-def aliases_of(role: Role) -> Mapping[str, tuple[str, ...]]:
-    """Other names under which the fields of such a file are found."""
-    if role in (Role.AMAZON, Role.PRODUCTS):
-        return AMAZON_ALIASES
-    return DOC_ALIASES if role is Role.DOC else ALIASES
 
 
 def plain_name(name: str) -> str:
@@ -147,14 +111,14 @@ class Header:
         names: Sequence[str],
         mapping: Mapping[str, str],
         *,
-        hints: Mapping[str, str],
-        role: Role = Role.REVIEWS,
+        role: Role = REVIEWS,
+        hints: Mapping[str, str] | None = None,
     ) -> None:
-        """`mapping` is binding; a column of `hints` is taken for its field where there is one of that name."""
-        self._aliases = aliases_of(role)
+        """`mapping` is binding; `hints` are those of the role if none are given."""
+        self._aliases = role.aliases
         self.names = tuple(names)
         self._mapping = mapping
-        self._hints = hints
+        self._hints = role.hints if hints is None else hints
         self._present = frozenset(names)
         self._by_plain = {plain_name(name): name for name in reversed(self.names)}
         self._found: dict[str, tuple[str, ...] | None] = {}

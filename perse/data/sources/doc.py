@@ -7,19 +7,32 @@ questions is refused rather than guessed. Columns of Amazon Mechanical Turk (`In
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
-from perse.data.sources.columns import FIELDS, Header, Role, nearest, plain_name
+from perse.data.sources.columns import ALIASES, Header, Role, nearest, plain_name
+from perse.data.sources.facts import Facts, pair_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import column_names
 from perse.data.sources.merging import Merging
 from perse.data.sources.rows import Row, read_choice, read_rows, usable
+from perse.data.sources.source import Head, Source, table_columns
 from perse.data.sources.table import read_comparisons
 from perse.errors import BadInput
 from perse.records import ASPECTS, Comparison
+
+DOC_FIELDS = Role(
+    ("reviewer_id", "text_a", "text_b", "premise", "time"),
+    aliases=MappingProxyType(
+        {
+            **ALIASES,
+            "text_a": ("plot_a", "plot1", "story_a", "story1", "outline_a", "outline1"),
+            "text_b": ("plot_b", "plot2", "story_b", "story2", "outline_b", "outline2"),
+        }
+    ),
+)
 
 _WORDS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -55,8 +68,8 @@ def read_doc(
         return read_comparisons(path, None, faults, columns=_long(names, columns), limit=limit)
     asked = {aspect: column for name, column in columns.items() if (aspect := _aspect(name)) is not None}
     fields = {name: column for name, column in columns.items() if _aspect(name) is None}
-    if unknown := [field for field in fields if field not in FIELDS[Role.DOC]]:
-        known = (*FIELDS[Role.DOC], *ASPECTS)
+    if unknown := [field for field in fields if field not in DOC_FIELDS.fields]:
+        known = (*DOC_FIELDS.fields, *ASPECTS)
         column = columns[unknown[0]]
         raise BadInput(
             f"--map {unknown[0]}={column}: no field '{unknown[0]}'{nearest(unknown[0], known)}; fields: {', '.join(known)}"
@@ -77,13 +90,13 @@ def read_doc(
             merging.add(row, texts, choices)
         faults.left_out.update(undecided.left_out)  # of a bad row they would be counted twice
 
-    usable(islice(read_rows(path, fields, faults, role=Role.DOC), limit), read, faults)
+    usable(islice(read_rows(path, fields, faults, role=DOC_FIELDS), limit), read, faults)
     return merging.comparisons()
 
 
 def is_long(names: Sequence[str], columns: Mapping[str, str]) -> bool:
     """Whether each row of a table with these columns holds one answer, with its aspect beside it."""
-    header = Header(names, {}, hints={})
+    header = Header(names, {})
     return "aspect" in columns or header.columns_for("aspect") is not None
 
 
@@ -97,8 +110,8 @@ def question_columns(path: Path, names: Sequence[str], asked: Mapping[str, str])
         BadInput: none is found, or two columns seem to be about one aspect.
     """
     found = dict(asked)
-    header = Header(names, {}, hints={}, role=Role.DOC)
-    texts = {column for field in FIELDS[Role.DOC] for column in header.columns_for(field) or ()}
+    header = Header(names, {}, role=DOC_FIELDS)
+    texts = {column for field in DOC_FIELDS.fields for column in header.columns_for(field) or ()}
     for name in names:
         # What was shown to the workers (`Input.characters`) is no question.
         if name in texts or name in asked.values() or name.startswith("Input."):
@@ -122,7 +135,7 @@ def question_columns(path: Path, names: Sequence[str], asked: Mapping[str, str])
 
 def _long(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
     """The mapping with the names that plots have in such tables added, where they were found."""
-    header = Header(names, columns, hints={}, role=Role.DOC)
+    header = Header(names, columns, role=DOC_FIELDS)
     plots = {field: found[0] for field in ("text_a", "text_b") if (found := header.columns_for(field)) and len(found) == 1}
     return plots | dict(columns)
 
@@ -130,3 +143,31 @@ def _long(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
 def _aspect(name: str) -> str | None:
     """The aspect that a name of the user's means."""
     return next((aspect for aspect in ASPECTS if plain_name(aspect) == plain_name(name)), None)
+
+
+def _recognise(head: Head) -> bool:
+    if not head.has(DOC_FIELDS, "reviewer_id", "text_a", "text_b") or is_long(head.names, {}):
+        return False
+    try:
+        return bool(question_columns(head.path, head.names, {}))
+    except BadInput:
+        return False
+
+
+def _facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    questions = question_columns(path, column_names(path), {})
+    for row in read_rows(path, {}, faults, role=DOC_FIELDS):
+        yield pair_facts(row, faults, {aspect: row.values.get(column) for aspect, column in questions.items()})
+
+
+DOC = Source(
+    name="doc",
+    title="plot comparisons, a column for each question",
+    recognise=_recognise,
+    columns=lambda path: table_columns(read_rows(path, {}, Faults("skip", keep=1), role=DOC_FIELDS), DOC_FIELDS),
+    kind="pairwise",
+    read=lambda wanted, faults: read_doc(wanted.file, faults, columns=wanted.columns, limit=wanted.limit),
+    files=("annotations",),
+    facts=_facts,
+    next=lambda seen: f"perse data per-doc --annotations {seen.file} --out OUT",
+)

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 from perse.errors import BadInput
+
+T = TypeVar("T")
 
 OnError = Literal["stop", "skip"]
 
@@ -54,6 +56,14 @@ class Faults:
         self.met[bad.reason] += 1
         if self.keep is None or len(self.rows) < self.keep:
             self.rows.append(bad)
+
+    def attempt(self, read: Callable[[], T]) -> T | None:
+        """What `read` gives; None where it raises `BadRow`, which is noted as in `add`."""
+        try:
+            return read()
+        except BadRow as bad:
+            self.add(bad)
+            return None
 
     @property
     def counts(self) -> Counter[str]:

@@ -7,10 +7,10 @@ even out a liking for the first, cannot end up on both sides of a split.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from perse.data.pseudonyms import numbered
 from perse.data.sources.rows import Row
 from perse.identity import pair_key, text_key
 from perse.records import Choice, Comparison
@@ -21,7 +21,6 @@ class Merging:
     """Comparisons in the making, in the order of their first rows."""
 
     _lines: dict[tuple[str, str, str], int] = field(default_factory=dict)
-    _counts: Counter[str] = field(default_factory=Counter)
     _merged: dict[tuple[str, str], Comparison] = field(default_factory=dict)
 
     def add(self, row: Row, texts: tuple[str, str], choices: Mapping[str, Choice]) -> None:
@@ -44,9 +43,8 @@ class Merging:
         self._lines |= {(reviewer, pair_id, aspect): row.line for aspect in choices}
         pair = (reviewer, pair_id)
         if pair not in self._merged:
-            self._counts[reviewer] += 1
             self._merged[pair] = Comparison(
-                comparison_id=f"{reviewer}-c{self._counts[reviewer]:03d}",
+                comparison_id="",
                 reviewer_id=reviewer,
                 pair_id=pair_id,
                 text_a=text_a,
@@ -61,7 +59,7 @@ class Merging:
 
     def comparisons(self) -> list[Comparison]:
         """What was made."""
-        return list(self._merged.values())
+        return numbered(self._merged.values())
 
 
 def _turn(choice: Choice) -> Choice:

@@ -1,18 +1,21 @@
-"""The Movie Plot Synopses with Tags corpus (MPST): the plots that Per-MPST's reviews are about (PerSE, section 4.1).
+"""Texts by item: any table of them, and the Movie Plot Synopses with Tags corpus (MPST), whose plots Per-MPST's reviews are about
+(PerSE, section 4.1).
 
-It holds no reviews: `table.read_reviews` joins a table of reviews, by IMDb id, with what is read here. Only ids, titles and plots
-are kept; tags, split and source are not used. The titles are for anonymizing: a judge is not shown them.
+They hold no reviews: `table.read_reviews` joins a table of reviews, by item id, with what is read here. Only ids, titles and texts
+are kept; MPST's tags, split and source are not used. The titles are for anonymizing: a judge is not shown them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perse.data.sources.columns import Role, mapping_for
+from perse.data.sources.columns import ITEMS, mapping_for
+from perse.data.sources.facts import Facts, item_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.rows import Row, read_rows, usable
+from perse.data.sources.source import Source, table_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,13 +28,16 @@ class Plot:
     text: str
 
 
-def read_mpst(path: Path, faults: Faults, *, columns: Mapping[str, str] | None = None) -> dict[str, Plot]:
+def read_mpst(
+    path: Path, faults: Faults, *, columns: Mapping[str, str] | None = None, hints: Mapping[str, str] | None = None
+) -> dict[str, Plot]:
     """item_id -> plot, in the order of the file (mpst_full_data.csv: imdb_id, title, plot_synopsis; or any table of texts).
 
     A row without id or plot, and one whose id already stood there, is a bad row.
 
     Args:
         columns: the user's mapping, of which `items.item_id`, `items.text` and `text` are about this file.
+        hints: as in `rows.read_rows`.
     Raises:
         BadInput: the file cannot be used, or no row is left; the first bad row, if those are to stop the reading.
     """
@@ -48,16 +54,34 @@ def read_mpst(path: Path, faults: Faults, *, columns: Mapping[str, str] | None =
             row.bad("item_id", f"'{plot.item_id}' already stands on line {first}; keep one", reason="item listed twice")
         plots[plot.item_id] = plot
 
-    usable(
-        read_rows(
-            path, mapping_for(Role.ITEMS, columns or {}, with_items=True), faults, role=Role.ITEMS, hints={"item_id": "id"}
-        ),
-        read,
-        faults,
-    )
+    usable(read_rows(path, mapping_for(ITEMS, columns or {}, with_items=True), faults, role=ITEMS, hints=hints), read, faults)
     return plots
 
 
 def plot_texts(plots: dict[str, Plot]) -> dict[str, str]:
     """item_id -> the plot's text: what `table.read_reviews` takes as its items."""
     return {item_id: plot.text for item_id, plot in plots.items()}
+
+
+def _facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    for row in read_rows(path, {}, faults, role=ITEMS):
+        yield item_facts(row, faults, text=lambda row: row.text("text", reason="item without text"))
+
+
+ITEM_TEXTS = Source(
+    name="items",
+    title="table of texts by item",
+    recognise=lambda head: head.has(ITEMS, "item_id", "text"),
+    columns=lambda path: table_columns(read_rows(path, {}, Faults("skip", keep=1), role=ITEMS), ITEMS),
+    facts=_facts,
+    once="item",
+    next=lambda seen: f"perse data pointwise --reviews REVIEWS --items {seen.file} --out OUT",
+)
+
+MPST = replace(
+    ITEM_TEXTS,
+    name="mpst",
+    title="MPST plots",
+    recognise=lambda head: {"imdbid", "plotsynopsis"} <= head.plain_names,
+    next=lambda seen: f"perse data per-mpst --plots {seen.file} --reviews REVIEWS --writer WRITER --out OUT",
+)

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from perse.data.sources.facts import Facts, text_in
 from perse.data.sources.faults import BadRow, Faults
-from perse.data.sources.lines import read_json_lines, shown
+from perse.data.sources.lines import read_json_lines, read_records, shown
+from perse.data.sources.source import Head, Source
 from perse.errors import BadInput
 from perse.identity import normalised, pair_key
 from perse.questions.written import json_fields
@@ -363,3 +365,38 @@ def _choice(row: _Row, field: str, given: str) -> Choice:
     if plain not in ("plot a", "plot b", "a", "b"):
         row.bad(field, f"found choice {shown(given)}, expected Plot A or Plot B", reason="choice not Plot A or Plot B")
     return "A" if plain.endswith("a") else "B"
+
+
+_SCORE = re.compile(r'"Score"\s*:\s*"?(\d+)')
+_CHOICE = re.compile(r'"Choice"\s*:\s*"?Plot ([AB])')
+
+
+def _facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    """The facts of rows as they stand: what `read_release` would refuse in them shows when a data set is built."""
+    for _, values in read_records(path, faults):
+        prompt, examples = values.get("prompt"), values.get("examples")
+        completion = text_in(values.get("completion")) or ""
+        score, choice = _SCORE.search(completion), _CHOICE.search(completion)
+        first = examples[0] if isinstance(examples, list) and examples and isinstance(examples[0], dict) else {}
+        prompts = prompt if isinstance(prompt, list) else [prompt]
+        yield Facts(
+            reviewer=text_in(first.get("reviewer_name")) or text_in(values.get("review_id")),
+            score=None if score is None else score.group(1),
+            answers={} if choice is None else {"preference": choice.group(1)},
+            text_words=tuple(len(text.split()) for text in prompts if isinstance(text, str)),
+        )
+
+
+def _is_released(head: Head) -> bool:
+    return {"idx", "prompt", "completion"} <= set(head.names)
+
+
+RELEASED_MPST = Source(
+    name="released-mpst",
+    title="released Per-MPST examples",
+    recognise=lambda head: _is_released(head) and "examples" in head.names,
+    facts=_facts,
+    next=lambda seen: f"perse data release {seen.file} --out OUT",
+)
+
+RELEASED_DOC = replace(RELEASED_MPST, name="released-doc", title="released Per-DOC examples", recognise=_is_released)

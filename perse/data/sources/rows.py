@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn, TypeVar
 
-from perse.data.sources.columns import Header, Role
+from perse.data.sources.columns import ITEMS, REVIEWS, Header, Role
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_records, shown
 from perse.errors import BadInput
@@ -37,7 +37,7 @@ class Row:
     line: int
     values: Mapping[str, object]
     header: Header
-    role: Role = Role.REVIEWS
+    role: Role = REVIEWS
 
     def bad(self, field: str, message: str, *, reason: str) -> NoReturn:
         """Raises `BadRow` that says where `field` stands."""
@@ -83,7 +83,7 @@ class Row:
 
     def missing(self, field: str) -> NoReturn:
         """Raises `BadRow`: the row has no column for `field`."""
-        option = f"items.{field}" if self.role is Role.ITEMS and field == "item_id" else field
+        option = f"items.{field}" if self.role is ITEMS and field == "item_id" else field
         raise BadRow(self.path, self.line, self.header.explain_missing(field, option=option), reason=NO_COLUMN)
 
     def _as_text(self, field: str, value: object) -> str:
@@ -101,7 +101,7 @@ def read_rows(
     columns: Mapping[str, str],
     faults: Faults | None = None,
     *,
-    role: Role = Role.REVIEWS,
+    role: Role = REVIEWS,
     hints: Mapping[str, str] | None = None,
     header: Sequence[str] | None = None,
     literals: bool = False,
@@ -112,7 +112,7 @@ def read_rows(
         columns: our field -> the user's column, binding; several columns are joined by newlines (`story_a+ending_a`).
         faults: takes what is wrong with a single row; without it such a row is an error.
         role: what the rows are: which other names of a field are known, and what messages call it.
-        hints: field -> a column to take for it where there is one of that name, before guessing.
+        hints: instead of the role's: field -> a column to take for it where there is one of that name, before guessing.
         header: the columns of a CSV file that has no header line.
         literals: a line that is no JSON may be a Python literal (see `read_json_lines`).
     Raises:
@@ -123,7 +123,7 @@ def read_rows(
         names = tuple(values)
         known = headers.get(names)
         if known is None:
-            known = headers[names] = Header(names, columns, hints=hints or {}, role=role)
+            known = headers[names] = Header(names, columns, role=role, hints=hints)
         yield Row(path, line, values, known, role)
 
 

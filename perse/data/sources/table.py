@@ -28,17 +28,20 @@ Rows that do not fit:
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from perse.data.sources.columns import Role, check_fields, mapping_for
+from perse.data.pseudonyms import numbered
+from perse.data.sources.columns import PAIRS, REVIEWS, Role, check_fields, mapping_for
+from perse.data.sources.facts import Facts, pair_facts, review_facts
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines
 from perse.data.sources.merging import Merging
+from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import NO_COLUMN, Row, read_choice, read_rows, read_score, usable
+from perse.data.sources.source import Columns, Seen, Source, table_columns
 from perse.identity import text_key
 from perse.records import Comparison, Review
 from perse.scale import rescale
@@ -67,11 +70,10 @@ def read_reviews(
     Raises:
         BadInput: a file that cannot be used; the first bad row, if those are to stop the reading; no row left.
     """
-    check_fields(columns, Role.REVIEWS, with_items=items is not None)
+    check_fields(columns, REVIEWS, with_items=items is not None)
     known = _Texts.of(items, columns, faults)
-    mapping = mapping_for(Role.REVIEWS, columns, with_items=items is not None)
+    mapping = mapping_for(REVIEWS, columns, with_items=items is not None)
     lines: dict[tuple[str, str], int] = {}
-    counts: Counter[str] = Counter()
     one_of: dict[str, str] = {}  # a name, an id, a text: one string for all rows that have it
 
     def read(row: Row) -> Review:
@@ -83,9 +85,8 @@ def read_reviews(
         time = row.optional_text("time")
         if (first := lines.setdefault((reviewer, item_id), row.line)) != row.line:
             row.bad("item_id", f"'{reviewer}' already reviewed '{item_id}' on line {first}; keep one", reason="reviewed twice")
-        counts[reviewer] += 1
         return Review(
-            review_id=f"{reviewer}-r{counts[reviewer]:03d}",
+            review_id="",
             reviewer_id=reviewer,
             item_id=item_id,
             text=text,
@@ -95,7 +96,7 @@ def read_reviews(
             time=time,
         )
 
-    return usable(islice(read_rows(reviews_path, mapping, faults), limit), read, faults)
+    return numbered(usable(islice(read_rows(reviews_path, mapping, faults), limit), read, faults))
 
 
 def read_comparisons(
@@ -116,9 +117,9 @@ def read_comparisons(
     Raises:
         BadInput: as in `read_reviews`.
     """
-    check_fields(columns, Role.PAIRS, with_items=items is not None)
+    check_fields(columns, PAIRS, with_items=items is not None)
     known = _Texts.of(items, columns, faults)
-    mapping = mapping_for(Role.PAIRS, columns, with_items=items is not None)
+    mapping = mapping_for(PAIRS, columns, with_items=items is not None)
     merging = Merging()
 
     def read(row: Row) -> None:
@@ -128,26 +129,14 @@ def read_comparisons(
         if choice := read_choice(row, row.need("preference"), faults):
             merging.add(row, texts, {aspect: choice})
 
-    usable(islice(read_rows(pairs_path, mapping, faults, role=Role.PAIRS), limit), read, faults)
+    usable(islice(read_rows(pairs_path, mapping, faults, role=PAIRS), limit), read, faults)
     return merging.comparisons()
 
 
 def read_items(path: Path, columns: Mapping[str, str], faults: Faults) -> dict[str, str]:
     """item_id -> text. A column mapped to the reviews' `item_id` is taken here too where the items file has it."""
-    items: dict[str, str] = {}
-    lines: dict[str, int] = {}
-
-    def read(row: Row) -> None:
-        item_id = row.text("item_id", reason="item without id")
-        text = row.text("text", reason="item without text")
-        if (first := lines.setdefault(item_id, row.line)) != row.line:
-            row.bad("item_id", f"'{item_id}' already stands on line {first}; keep one", reason="item listed twice")
-        items[item_id] = text
-
-    hints = {"item_id": columns["item_id"]} if "item_id" in columns else {"item_id": "id"}
-    mapping = mapping_for(Role.ITEMS, columns, with_items=True)
-    usable(read_rows(path, mapping, faults, role=Role.ITEMS, hints=hints), read, faults)
-    return items
+    hints = {"item_id": columns["item_id"]} if "item_id" in columns else None
+    return plot_texts(read_mpst(path, faults, columns=columns, hints=hints))
 
 
 @dataclass(frozen=True)
@@ -187,3 +176,85 @@ def _pair_texts(row: Row, texts: _Texts | None) -> tuple[str, str]:
     if texts is None:
         return row.text("text_a", reason="empty text"), row.text("text_b", reason="empty text")
     return texts.look_up(row, "item_a")[1], texts.look_up(row, "item_b")[1]
+
+
+def _columns(role: Role) -> Callable[[Path], Columns]:
+    return lambda path: table_columns(read_rows(path, {}, Faults("skip", keep=1), role=role), role)
+
+
+def _review_facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    for row in read_rows(path, {}, faults):
+        yield review_facts(
+            row,
+            faults,
+            review=lambda row: row.text("review", reason="empty review"),
+            text=lambda row: row.optional_text("text"),
+        )
+
+
+def _rating_facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    for row in read_rows(path, {}, faults):
+        yield review_facts(row, faults, review=lambda row: row.optional_text("review"))
+
+
+def _pair_facts(path: Path, faults: Faults) -> Iterator[Facts]:
+    for row in read_rows(path, {}, faults, role=PAIRS):
+        aspect = faults.attempt(lambda row=row: row.text("aspect", reason="no aspect"))  # type: ignore[misc]
+        yield pair_facts(row, faults, {aspect or "": faults.attempt(lambda row=row: row.need("preference"))})  # type: ignore[misc]
+
+
+def _build_reviews(seen: Seen) -> str:
+    items = "" if "text" in seen.fields else " --items ITEMS"
+    return f"perse data pointwise --reviews {seen.file}{items}{_scale(seen.scores)} --out OUT"
+
+
+def _build_pairs(seen: Seen) -> str:
+    texts = "" if {"text_a", "item_a"} & seen.fields.keys() else " --map text_a=COLUMN --map text_b=COLUMN"
+    items = " --items ITEMS" if "text_a" not in seen.fields and "item_a" in seen.fields else ""
+    return f"perse data pairwise --pairs {seen.file}{items}{texts} --out OUT"
+
+
+def _scale(scores: Mapping[str, int]) -> str:
+    """The option that says the scale, where no score is above 5 or one is above 10."""
+    numbers = [float(label) for label in scores if "/" not in label]
+    if not numbers or 5 < max(numbers) <= 10:
+        return ""
+    return f" --scale {'0' if min(numbers) < 1 else '1'}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"
+
+
+REVIEW_TABLE = Source(
+    name="reviews",
+    title="table of reviews",
+    recognise=lambda head: head.has(REVIEWS, "reviewer_id", "score", "review"),
+    columns=_columns(REVIEWS),
+    kind="pointwise",
+    read=lambda wanted, faults: read_reviews(
+        wanted.file, wanted.items, faults, columns=wanted.columns, scale=wanted.scale, limit=wanted.limit
+    ),
+    files=("reviews", "items"),
+    facts=_review_facts,
+    once="review",
+    next=_build_reviews,
+)
+
+RATINGS = Source(
+    name="ratings",
+    title="ratings without review texts",
+    recognise=lambda head: head.has(REVIEWS, "reviewer_id", "score"),
+    columns=_columns(REVIEWS),
+    facts=_rating_facts,
+    once="review",
+    next=lambda seen: "nothing: it has no review texts; take the file of the same reviews that has them",
+)
+
+PAIR_TABLE = Source(
+    name="pairs",
+    title="table of comparisons",
+    recognise=lambda head: head.has(PAIRS, "reviewer_id", "aspect", "preference"),
+    columns=_columns(PAIRS),
+    kind="pairwise",
+    read=lambda wanted, faults: read_comparisons(wanted.file, wanted.items, faults, columns=wanted.columns, limit=wanted.limit),
+    files=("pairs", "items"),
+    facts=_pair_facts,
+    next=_build_pairs,
+)

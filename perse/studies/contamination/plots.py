@@ -13,7 +13,6 @@ from itertools import islice
 from math import fsum
 from pathlib import Path
 
-from perse.data.sources.columns import Role
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import read_records
 from perse.data.sources.mpst import read_mpst
@@ -120,7 +119,7 @@ def read_means(path: Path, *, columns: Mapping[str, str], scale: tuple[float, fl
         scores[row.text("item_id", reason="no item")].append(1 + 9 * (read_score(row, scale) - low) / (high - low))
 
     mapping = {field: columns[field] for field in ("item_id", "score") if field in columns and _has(path, columns[field])}
-    usable(read_rows(path, mapping, Faults(), role=Role.REVIEWS), read, Faults())
+    usable(read_rows(path, mapping, Faults()), read, Faults())
     return {item: (fsum(given) / len(given), len(given)) for item, given in scores.items()}
 
 

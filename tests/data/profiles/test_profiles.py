@@ -10,7 +10,7 @@ from perse.data import pseudonyms as naming
 from perse.data.moments import oldest_first, sortable
 from perse.data.profiles.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.profiles.splits import review_pools, reviewer_folds, sides, valid_share
-from perse.data.pseudonyms import hide_reviewers, pseudonym, pseudonyms
+from perse.data.pseudonyms import hidden, pseudonym, pseudonyms
 from perse.data.works import works
 from perse.errors import BadInput
 from perse.identity import normalised, pair_key, text_key
@@ -55,8 +55,8 @@ def test_pseudonyms_are_stable_salted_and_short() -> None:
     assert pseudonym("Ann", salt="s") == pseudonym("Ann", salt="s")
     assert pseudonym("Ann", salt="s") != pseudonym("Ann", salt="t")
     assert pseudonym("Ann", salt="x" * 500)[0] == "r" and len(pseudonym("Ann", salt="s")) == 13
-    hidden = hide_reviewers([review("Ann", "i1")], salt="s")[0]
-    assert (hidden.reviewer_id, hidden.review_id) == (pseudonym("Ann", salt="s"), pseudonym("Ann", salt="s") + "-i1")
+    one = hidden([review("Ann", "i1")], salt="s")[0]
+    assert (one.reviewer_id, one.review_id) == (pseudonym("Ann", salt="s"), pseudonym("Ann", salt="s") + "-i1")
 
 
 def test_two_names_with_one_pseudonym_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

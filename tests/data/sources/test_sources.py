@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import SHARED
 
+from perse.data.sources import recognised
 from perse.data.sources.amazon import (
     NINE_COLUMNS,
     amazon_reviews_as_records,
@@ -22,7 +23,6 @@ from perse.data.sources.amazon import (
 )
 from perse.data.sources.doc import read_doc
 from perse.data.sources.faults import Faults
-from perse.data.sources.formats import Format, sniff
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import read_rows
 from perse.data.sources.table import read_reviews
@@ -322,7 +322,7 @@ def test_csv_is_read_with_and_without_its_header(tmp_path: Path) -> None:
 def test_ratings_without_texts_are_refused_in_one_sentence(tmp_path: Path, rows: list[tuple[str, ...]]) -> None:
     path = table(tmp_path / "ratings.csv", rows)
     assert "holds ratings without review texts; take the reviews file" in message(lambda: read_amazon(path, Faults()))
-    assert sniff(path) is Format.RATINGS
+    assert recognised(path).title == "ratings without review texts"
 
 
 def test_reviews_without_text_are_left_out_and_counted_but_never_an_error(tmp_path: Path) -> None:

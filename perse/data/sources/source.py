@@ -1,0 +1,157 @@
+"""A source of data: one raw format, how it is recognised, which columns hold what, and how it is read.
+
+A new one is a file with a `Source` and a line in the registry (`perse.data.sources`), or an entry point of another package.
+What must be given is a name, a title, `recognise` and, where data sets are built from it, `read`; what `perse data describe` tells
+of it and the command that it shows then follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from perse.data.sources.columns import Header, Role, plain_name
+from perse.data.sources.facts import Facts, record_facts
+from perse.data.sources.faults import Faults
+from perse.data.sources.lines import column_names, first_fields, is_csv, read_records
+from perse.data.sources.rows import Row
+from perse.records import Comparison, Kind, Review
+
+LOOKED_AT = 20
+"""So many records say what a file is."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file, by which it is recognised. Each part is read when a source first asks for it.
+
+    Raises (of each part but `path`):
+        BadInput: the file is absent, empty or damaged, or its name says no format.
+    """
+
+    path: Path
+
+    @cached_property
+    def fields(self) -> tuple[str, ...]:
+        """The first line of a CSV or TSV file, which may be its header or not; nothing for other files."""
+        return tuple(first_fields(self.path)) if not self.path.is_dir() and is_csv(self.path) else ()
+
+    @cached_property
+    def records(self) -> tuple[Mapping[str, object], ...]:
+        """column -> value of the first records that can be read."""
+        if self.path.is_dir():
+            return ()
+        records = read_records(self.path, Faults("skip", keep=1), literals=True)
+        return tuple(values for _, values in islice(records, LOOKED_AT))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The columns of these records."""
+        return tuple(dict.fromkeys(name for values in self.records for name in values))
+
+    @cached_property
+    def plain_names(self) -> frozenset[str]:
+        """The columns without case, spaces and punctuation (`columns.plain_name`)."""
+        return frozenset(map(plain_name, self.names))
+
+    def has(self, role: Role, *fields: str) -> bool:
+        """Whether each of these fields of `role` has a column."""
+        header = Header(self.names, {}, role=role)
+        return all(header.columns_for(field) is not None for field in fields)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file, and which of them are taken for which field (several joined by +)."""
+
+    names: tuple[str, ...] = ()
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a description found, for the command that it shows last."""
+
+    file: str
+    """Quoted for a shell."""
+    fields: Mapping[str, str]
+    """As in `Columns`."""
+    scores: Mapping[str, int]
+    """score as it stands there -> how many."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """What a build asks of a source."""
+
+    file: Path
+    items: Path | None = None
+    """The second file, with the texts by item id, where the source has one."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """Our field -> the user's column (`perse.data.sources.columns`), binding."""
+    scale: tuple[float, float] = (1, 10)
+    """Lowest and highest score of the raw data; `perse.scale.rescale` takes scores to 1-10."""
+    limit: int | None = None
+    """Read at most so many rows."""
+
+
+def first_columns(path: Path) -> Columns:
+    """The columns of the first record, none of which is taken for a field."""
+    return Columns(tuple(column_names(path)))
+
+
+def table_columns(rows: Iterator[Row], role: Role) -> Columns:
+    """The columns of the first of `rows`, and which of them are taken for the fields of `role`."""
+    row = next(rows, None)
+    if row is None:
+        return Columns()
+    found = {name: row.header.columns_for(name) for name in role.fields}
+    return Columns(row.header.names, {name: "+".join(columns) for name, columns in found.items() if columns})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """One raw format. All functions take a path of it; bad rows go to the faults, a bad file raises `BadInput`."""
+
+    name: str
+    """What `--source` calls it."""
+    title: str
+    """What a person is shown as the format."""
+    recognise: Callable[[Head], bool]
+    """Whether a file is one. The sources are asked in the order of the registry; the first that says yes has it."""
+    columns: Callable[[Path], Columns] = first_columns
+    kind: Kind | None = None
+    """Of which kind the records are that `read` gives; None where nothing is built from such files alone."""
+    read: Callable[[Wanted, Faults], Sequence[Review] | Sequence[Comparison]] | None = None
+    """The records, in the order of the file, under the names that the reviewers have there; a build gives them their ids."""
+    files: tuple[str, ...] = ()
+    """What the manifest calls the files that `read` takes; the second, where there is one, is `Wanted.items`."""
+    scale: tuple[float, float] | None = None
+    """Lowest and highest score, where that is not the user's to say."""
+    facts: Callable[[Path, Faults], Iterable[Facts]] | None = None
+    """What a description counts; without it, what the records of `read` tell."""
+    once: Literal["item", "review"] | None = None
+    """What may stand in a file only once: an item, or a reviewer's review of an item; more are counted as problems."""
+    next: Callable[[Seen], str] | None = None
+    """The command that builds something of a file; without it, that of `read`. What stands in capitals is to be filled in."""
+
+    def facts_of(self, path: Path, faults: Faults) -> Iterable[Facts]:
+        """What each record tells."""
+        if self.facts is not None:
+            return self.facts(path, faults)
+        records = self.read(Wanted(file=path), faults) if self.read else ()
+        return (record_facts(asdict(record)) for record in records)
+
+    def next_command(self, seen: Seen) -> str:
+        """What to type next."""
+        if self.next is not None:
+            return self.next(seen)
+        if self.kind is None:
+            return "nothing: no data set is built from such a file"
+        main = "--reviews" if self.kind == "pointwise" else "--pairs"
+        items = " --items ITEMS" if len(self.files) > 1 else ""
+        return f"perse data {self.kind} --source {self.name} {main} {seen.file}{items} --out OUT"

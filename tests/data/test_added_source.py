@@ -1,0 +1,128 @@
+"""A source of another package: one file and one entry point, and every command about data knows it."""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perse.commands.app import app
+from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
+from perse.data.dataset.folder import load_folder
+from perse.data.describing.facts import describe
+from perse.data.sources import SOURCES
+from perse.data.sources.source import Seen
+from perse.errors import BadInput
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "contributing-source.md").read_text("utf-8")
+TOY = PAGE.partition("```python\n")[2].partition("```")[0]
+"""The module that the page shows, whose files have lines "reader | film | stars | opinion"."""
+
+
+@pytest.fixture(autouse=True)
+def nobody_has_asked_yet() -> Iterator[None]:
+    """Installed packages are looked at once in a process: before each test as at its start, and after it again."""
+    vars(SOURCES).pop("_all", None)
+    yield
+    vars(SOURCES).pop("_all", None)
+
+
+def install(place: Path, monkeypatch: pytest.MonkeyPatch, point: str, *, module: str = TOY) -> None:
+    """A package with the module `toy_films`, as a wheel would have been unpacked."""
+    place.mkdir()
+    (place / "toy_films.py").write_text(module, "utf-8")
+    about = place / "toy_films-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-films\nVersion: 1\n", "utf-8")
+    (about / "entry_points.txt").write_text(f"[perse.sources]\n{point}\n", "utf-8")
+    monkeypatch.syspath_prepend(place)
+    monkeypatch.delitem(sys.modules, "toy_films", raising=False)
+    importlib.invalidate_caches()
+
+
+@pytest.fixture
+def films(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of the added source."""
+    install(tmp_path / "site", monkeypatch, "films = toy_films:FILMS")
+    path = tmp_path / "diary.films"
+    lines = [f"reader{who} | film{film} | {1 + (who + film) % 5} | Fine, {film}." for who in range(6) for film in range(8)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_an_added_source_is_described_from_the_records_it_reads(films: Path) -> None:
+    found = describe(films)
+    assert (found.format, found.rows, found.reviewers, found.items) == ("film diaries", 48, 6, 8)
+    assert found.columns == ("reader", "film", "stars", "opinion")
+    assert list(found.scores) == ["1", "2", "3", "4", "5"]
+    assert found.next == f"perse data pointwise --source films --reviews {films} --out OUT"
+
+
+def test_the_command_that_a_description_shows_builds_a_data_set(films: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    typed = describe(films).next.replace("OUT", str(out)).split()[1:]
+    done = CliRunner().invoke(app, typed)
+    assert done.exit_code == 0, done.output
+    made = load_folder(out)
+    assert len(made.reviews) == 48 and made.examples("train")
+    assert made.manifest["options"]["source"] == "films"
+    assert made.manifest["options"]["scale"] == [1, 5]
+    assert list(made.manifest["sources"]) == ["diary"]
+
+
+def test_a_line_that_is_none_is_a_problem_and_stops_or_is_skipped(films: Path, tmp_path: Path) -> None:
+    films.write_text(films.read_text("utf-8") + "no line\n", "utf-8")
+    found = describe(films)
+    assert (found.rows, found.problems.counts) == (48, {"no diary line": 1})
+    assert found.problems.first == ("line 49: expected reader | film | stars 1 to 5 | opinion",)
+    with pytest.raises(BadInput, match="line 49: expected reader"):
+        build_pointwise(PointwiseOptions(reviews=films, source="films", out=tmp_path / "out"))
+    made = build_pointwise(PointwiseOptions(reviews=films, source="films", out=tmp_path / "out", on_error="skip"))
+    assert made.records == 48
+
+
+def test_the_list_of_sources_has_it_and_the_refusal_of_another_names_it(films: Path, tmp_path: Path) -> None:
+    assert list(SOURCES) == [*SOURCES.own, "films"]
+    with pytest.raises(BadInput, match="--source film: no source of pointwise data; expected one of amazon, reviews, films"):
+        build_pointwise(PointwiseOptions(reviews=films, source="film", out=tmp_path / "out"))
+    with pytest.raises(BadInput, match="--source films: no source of pairwise data; expected one of pairs, doc"):
+        build_pairwise(PairwiseOptions(pairs=films, source="films", out=tmp_path / "out"))
+
+
+def test_a_file_of_texts_beside_a_source_that_has_none_is_refused(films: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="films has no file of texts beside it; leave --items out"):
+        build_pointwise(PointwiseOptions(reviews=films, items=films, source="films", out=tmp_path / "out"))
+
+
+@pytest.mark.parametrize(
+    ("point", "module"),
+    [
+        ("films = toy_films:NOTHING", TOY),
+        ("films = toy_films:FILMS", "import no_such_module"),
+        ("films = toy_films:read", TOY),
+        ("amazon = toy_films:FILMS", TOY.replace('name="films"', 'name="amazon"')),
+    ],
+    ids=["no such object", "broken", "no source", "our name"],
+)
+def test_an_added_source_that_cannot_be_used_is_left_out_with_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, point: str, module: str
+) -> None:
+    install(tmp_path / "site", monkeypatch, point, module=module)
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps({"colour": "red"}) + "\n", "utf-8")
+    assert describe(path).format == "unknown"
+    assert "of the package toy-films is left out" in caplog.text
+
+
+def test_the_page_about_data_lists_every_source_with_what_is_built_of_it() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "data.md").read_text("utf-8")
+    rows = []
+    for source in SOURCES.own.values():
+        command = source.next_command(Seen("FILE", {}, {}))
+        shown = "`" + command.replace(", or ", "`, or `") + "`" if command.startswith("perse ") else command
+        rows.append(f"| {source.title} | {f'`{source.name}` ' if source.kind else ''}| {shown} |")
+    missing = [row for row in rows[:-1] if row not in page]  # the last is what nobody knows
+    assert not missing, "docs/data.md, the table of what perse reads, lacks:\n" + "\n".join(missing)
