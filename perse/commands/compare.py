@@ -9,6 +9,8 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from perse.commands.showing import show_result
+
 
 def compare(
     runs: Annotated[list[Path], typer.Argument(help="Two or more folders that `perse score` wrote, of the same data set.")],
@@ -50,7 +52,7 @@ def compare(
     from perse.batch.comparing import gather
     from perse.errors import BadInput
     from perse.evaluation.comparing.comparison import compare as compared
-    from perse.evaluation.comparing.table import comparison_markdown, comparison_view
+    from perse.evaluation.comparing.telling import comparison_result
     from perse.evaluation.stats.results import Resample
 
     if resample not in get_args(Resample):
@@ -86,10 +88,4 @@ def compare(
             err.print(
                 f"baselines that need training data are unavailable: {reason}", soft_wrap=True, markup=False, highlight=False
             )
-    if as_json:
-        typer.echo(result.model_dump_json(indent=2))
-    elif markdown:
-        typer.echo(comparison_markdown(result))
-    else:
-        # The tables are made for 120 columns; fewer would break every cell.
-        Console(width=max(120, Console().width)).print(comparison_view(result))
+    show_result(comparison_result(result), as_json=as_json, markdown=markdown)

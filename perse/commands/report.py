@@ -36,9 +36,9 @@ def report(
     """
     from perse.errors import BadInput
     from perse.evaluation.evaluate import Texts
-    from perse.evaluation.stats.results import Evaluation, Resample
-    from perse.evaluation.verdict import verdict
+    from perse.evaluation.stats.results import Resample
     from perse.reporting.report import NUMBERS, write_report
+    from perse.results.result import Result
 
     if resample not in get_args(Resample):
         raise BadInput(f"--resample is '{resample}'; choose {' or '.join(get_args(Resample))}")
@@ -55,7 +55,7 @@ def report(
             texts=Texts(True, bertscore_model, bartscore_model),
             max_samples=max_samples,
         )
-    evaluation = Evaluation.model_validate_json((page.parent / NUMBERS).read_bytes())
-    err.print(verdict(evaluation), style="bold", markup=False, highlight=False, soft_wrap=True)
+    result = Result.model_validate_json((page.parent / NUMBERS).read_bytes())
+    err.print(result.answer, style="bold", markup=False, highlight=False, soft_wrap=True)
     err.print("report:", end=" ")
     typer.echo(page)

@@ -1,73 +1,57 @@
-"""A study's result as Markdown and as tables in a terminal: the same cells in both, undefined ones with their reason."""
+"""A Result as Markdown: question, answer, tables, notes. Texts come from files and are shown letter for letter, never as markup."""
 
 from __future__ import annotations
 
-import sys
+import html
+import re
+from collections.abc import Sequence
 
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+from perse.results.columns import is_number
+from perse.results.result import Estimate, Result, Table
+from perse.results.words import footnotes, one_line, shown
 
-from perse.evaluation.stats.results import Estimate
-from perse.studies.frame.results import StudyResult, StudyTable
+_MEANS_SOMETHING = re.compile(r"[\\`*|\[\]~]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])")
 
 
-def study_markdown(result: StudyResult) -> str:
-    """The whole result: question, answer, tables, notes."""
-    parts = [f"# {result.study}", result.asks, f"**{result.answer}**"]
-    for table in result.tables:
-        parts.append(f"## {table.title}")
-        lines = [table.header, ("---",) * len(table.header), *([cell_text(cell) for cell in row] for row in table.rows)]
-        parts.append("\n".join("| " + " | ".join(map(_plain, line)) + " |" for line in lines))
-        parts += [f"- {note}" for note in table.notes]
+def markdown(result: Result) -> str:
+    """The whole result, details among it."""
+    answers = [escaped(line) for line in result.answer.splitlines()]
+    said = f"**{answers[0]}**" if len(answers) == 1 else "\n".join(f"- **{line}**" for line in answers)
+    parts = [f"# {escaped(result.name)}", escaped(result.asks), said, *map(table_markdown, result.tables)]
     if result.notes:
-        parts.append("## Notes")
-        parts.append("\n".join(f"- {note}" for note in result.notes))
+        parts.append("## Notes\n\n" + _listed(result.notes))
     return "\n\n".join(parts) + "\n"
 
 
-def print_study(result: StudyResult, *, as_json: bool, markdown: bool) -> None:
-    """What a command prints on stdout: JSON, Markdown, or for a terminal."""
-    if as_json:
-        sys.stdout.write(result.model_dump_json(indent=2) + "\n")
-    elif markdown:
-        sys.stdout.write(study_markdown(result))
-    else:
-        console = Console(width=max(120, Console().width))
-        console.print(result.answer, style="bold", markup=False, highlight=False)
-        for table in study_tables(result):
-            console.print(table)
-        for note in result.notes:
-            console.print(f"- {note}", markup=False, highlight=False)
+def table_markdown(table: Table) -> str:
+    """A table under its title, with its footnotes."""
+    numbers = [is_number(row[at] for row in table.rows) for at in range(len(table.header))]
+    rule = "".join("---:|" if number else "---|" for number in numbers)
+    lines = [
+        f"## {escaped(table.title)}",
+        "",
+        _line([escaped(name) for name in table.header]),
+        f"|{rule}",
+        *(_line([_cell(cell, table.digits) for cell in row]) for row in table.rows),
+    ]
+    notes = footnotes(table)
+    return "\n".join(lines) + (f"\n\n{_listed(notes)}" if notes else "")
 
 
-def study_tables(result: StudyResult) -> list[Table]:
-    """The tables for a terminal."""
-    return [_table(table) for table in result.tables]
+def escaped(text: str) -> str:
+    """One line without any meaning to Markdown or HTML."""
+    plain = html.escape(one_line(text), quote=False).replace("&gt;", ">")
+    return _MEANS_SOMETHING.sub(lambda found: f"\\{found[0]}", plain)
 
 
-def _table(table: StudyTable) -> Table:
-    shown = Table(title=Text(table.title), title_justify="left", caption=Text("\n".join(table.notes)), caption_justify="left")
-    for nth, name in enumerate(table.header):
-        shown.add_column(Text(name), justify="left" if nth == 0 else "right")
-    for row in table.rows:
-        shown.add_row(*(Text(cell_text(cell)) for cell in row))
-    return shown
+def _cell(cell: Estimate | str | None, digits: int) -> str:
+    text = shown(cell, digits=digits)
+    return escaped(text) if isinstance(cell, str) else text.replace("|", "\\|")
 
 
-def cell_text(cell: Estimate | str | None) -> str:
-    """A value with its interval, "-" for none, and why what is undefined is undefined."""
-    if cell is None:
-        return "-"
-    if isinstance(cell, str):
-        return cell
-    if cell.value is None:
-        return cell.interval.reason or "undefined"
-    value = f"{cell.value:.3f}"
-    low, high = cell.interval.low, cell.interval.high
-    return f"{value} ({cell.interval.reason})" if low is None or high is None else f"{value} [{low:.3f}, {high:.3f}]"
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
 
 
-def _plain(text: str) -> str:
-    """In one line and without what would end the cell."""
-    return " ".join(text.split()).replace("\\", "\\\\").replace("|", "\\|")
+def _listed(notes: Sequence[str]) -> str:
+    return "\n".join(f"- {escaped(note)}" for note in notes)

@@ -17,9 +17,9 @@ from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
+from perse.results.result import Result, Table
 from perse.studies.frame.arms import Answers, Arm, LoadJudge, Watch, unwatched
 from perse.studies.frame.measuring import PAIRED, READINGS, Cell
-from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,
@@ -62,7 +62,7 @@ def decoding(
     passes: int = 3,
     load: LoadJudge | None = None,
     watch: Watch = unwatched,
-) -> StudyResult:
+) -> Result:
     """Every metric of each way to read the answer, with tokens per item, and all differences.
 
     Args:
@@ -120,7 +120,7 @@ def _result(
     sampled: Sequence[str],
     *,
     alone: str,
-) -> StudyResult:
+) -> Result:
     from perse.records import PointwiseExample
 
     asked = [example for example in examples if isinstance(example, PointwiseExample)]
@@ -159,15 +159,15 @@ def _result(
         return ruler.value(main, minus(mean_of(left.passes), mean_of(right.passes)))
 
     square: tuple[tuple[Cell, ...], ...] = tuple((left.name, *(apart(left, right) for right in ways)) for left in ways)
-    return StudyResult(
-        study="decoding",
+    return Result(
+        name="decoding",
         asks=ASKS,
         answer=_answer(ruler, ways, main),
         plot="bars",
         x_label="how the answer is read",
         points=tuple(made),
         tables=(
-            StudyTable(
+            Table(
                 title="Each way to read the answer",
                 header=(
                     "way",
@@ -179,7 +179,7 @@ def _result(
                 rows=tuple(rows),
                 notes=("tokens: mean per item over all passes that the way needs",),
             ),
-            StudyTable(
+            Table(
                 title=f"Differences in {heading(main)}: row minus column",
                 header=("way", *(way.name for way in ways)),
                 rows=square,

@@ -14,11 +14,11 @@ from rich.console import Console
 from perse.commands.kgds.options import AsJson, BenchmarkFile, Context, Dtype, Resamples, Seed, Tokenizer, load_judge
 
 if TYPE_CHECKING:
-    from perse.evaluation.stats.results import Estimate
     from perse.judging.judge import Judge
     from perse.kgds.asking.feedback import FeedbackResult
     from perse.kgds.building.build import BuildReport
     from perse.kgds.building.consistency import Consistency
+    from perse.results.result import Estimate
 
 err = Console(stderr=True, highlight=False, soft_wrap=True)
 

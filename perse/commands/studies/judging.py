@@ -18,15 +18,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from perse.commands.showing import show_result
+
 if TYPE_CHECKING:
+    from perse.results.result import Result
     from perse.studies.frame.arms import Watch
-    from perse.studies.frame.results import StudyResult
     from perse.studies.frame.retraining import Recipe
     from perse.studies.frame.running import Asking
 
 err = Console(stderr=True)
 
-Run = Callable[..., "StudyResult"]
+Run = Callable[..., "Result"]
 """A study's function with its own options filled in: run(asking, out, watch=...)."""
 
 Examples = Annotated[
@@ -253,20 +255,19 @@ def _options(function: Callable[..., object]) -> dict[str, inspect.Parameter]:
     return {name: option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for name, option in hints.items()}
 
 
-def show(result: StudyResult, out: Path, *, as_json: bool, markdown: bool) -> None:
+def show(result: Result, out: Path, *, as_json: bool, markdown: bool) -> None:
     """Print a finished study, and draw its plots into OUT/figures."""
     from perse.errors import BadInput
-    from perse.studies.frame.showing import print_study
 
     try:
         _draw(result, out / "figures")
     except BadInput as error:
         err.print(f"not drawn: {error}", markup=False, soft_wrap=True)
-    print_study(result, as_json=as_json, markdown=markdown)
+    show_result(result, as_json=as_json, markdown=markdown)
     err.print(f"study: [bold]{escape(str(out))}[/bold]  (study.json, table.md, figures)", soft_wrap=True)
 
 
-def _draw(result: StudyResult, folder: Path) -> None:
+def _draw(result: Result, folder: Path) -> None:
     from perse.drawing.figure import save_figure
     from perse.reporting.study_figures import study_figures
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
+from perse.commands.showing import show_result
 from perse.commands.studies.judging import (
     GOES_ON,
     AsJson,
@@ -26,7 +27,7 @@ from perse.commands.studies.judging import (
 from perse.commands.studies.judging import watched as watched
 
 if TYPE_CHECKING:
-    from perse.studies.frame.results import StudyResult
+    from perse.results.result import Result
 
 Runs = Annotated[list[Path], typer.Argument(help="Folders that `perse score` wrote, of the same examples.", show_default=False)]
 OptionalOut = Annotated[
@@ -217,7 +218,7 @@ def _paper(
 
 
 def _show(
-    result: StudyResult,
+    result: Result,
     out: Path | None,
     *,
     sources: Mapping[str, Path],
@@ -231,19 +232,17 @@ def _show(
         show(result, out, as_json=as_json, markdown=markdown)
         return
 
-    from perse.studies.frame.showing import print_study
-
-    print_study(result, as_json=as_json, markdown=markdown)
+    show_result(result, as_json=as_json, markdown=markdown)
 
 
-def _keep(result: StudyResult, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:
+def _keep(result: Result, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:
     """A study's folder with a manifest of what it was read from; one of something else is not written over."""
     from perse.files.runlog import RunLog, file_digest
     from perse.studies.frame.arms import unwatched
     from perse.studies.frame.running import FINISHED, StudyFolder
 
     digests = {name: file_digest(path) for name, path in sources.items()}
-    identity = {"kind": "study", "study": result.study, "options": dict(options), "sources": digests}
+    identity = {"kind": "study", "study": result.name, "options": dict(options), "sources": digests}
     places = {name: str(path.resolve()) for name, path in sources.items()}
     with RunLog(out, identity, lines=FINISHED, context={"sources": places}) as log:
         StudyFolder(out, log, _asks_nobody, unwatched).finish(result)
