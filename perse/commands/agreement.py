@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from perse.commands import options
 from perse.commands.options.reading import read_columns
+from perse.commands.showing import show_result
 
 
 def agreement(
@@ -33,12 +33,7 @@ def agreement(
     """
     from perse.evaluation.annotators.file import read_ratings
     from perse.evaluation.annotators.measuring import annotator_agreement
-    from perse.evaluation.annotators.table import agreement_markdown, agreement_view
+    from perse.evaluation.annotators.telling import agreement_result
 
     found = annotator_agreement(read_ratings(file, read_columns(columns)), resamples=resamples, seed=seed)
-    if as_json:
-        typer.echo(found.model_dump_json(indent=2))
-    elif markdown:
-        typer.echo(agreement_markdown(found))
-    else:
-        Console(width=max(120, Console().width), highlight=False).print(agreement_view(found))
+    show_result(agreement_result(found), as_json=as_json, markdown=markdown)

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from perse.commands import options
+from perse.commands.showing import show_result
 from perse.commands.terminal import err
 from perse.progress import shown_on
 
@@ -49,7 +49,7 @@ def compare(
     from perse.batch.comparing import gather
     from perse.errors import BadInput
     from perse.evaluation.comparing.comparison import compare as compared
-    from perse.evaluation.comparing.table import comparison_markdown, comparison_view
+    from perse.evaluation.comparing.telling import comparison_result
 
     if len(runs) < 2:
         raise BadInput(f"one run ({runs[0]}) is nothing to compare; give two or more, or `perse evaluate {runs[0]}`")
@@ -72,10 +72,4 @@ def compare(
             err.print(
                 f"baselines that need training data are unavailable: {reason}", soft_wrap=True, markup=False, highlight=False
             )
-    if as_json:
-        typer.echo(result.model_dump_json(indent=2))
-    elif markdown:
-        typer.echo(comparison_markdown(result))
-    else:
-        # The tables are made for 120 columns; fewer would break every cell.
-        Console(width=max(120, Console().width)).print(comparison_view(result))
+    show_result(comparison_result(result), as_json=as_json, markdown=markdown)

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from perse.commands import options
-
-if TYPE_CHECKING:
-    from perse.evaluation.stats.results import Evaluation
-
-err = Console(stderr=True)
+from perse.commands.showing import show_result
 
 
 def evaluate(
@@ -48,6 +43,7 @@ def evaluate(
     from perse.errors import BadInput
     from perse.evaluation.costs import parse_prices
     from perse.evaluation.evaluate import Texts, Validation, evaluate_many
+    from perse.evaluation.telling import evaluation_result
 
     gathered = gather(runs, train_data)
     judges = gathered.judges
@@ -73,22 +69,4 @@ def evaluate(
             *(f"baselines that need training data are unavailable: {reason}" for reason in gathered.missing),
         ],
     )
-    if as_json:
-        typer.echo(result.model_dump_json(indent=2))
-    else:
-        _show(result, as_markdown=markdown, everything=everything)
-
-
-def _show(result: Evaluation, *, as_markdown: bool, everything: bool) -> None:
-    from perse.evaluation.table import evaluation_tables, hidden_sheets, markdown, printable
-
-    if as_markdown:
-        typer.echo(markdown(result))
-        return
-    out = Console(width=max(120, Console().width))  # the tables are made for 120 columns; fewer would break every cell
-    for sentence in result.verdict:
-        out.print(printable(sentence), style="bold")
-    for table in evaluation_tables(result, everything=everything):
-        out.print(table)
-    if not everything:
-        err.print(f"more with --all: {', '.join(hidden_sheets(result))}", style="dim", markup=False, soft_wrap=True)
+    show_result(evaluation_result(result), as_json=as_json, markdown=markdown, everything=everything)

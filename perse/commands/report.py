@@ -31,9 +31,8 @@ def report(
     Studies:  perse report runs/after --study studies/k-curve --study studies/order --out reports/after
     """
     from perse.evaluation.evaluate import Texts
-    from perse.evaluation.stats.results import Evaluation
-    from perse.evaluation.verdict import verdict
     from perse.reporting.report import NUMBERS, write_report
+    from perse.results.result import Result
 
     with err.status("counting and drawing"):
         page = write_report(
@@ -48,7 +47,7 @@ def report(
             texts=Texts(True, bertscore_model, bartscore_model),
             max_samples=max_samples,
         )
-    evaluation = Evaluation.model_validate_json((page.parent / NUMBERS).read_bytes())
-    err.print(verdict(evaluation), style="bold", markup=False, highlight=False, soft_wrap=True)
+    result = Result.model_validate_json((page.parent / NUMBERS).read_bytes())
+    err.print(result.answer, style="bold", markup=False, highlight=False, soft_wrap=True)
     err.print("report:", end=" ")
     typer.echo(page)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from perse.drawing.marks import DIM, INK, LINE, PAPER, Style, plain
-from perse.evaluation.stats.results import Estimate
+from perse.results.result import Estimate
+from perse.results.words import UNDEFINED, shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,10 +35,7 @@ class NamedRow:
 
 def value_in_words(estimate: Estimate | None) -> str:
     """The value and its interval: "0.14 [0.07, 0.20]"."""
-    if estimate is None or estimate.value is None:
-        return "undefined"
-    low, high = estimate.interval.low, estimate.interval.high
-    return f"{estimate.value:.2f}" + ("" if low is None or high is None else f" [{low:.2f}, {high:.2f}]")
+    return UNDEFINED if estimate is None else shown(estimate, digits=2, reasons=False)
 
 
 def no_interval(estimates: Sequence[Estimate | None]) -> str:

@@ -30,13 +30,13 @@ from perse.evaluation.predictions import (
 )
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Difference, Estimate, Evaluation, JudgeSummary, Resample, Row
+from perse.evaluation.stats.results import Difference, Evaluation, JudgeSummary, Resample, Row
 from perse.evaluation.stats.ties import reviewer_halves
 from perse.evaluation.text.rows import Texts, text_rows
 from perse.evaluation.verdict import COMPARED, choice_difference, score_difference, sentences
 from perse.judgement import Judgement, Prices, Status
 from perse.records import Example, chooses
+from perse.results.result import Estimate, Interval
 from perse.scale import Scale
 
 __all__ = [

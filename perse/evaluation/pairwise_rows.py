@@ -17,10 +17,10 @@ from perse.evaluation.predictions import only
 from perse.evaluation.stats.agreement import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate, Row
+from perse.evaluation.stats.results import Row
 from perse.judgement import Judgement, Status
 from perse.records import PairwiseExample
+from perse.results.result import Estimate, Interval
 
 NO_DISTRIBUTIONS = "undefined (no answer has probabilities of both orders)"
 

@@ -16,10 +16,10 @@ from perse.evaluation.alignment import Items
 from perse.evaluation.predictions import Prediction, gold_scores, score_predictions
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.intervals import Interval
 from perse.evaluation.stats.ordinal import on_scale, point_masses, qwk_of_tables, rps_values, table_cells
-from perse.evaluation.stats.results import POINTWISE_COLUMNS, Estimate, Row
+from perse.evaluation.stats.results import POINTWISE_COLUMNS, Row
 from perse.evaluation.stats.ties import calibrated_pairs, fit_epsilon
+from perse.results.result import Estimate, Interval
 from perse.scale import Scale
 
 NOTHING_ANSWERED = "undefined (nothing was answered)"

@@ -15,7 +15,9 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import COLUMN_NAMES, Difference, Estimate, Evaluation, JudgeSummary, Row
+from perse.evaluation.stats.results import COLUMN_NAMES, Difference, JudgeSummary, Row
+from perse.results.result import Estimate
+from perse.results.words import shown as cell
 
 COMPARED = "kendall"
 WITHIN = "within_kendall"
@@ -28,11 +30,6 @@ IN_WORDS = {
 }
 WELL_COVERED = 0.95
 """Share of answered items below which the sentence says how many were."""
-
-
-def verdict(evaluation: Evaluation) -> str:
-    """The verdict's sentences, one line a judge."""
-    return "\n".join(evaluation.verdict)
 
 
 def sentences(judges: Mapping[str, JudgeSummary], rows: Sequence[Row], differences: Sequence[Difference]) -> tuple[str, ...]:
@@ -80,11 +77,7 @@ def choice_difference(row: Row, baseline: Row, *, hits: FloatArray, other: Float
 
 def shown(estimate: Estimate) -> str:
     """A value with its interval, or the reason why there is none."""
-    if estimate.value is None:
-        return estimate.interval.reason or "undefined"
-    interval = estimate.interval
-    between = interval.reason if interval.low is None else f"{interval.low:z.2f}, {interval.high:z.2f}"
-    return f"{estimate.value:z.2f} [{between}]"
+    return cell(estimate, digits=2)
 
 
 def _sentence(summary: JudgeSummary, difference: Difference | None, rows: Mapping[str, Row]) -> str:

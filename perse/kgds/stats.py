@@ -9,10 +9,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
-from rich.console import Group, RenderableType
-from rich.table import Table
 
 from perse.kgds.benchmark import KEY, NON_KEY, NONSUPPORTING, REPEATED, Benchmark, ParagraphFacts
+from perse.results.result import Result, Table
 
 
 class _Stats(BaseModel):
@@ -87,36 +86,46 @@ def stats(benchmark: Benchmark) -> Stats:
     )
 
 
-def stats_view(found: Stats) -> RenderableType:
-    """Tables for a terminal."""
+def stats_result(found: Stats) -> Result:
+    """The counts as two tables."""
     inside, others = found.supporting_facts, found.nonsupporting_facts
     masked = " + ".join(str(others.by_type[kind]) for kind in (4, 5, 6))
-    return Group(
-        _table(
-            f"{found.samples} samples",
+    samples = Table(
+        title=f"{found.samples} samples",
+        header=("", "in all", "per sample"),
+        rows=(
             ("paragraphs", f"{found.paragraphs}", f"{found.paragraphs_per_sample:.2f}"),
-            ("  supporting", f"{found.supporting}", ""),
-            ("  nonsupporting", f"{found.nonsupporting}", ""),
-            ("words of the article*", "", f"{found.article_words_per_sample:.2f}"),
-            ("participants", "", f"{found.participants_per_sample:.2f}"),
-            ("utterances", "", f"{found.utterances_per_sample:.2f}"),
-            ("words of the discussion*", "", f"{found.discussion_words_per_sample:.2f}"),
+            ("- supporting", f"{found.supporting}", None),
+            ("- nonsupporting", f"{found.nonsupporting}", None),
+            ("words of the article*", None, f"{found.article_words_per_sample:.2f}"),
+            ("participants", None, f"{found.participants_per_sample:.2f}"),
+            ("utterances", None, f"{found.utterances_per_sample:.2f}"),
+            ("words of the discussion*", None, f"{found.discussion_words_per_sample:.2f}"),
             ("opinions", f"{found.opinions}", f"{found.opinions_per_sample:.2f}"),
-            ("  with clarified references", f"{found.opinions_with_references}", ""),
-            ("clarified references", f"{found.references}", ""),
-            header=("", "in all", "per sample"),
-            note="* told apart by white space; the paper counts tokens",
+            ("- with clarified references", f"{found.opinions_with_references}", None),
+            ("clarified references", f"{found.references}", None),
         ),
-        _table(
-            "Atomic facts",
-            ("key", f"{inside.by_type[KEY]}", ""),
-            ("non-key", f"{inside.by_type[NON_KEY]}", ""),
-            ("nonsupporting", "", f"{others.by_type[NONSUPPORTING]}"),
+        notes=("* told apart by white space; the paper counts tokens",),
+    )
+    facts = Table(
+        title="Atomic facts",
+        header=("", "supporting paragraphs", "other paragraphs"),
+        rows=(
+            ("key", f"{inside.by_type[KEY]}", None),
+            ("non-key", f"{inside.by_type[NON_KEY]}", None),
+            ("nonsupporting", None, f"{others.by_type[NONSUPPORTING]}"),
             ("repeated", f"{inside.by_type[REPEATED]}", f"{others.by_type[REPEATED]}"),
             ("masked (types 4 + 5 + 6)", f"{inside.masked}", f"{others.masked} ({masked})"),
             ("all", f"{inside.total}", f"{others.total}"),
-            header=("", "supporting paragraphs", "other paragraphs"),
         ),
+    )
+    return Result(
+        name="kgds stats",
+        asks="What does the benchmark hold?",
+        answer=f"{found.samples} samples: {found.paragraphs} paragraphs, of which {found.supporting} support the discussion, "
+        f"and {found.opinions} opinions.",
+        tables=(samples, facts),
+        details=found.model_dump(mode="json"),
     )
 
 
@@ -127,12 +136,3 @@ def _words(texts: Iterable[str]) -> int:
 def _fact_counts(parts: Iterable[ParagraphFacts]) -> FactCounts:
     counted = Counter(fact.type for part in parts for fact in part.facts)
     return FactCounts(total=counted.total(), by_type={kind: counted[kind] for kind in range(7)})
-
-
-def _table(title: str, *lines: tuple[str, ...], header: tuple[str, ...], note: str | None = None) -> Table:
-    table = Table(title=title, caption=note, title_justify="left", caption_justify="left")
-    for column, name in enumerate(header):
-        table.add_column(name, justify="right" if column else "left")
-    for line in lines:
-        table.add_row(*line)
-    return table

@@ -25,10 +25,11 @@ from perse.drawing.marks import (
 )
 from perse.drawing.named_rows import no_interval
 from perse.evaluation.stats.agreement import NOT_ANSWERED
-from perse.evaluation.stats.results import Estimate, Evaluation, Row
+from perse.evaluation.stats.results import Evaluation, Row
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import numbered, shade
 from perse.reporting.trust_figures import listed, panel_height
+from perse.results.result import Estimate
 from perse.scale import CHOICES
 
 if TYPE_CHECKING:

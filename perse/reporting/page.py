@@ -20,10 +20,9 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from perse.drawing.figure import Figure
-from perse.evaluation.sheets import is_marked
-from perse.evaluation.stats.results import Estimate
 from perse.reporting.samples import Samples
-from perse.studies.frame.results import StudyResult, StudyTable
+from perse.results.result import Estimate, Result, Table
+from perse.results.words import footnotes, value_and_interval
 
 Standing = Literal["better", "unclear", "worse", "undefined", "collapsed", "silent"]
 SIGNS: Mapping[Standing, str] = {
@@ -56,8 +55,8 @@ class Section:
     name: str
     title: str
     lead: str = ""
-    tables: tuple[StudyTable, ...] = ()
-    finer: tuple[StudyTable, ...] = ()
+    tables: tuple[Table, ...] = ()
+    finer: tuple[Table, ...] = ()
     """Folded away until somebody asks."""
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
@@ -67,7 +66,7 @@ class Section:
 class StudySection:
     """A study and its plots."""
 
-    result: StudyResult
+    result: Result
     figures: tuple[Figure, ...] = ()
 
 
@@ -116,7 +115,9 @@ def _environment() -> Environment:
     environment = Environment(
         loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters.update(cell=_cell, csv_address=_csv_address, drawing=_drawing, typed=_typed)
+    environment.filters.update(
+        beside=value_and_interval, csv_address=_csv_address, drawing=_drawing, footnotes=footnotes, typed=_typed
+    )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     return environment
 
@@ -135,16 +136,6 @@ def _embedded(value: Any) -> Markup:
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     return Markup(text)
-
-
-def _cell(estimate: Estimate) -> tuple[str, str]:
-    """A value, and its interval or why there is none."""
-    interval = estimate.interval
-    if estimate.value is None:
-        return "undefined", (interval.reason or "").removeprefix("undefined").strip(" ()")
-    if interval.low is None or interval.high is None:
-        return f"{estimate.value:z.2f}", f"no interval: {interval.reason}" if interval.reason else "no interval"
-    return f"{estimate.value:z.2f}", f"[{interval.low:z.2f}, {interval.high:z.2f}]" + ("*" if is_marked(estimate) else "")
 
 
 def _typed(text: str) -> Markup:

@@ -24,6 +24,7 @@ from perse.errors import BadInput
 from perse.evaluation.alignment import align
 from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.stats.results import Evaluation, Resample
+from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
 from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest
 from perse.judging.loop import JUDGEMENTS
@@ -106,7 +107,7 @@ def write_report(
         title=title or f"{', '.join(gathered.judges)}: a report",
         facts=_facts(evaluation, gathered, manifests),
         verdicts=verdicts(shown, of_judges),
-        cautions=cautions(shown, contamination=any(result.study == "contamination" for result in results)),
+        cautions=cautions(shown, contamination=any(result.name == "contamination" for result in results)),
         sections=sections(shown, drawn[0]),
         samples=pack_samples(
             [example for part in gathered.parts for example in part.examples],
@@ -125,7 +126,7 @@ def write_report(
 
 def _write(out: Path, page: PageData, figures: Sequence[Figure], evaluation: Evaluation, manifest: dict[str, Any]) -> Path:
     contents = {MANIFEST: _pretty(manifest)}  # first, so that what a kill leaves behind is known as a report's
-    contents |= {NUMBERS: evaluation.model_dump_json(indent=2) + "\n", PAGE: render_page(page)}
+    contents |= {NUMBERS: evaluation_result(evaluation).model_dump_json(indent=2) + "\n", PAGE: render_page(page)}
     drawn = {f"{FIGURES}/{name}": content for figure in figures for name, content in figure.files.items()}
     write_together(out, {**{name: without_keys(text).encode() for name, text in contents.items()}, **drawn})
     return out / PAGE

@@ -21,13 +21,14 @@ from perse.drawing.named_rows import (
     reference_line,
     value_in_words,
 )
-from perse.evaluation.stats.results import COLUMN_NAMES, LOWER_IS_BETTER, Estimate, Evaluation, Row
+from perse.evaluation.stats.results import COLUMN_NAMES, LOWER_IS_BETTER, Evaluation, Row
 from perse.judgement import Status
 from perse.reporting.choice_figures import aspects, choice_confusions, order_gaps
 from perse.reporting.report_data import RunData
 from perse.reporting.reviewer_figures import reviewers, within
 from perse.reporting.score_figures import calibration, confusions, distributions
 from perse.reporting.trust_figures import listed, reliability, risk_coverage
+from perse.results.result import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

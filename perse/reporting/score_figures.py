@@ -30,9 +30,10 @@ from perse.drawing.marks import (
 )
 from perse.drawing.named_rows import no_interval, value_in_words
 from perse.evaluation.stats.correlation import FloatArray, IntArray
-from perse.evaluation.stats.results import Estimate, Evaluation
+from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData, entropy
 from perse.reporting.trust_figures import binned, listed, panel_height, whiskers, xy
+from perse.results.result import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

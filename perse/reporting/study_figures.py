@@ -25,9 +25,9 @@ from perse.drawing.marks import (
     style,
 )
 from perse.drawing.named_rows import value_in_words
-from perse.evaluation.stats.results import COLUMN_NAMES, Estimate
+from perse.evaluation.stats.results import COLUMN_NAMES
 from perse.reporting.trust_figures import listed
-from perse.studies.frame.results import Point, StudyResult
+from perse.results.result import Estimate, Point, Result
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -39,7 +39,7 @@ BAR = 0.19
 _HEADER = ("series", "baseline", "x", "value", "low", "high", "items", "reason", "standard deviation")
 
 
-def study_figures(result: StudyResult) -> list[Figure]:
+def study_figures(result: Result) -> list[Figure]:
     """A figure for each metric of a study's points, in their order.
 
     Raises:
@@ -47,17 +47,17 @@ def study_figures(result: StudyResult) -> list[Figure]:
     """
     metrics = list(dict.fromkeys(point.metric for point in result.points))
     if not metrics:
-        return [empty(file_name(result.study), title=result.asks, reason="the study has no points", header=_HEADER)]
+        return [empty(file_name(result.name), title=result.asks, reason="the study has no points", header=_HEADER)]
     return [_figure(result, metric) for metric in metrics]
 
 
-def _figure(result: StudyResult, metric: str) -> Figure:
+def _figure(result: Result, metric: str) -> Figure:
     points = [point for point in result.points if point.metric == metric]
     ticks = list(dict.fromkeys(point.x for point in points))
     series: dict[str, list[Point]] = {}
     for point in points:
         series.setdefault(point.series, []).append(point)
-    name, title = file_name(result.study, metric), f"{_heading(metric)}: {result.asks}"
+    name, title = file_name(result.name, metric), f"{_heading(metric)}: {result.asks}"
     if all(point.estimate.value is None for point in points):
         reasons = dict.fromkeys(point.estimate.interval.reason for point in points if point.estimate.interval.reason)
         reason = f"{_heading(metric)}: {'; '.join(filter(None, reasons)) or 'undefined'}"

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.drawing.figure import Figure
-from perse.evaluation.sheets import Sheet, sheets
-from perse.evaluation.stats.results import Difference, Estimate, Evaluation
+from perse.evaluation.stats.results import Difference, Evaluation
+from perse.evaluation.telling import evaluation_tables
 from perse.evaluation.verdict import IN_WORDS, WITHIN, above_zero
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import COLLAPSED
-from perse.studies.frame.results import StudyTable
+from perse.results.result import Estimate, Table
 
 FEW = 50
 """Readers below which a page says that they are few."""
@@ -125,7 +125,7 @@ def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
 def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section, ...]:
     """All tables and plots, each under its heading; headings with nothing under them are left out."""
     # What is said at the top of the page, in `cautions`, is not said again under the table.
-    tables = sheets(evaluation.model_copy(update={"notes": (), "without_reference": 0}))
+    tables = evaluation_tables(evaluation.model_copy(update={"notes": (), "without_reference": 0}))
     taken = {prefix for heading in _HEADINGS for prefix in heading.sheets}
     drawn = {prefix for heading in _HEADINGS for prefix in heading.figures}
     main = _section(
@@ -144,7 +144,7 @@ def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section
     return (main, *(section for section in others if section.tables or section.finer or section.figures))
 
 
-def _section(heading: _Heading, tables: Sequence[Sheet], figures: Sequence[Figure]) -> Section:
+def _section(heading: _Heading, tables: Sequence[Table], figures: Sequence[Figure]) -> Section:
     # Under a heading of its own a detail is no detail; beside others it is folded away.
     folded = [sheet for sheet in tables if sheet.detail and heading is _NUMBERS]
     unfolded = [sheet for sheet in tables if sheet not in folded]
@@ -152,15 +152,10 @@ def _section(heading: _Heading, tables: Sequence[Sheet], figures: Sequence[Figur
         heading.name,
         heading.title,
         lead=heading.lead,
-        tables=tuple(map(_table, unfolded)),
-        finer=tuple(map(_table, folded)),
+        tables=tuple(unfolded),
+        finer=tuple(folded),
         figures=tuple(figures),
     )
-
-
-def _table(sheet: Sheet) -> StudyTable:
-    rows = (*sheet.judged, *sheet.baselines)
-    return StudyTable(title=sheet.title, header=sheet.header, rows=rows, notes=tuple(sheet.all_footnotes()))
 
 
 def _standing(difference: Difference | None, run: RunData) -> Standing:

@@ -14,8 +14,9 @@ from perse.drawing.figure import Cell, Figure
 from perse.drawing.marks import DIM, LINE, draw, empty, legend_above, panels, say, style
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import Estimate, Evaluation
+from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData
+from perse.results.result import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -19,9 +19,9 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.files.path_names import path_name_of
 from perse.progress import OnPart, unseen_part
 from perse.records import PairwiseExample
+from perse.results.result import Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, READINGS, Cell
-from perse.studies.frame.results import Point, StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
@@ -51,7 +51,7 @@ def aspects(
     recipe: Recipe,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Accuracy of the unified judge (`asking.judge`, or trained here) and of the single ones, aspect by aspect.
 
     Raises:
@@ -100,7 +100,7 @@ def aspects(
 
 def _result(
     asking: Asking, pairs: Sequence[PairwiseExample], names: Sequence[str], hits: Mapping[str, tuple[FloatArray, ...]]
-) -> StudyResult:
+) -> Result:
     ruler = Ruler.over(pairs, resamples=asking.resamples, seed=asking.settings.seed)
     asked = np.array([example.aspect for example in pairs], dtype=object)
     places = {**{name: asked == name for name in names}, ALL: np.ones(len(pairs), dtype=bool)}
@@ -118,8 +118,8 @@ def _result(
     of = {(point.series, point.x): point.estimate for point in found}
     rows: tuple[tuple[Cell, ...], ...] = tuple((x, *(of[series, x] for series in everything), differences[x]) for x in places)
     apart = [f"{x} {words(differences[x], signed=True)}" for x in names if shown_apart(differences[x])]
-    return StudyResult(
-        study="aspects",
+    return Result(
+        name="aspects",
         asks=ASKS,
         answer=(
             f"Over all aspects the unified judge is right in {words(of[UNIFIED, ALL])} of the pairs, judges of single aspects in "
@@ -130,9 +130,7 @@ def _result(
         x_label="aspect",
         points=tuple(found),
         tables=(
-            StudyTable(
-                title="Accuracy", header=("aspect", *everything, f"{UNIFIED} minus {SINGLE}"), rows=rows, notes=(PAIRED,)
-            ),
+            Table(title="Accuracy", header=("aspect", *everything, f"{UNIFIED} minus {SINGLE}"), rows=rows, notes=(PAIRED,)),
         ),
         notes=(
             READINGS,

@@ -17,9 +17,9 @@ from perse.data.variants.stand_ins import personal
 from perse.errors import BadInput
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
+from perse.results.result import Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
-from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words
 
@@ -40,7 +40,7 @@ def counterfactual(
     k: int | None = None,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Every metric with each profile, and what the reader's own one gains over each.
 
     Args:
@@ -91,7 +91,7 @@ def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, Loade
     }, missing
 
 
-def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[str]) -> StudyResult:
+def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[str]) -> Result:
     found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
     judge = conditions[0].judge
     others = [one.x for one in conditions[1:]]
@@ -99,15 +99,15 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
     gains: tuple[tuple[Cell, ...], ...] = tuple(
         (name, x, *found.differences((name, OWN), (name, x))) for name in series for x in others if (name, x) in found.values
     )
-    return StudyResult(
-        study="counterfactual",
+    return Result(
+        name="counterfactual",
         asks=ASKS,
         answer=_answer(found, judge, others),
         plot="bars",
         x_label="whose profile is shown",
         points=found.points,
         tables=(
-            StudyTable(
+            Table(
                 title="Personalization gain: own profile minus another",
                 header=("who", "own minus", *found.headings),
                 rows=gains,

@@ -21,9 +21,9 @@ from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
 from perse.records import Example, PointwiseExample
+from perse.results.result import Result, Table
 from perse.studies.frame.arms import Answers, Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, READINGS, Cell
-from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,
@@ -65,7 +65,7 @@ def decoding(
     passes: int = 3,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Every metric of each way to read the answer, with tokens per item, and all differences.
 
     Args:
@@ -125,7 +125,7 @@ def _result(
     sampled: Sequence[str],
     *,
     alone: str,
-) -> StudyResult:
+) -> Result:
     asked = only(PointwiseExample, examples)
     kept = answered_by_all(asked, answers)
     ruler = Ruler.over(kept or asked, resamples=asking.resamples, seed=asking.settings.seed)
@@ -162,15 +162,15 @@ def _result(
         return ruler.value(main, minus(mean_of(left.passes), mean_of(right.passes)))
 
     square: tuple[tuple[Cell, ...], ...] = tuple((left.name, *(apart(left, right) for right in ways)) for left in ways)
-    return StudyResult(
-        study="decoding",
+    return Result(
+        name="decoding",
         asks=ASKS,
         answer=_answer(ruler, ways, main),
         plot="bars",
         x_label="how the answer is read",
         points=tuple(made),
         tables=(
-            StudyTable(
+            Table(
                 title="Each way to read the answer",
                 header=(
                     "way",
@@ -182,7 +182,7 @@ def _result(
                 rows=tuple(rows),
                 notes=("tokens: mean per item over all passes that the way needs",),
             ),
-            StudyTable(
+            Table(
                 title=f"Differences in {heading(main)}: row minus column",
                 header=("way", *(way.name for way in ways)),
                 rows=square,

@@ -14,9 +14,9 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
+from perse.results.result import Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
-from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words
@@ -32,7 +32,7 @@ def k_curve(
     recipe: Recipe | None = None,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Every metric at each k, with intervals, beside the average of the same profiles and a random score.
 
     Args:
@@ -75,15 +75,15 @@ def k_curve(
         return study.finish(_result(asking, conditions, chosen))
 
 
-def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) -> StudyResult:
+def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) -> Result:
     found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
     low, high = str(ks[0]), str(ks[-1])
     series = [name for name, k in found.values if k == low and name != "random"]
     gains: tuple[tuple[Cell, ...], ...] = tuple(
         (name, str(k), *found.differences((name, str(k)), (name, low))) for name in series for k in ks[1:]
     )
-    return StudyResult(
-        study="k-curve",
+    return Result(
+        name="k-curve",
         asks=ASKS,
         answer=" ".join(_answer(found, judge, low, high) for judge in dict.fromkeys(one.judge for one in conditions)),
         plot="lines",
@@ -91,7 +91,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) 
         points=found.points,
         tables=(
             found.table("Each k", "k"),
-            StudyTable(title=f"Gain over k = {low}", header=("who", "k", *found.headings), rows=gains, notes=(PAIRED,)),
+            Table(title=f"Gain over k = {low}", header=("who", "k", *found.headings), rows=gains, notes=(PAIRED,)),
         ),
         notes=(
             *found.notes,

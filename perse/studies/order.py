@@ -16,13 +16,12 @@ import numpy as np
 from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
-from perse.evaluation.stats.results import Estimate
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.records import chooses
+from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import Cell, Condition, measure
-from perse.studies.frame.results import Point, StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import NOTHING, Ruler, heading, predictions, undefined, words
 
@@ -37,7 +36,7 @@ def order(
     ks: Sequence[int] | None = None,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Every metric at each k as the mean over `orders` shuffles, with their standard deviation.
 
     Args:
@@ -80,7 +79,7 @@ def order(
         return study.finish(_result(asking, conditions, orders))
 
 
-def _result(asking: Asking, conditions: Sequence[Condition], orders: int) -> StudyResult:
+def _result(asking: Asking, conditions: Sequence[Condition], orders: int) -> Result:
     found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
     moves = {one.x: _moves(asking, one) for one in conditions}
     moved = tuple(Point(series=one.judge, x=one.x, metric="moved", estimate=moves[one.x][0]) for one in conditions)
@@ -97,18 +96,16 @@ def _result(asking: Asking, conditions: Sequence[Condition], orders: int) -> Stu
         + f"; between two orders one item's answer moves by {words(moves[most.x][0])}, and its label changes in "
         f"{words(moves[most.x][1])} of cases."
     )
-    return StudyResult(
-        study="order",
+    return Result(
+        name="order",
         asks=ASKS,
         answer=answer,
         plot="lines",
         x_label="k: how many of the reader's past reviews are shown",
         points=(*found.points, *moved),
         tables=(
-            StudyTable(
-                title=f"{orders} orders", header=("who", "k", heading(found.main), "sd over orders"), rows=tuple(spreads)
-            ),
-            StudyTable(
+            Table(title=f"{orders} orders", header=("who", "k", heading(found.main), "sd over orders"), rows=tuple(spreads)),
+            Table(
                 title="One item, two orders",
                 header=("k", "answer moves by", "label changes"),
                 rows=tuple(rows),

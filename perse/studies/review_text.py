@@ -16,9 +16,9 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
+from perse.results.result import Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
-from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words
@@ -37,7 +37,7 @@ def review_text(
     recipe: Recipe | None = None,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Every metric with and without review texts, as the mean of `repeats` passes, and the paired difference.
 
     Args:
@@ -90,7 +90,7 @@ def review_text(
         return study.finish(_result(asking, conditions, repeats=len(passes), retrained=recipe is not None))
 
 
-def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, retrained: bool) -> StudyResult:
+def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, retrained: bool) -> Result:
     found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
     judges = list(dict.fromkeys(one.judge for one in conditions))
     series = [name for name, x in found.values if x == WITH and any(name.startswith(judge) for judge in judges)]
@@ -104,15 +104,15 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
             rows.append((name, way, *(point.estimate for point in here), *spreads))
         rows.append((name, "difference", *found.differences((name, WITH), (name, WITHOUT)), None))
     asked_only = "" if retrained else " (asked only: the judge was not trained again, as in the paper's table it was)"
-    return StudyResult(
-        study="review-text",
+    return Result(
+        name="review-text",
         asks=ASKS,
         answer=" ".join(_answer(found, judge) for judge in judges),
         plot="bars",
         x_label="what a profile shows",
         points=found.points,
         tables=(
-            StudyTable(
+            Table(
                 title=(f"Mean of {repeats} passes" if repeats > 1 else "One pass") + asked_only,
                 header=("who", "profile", *found.headings, f"sd of {heading(found.main)}"),
                 rows=tuple(rows),

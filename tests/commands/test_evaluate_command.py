@@ -6,13 +6,19 @@ from pathlib import Path
 import pytest
 import typer
 from evaluation_builders import answered, graded, noisy_judge, pair, world
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
+from typer.testing import Result as Ran
 
 from perse.commands.evaluate import evaluate
 from perse.errors import BadInput
 from perse.evaluation.stats.results import Evaluation
 from perse.judgement import Judgement, judgement_line
 from perse.records import Example, example_lines
+from perse.results.result import Result
+
+
+def told(printed: str) -> Evaluation:
+    return Evaluation.model_validate(Result.model_validate_json(printed).details)
 
 
 def run_folder(
@@ -31,7 +37,7 @@ def run_folder(
     return folder
 
 
-def invoke(*arguments: object) -> Result:
+def invoke(*arguments: object) -> Ran:
     app = typer.Typer()
     app.command()(evaluate)
     return CliRunner().invoke(app, ["--resamples", "100", *map(str, arguments)])
@@ -76,14 +82,14 @@ def test_the_verdict_comes_first_then_the_tables_that_matter(before: Path, after
 
 
 def test_json_and_markdown_have_everything(before: Path, after: Path) -> None:
-    found = Evaluation.model_validate_json(good(before, after, "--json"))
+    found = told(good(before, after, "--json"))
     assert [*found.judges] == ["before", "after"] and len(found.verdict) == 2
     assert any(
         "baselines that need training data are unavailable: the scored examples came from a file" in n for n in found.notes
     )
     text = good(before, after, "--markdown")
-    assert text.startswith("- before: Kendall")
-    assert all(f"### {title}" in text for title in ("Between reviewers", "Tokens and cost", "Errors"))
+    assert "- **before: Kendall" in text
+    assert all(f"## {title}" in text for title in ("Between reviewers", "Tokens and cost", "Errors"))
 
 
 def test_two_runs_of_the_command_print_the_same_bytes(before: Path) -> None:
@@ -91,7 +97,7 @@ def test_two_runs_of_the_command_print_the_same_bytes(before: Path) -> None:
 
 
 def test_prices_come_from_the_manifest_or_from_the_command_line(before: Path, after: Path) -> None:
-    found = Evaluation.model_validate_json(good(before, after, "--json", "--prices", "after=10,10"))
+    found = told(good(before, after, "--json", "--prices", "after=10,10"))
     cost = {name: one.spent.cost for name, one in found.judges.items() if one.spent}
     # 120 judgements of 10 prompt and 5 written tokens.
     assert cost == {"before": pytest.approx(120 * 20 / 1e6), "after": pytest.approx(120 * 150 / 1e6)}
@@ -100,30 +106,28 @@ def test_prices_come_from_the_manifest_or_from_the_command_line(before: Path, af
 def test_summaries_are_evaluated_on_their_questions_scale(tmp_path: Path) -> None:
     examples = [graded(str(n), f"p{n // 4}", 1 + n % 5 / 2) for n in range(48)]
     judgements = [answered(str(n), str(1 + n % 5), question="sentiment") for n in range(48)]
-    found = Evaluation.model_validate_json(good(run_folder(tmp_path / "run", examples, judgements), "--json"))
+    found = told(good(run_folder(tmp_path / "run", examples, judgements), "--json"))
     assert found.labels == ("1", "2", "3", "4", "5") and found.verdict[0].endswith("better than chance")
 
 
 def test_a_validation_run_calibrates_ties(tmp_path: Path, before: Path) -> None:
     others = world(9, seed=4)
     validation = run_folder(tmp_path / "validation", others, noisy_judge(others, noise=3, seed=1))
-    found = Evaluation.model_validate_json(good(before, "--json", "--validation-run", validation))
+    found = told(good(before, "--json", "--validation-run", validation))
     assert all(len(row.epsilons or ()) == 1 for row in found.rows if row.columns)
 
 
 def test_runs_over_different_parts_of_a_data_set_are_compared_on_what_they_share(tmp_path: Path, before: Path) -> None:
     some = world(12)[:90]
     part = run_folder(tmp_path / "part", some, noisy_judge(some, noise=1, seed=3))
-    found = Evaluation.model_validate_json(good(before, part, "--json"))
+    found = told(good(before, part, "--json"))
     assert found.items == 90 and "part has judged 90 of 120 examples; all rows are of the common ones" in found.notes
 
 
 def test_another_profile_is_told_of(tmp_path: Path, before: Path) -> None:
     bare = [example.model_copy(update={"profile": ()}) for example in world(12)]
     nobody = run_folder(tmp_path / "nobody", bare, noisy_judge(bare, noise=1, seed=3))
-    assert any(
-        note.startswith("profiles differ: ") for note in Evaluation.model_validate_json(good(before, nobody, "--json")).notes
-    )
+    assert any(note.startswith("profiles differ: ") for note in told(good(before, nobody, "--json")).notes)
 
 
 def test_folds_are_one_judge_with_the_time_of_both(tmp_path: Path) -> None:
@@ -133,7 +137,7 @@ def test_folds_are_one_judge_with_the_time_of_both(tmp_path: Path) -> None:
         folder = run_folder(tmp_path / f"f{fold}", examples, noisy_judge(examples, noise=1, seed=3), fold=fold)
         (folder / "timing.jsonl").write_text(json.dumps({"judged": 60, "seconds": 1.5}) + "\n")
         halves.append(folder)
-    found = Evaluation.model_validate_json(good(*halves, "--json"))
+    found = told(good(*halves, "--json"))
     assert [*found.judges] == ["f"] and any("cross-fitted over 2 folds" in note for note in found.notes)
     assert found.judges["f"].spent is not None and found.judges["f"].spent.seconds == 3.0
 

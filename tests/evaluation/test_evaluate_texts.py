@@ -5,11 +5,12 @@ from evaluation_builders import answered, failed, pair, scored
 from sacrebleu import corpus_bleu
 
 from perse.evaluation.evaluate import Evaluation, Part, Row, Texts, evaluate_many
-from perse.evaluation.table import markdown
+from perse.evaluation.telling import evaluation_result
 from perse.evaluation.text.rows import PAST_REVIEW
 from perse.installing import install
 from perse.judgement import Judgement, Prices
 from perse.records import PointwiseExample, ReviewReference
+from perse.results.markdown import markdown
 
 OWN = ["a quiet film about a harbour", "too loud for my taste", "the ghost was a fine idea", "nothing happens at all"]
 WRITTEN = ["a quiet film about a ghost", "too loud by far for me", "a fine idea", "nothing at all happens here"]
@@ -73,7 +74,7 @@ def test_models_that_are_not_there_are_footnotes() -> None:
         "bertscore": "BERTScore: no model given (--bertscore-model FOLDER)",
         "bartscore": "BARTScore: no model given (--bartscore-model FOLDER)",
     }
-    assert "- skipped: BERTScore: no model given" in markdown(found)
+    assert "- skipped: BERTScore: no model given" in markdown(evaluation_result(found))
 
 
 def test_a_package_that_is_not_there_is_a_footnote(monkeypatch: pytest.MonkeyPatch) -> None:

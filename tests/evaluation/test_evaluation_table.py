@@ -5,16 +5,21 @@ from evaluation_builders import answered, failed, noisy_judge, pair, scored, wor
 from rich.console import Console
 
 from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
-from perse.evaluation.table import evaluation_tables, hidden_sheets, markdown
+from perse.evaluation.telling import evaluation_result
 from perse.judgement import Judgement, Prices
 from perse.records import ASPECTS
+from perse.results import markdown as as_markdown
+from perse.results.terminal import hidden, print_result
 
 
 def rendered(evaluation: Evaluation, *, width: int = 120, everything: bool = False) -> str:
     console = Console(width=width, file=io.StringIO())
-    for table in evaluation_tables(evaluation, everything=everything):
-        console.print(table)
+    print_result(evaluation_result(evaluation), console, everything=everything)
     return console.file.getvalue()
+
+
+def markdown(evaluation: Evaluation) -> str:
+    return as_markdown.markdown(evaluation_result(evaluation))
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +53,7 @@ def test_a_value_stands_with_its_interval_in_one_cell_on_one_line(two_judges: Ev
 def test_every_row_fits_a_line_of_120_columns(two_judges: Evaluation) -> None:
     for evaluation in (two_judges, pairs_of(12)):
         lines = rendered(evaluation, everything=True).splitlines()
-        assert max(len(line.rstrip()) for line in lines) < 120
+        assert max(map(len, lines)) <= 120
         for row in evaluation.rows:
             assert any(row.name in line for line in lines), row.name
 
@@ -66,9 +71,9 @@ def test_finer_sheets_are_shown_when_asked_for_and_named_where_not(two_judges: E
     finer = ("Within reviewer (constant count 0): ", "Between reviewers (of their mean scores): ", "Tokens and cost")
     assert not any(title in rendered(two_judges) for title in finer)
     assert all(title in rendered(two_judges, everything=True) for title in finer)
-    hidden = hidden_sheets(two_judges)
-    assert "Tokens and cost" in hidden and len(hidden) == len(set(hidden))
-    assert all(f"### {title}" in markdown(two_judges) for title in hidden)
+    finer_too = hidden(evaluation_result(two_judges))
+    assert "Tokens and cost" in finer_too and len(finer_too) == len(set(finer_too))
+    assert all(f"## {title}" in markdown(two_judges) for title in finer_too)
 
 
 def test_errors_stand_with_the_difference_up_to_which_predictions_tie(two_judges: Evaluation) -> None:
@@ -98,7 +103,8 @@ def test_cost_stands_where_prices_are_known_and_is_said_to_be_unknown_elsewhere(
 
 
 def test_markdown_begins_with_the_verdict(two_judges: Evaluation) -> None:
-    assert markdown(two_judges).startswith(f"- {two_judges.verdict[0]}\n- {two_judges.verdict[1]}\n\n### Judgements")
+    first, second = map(as_markdown.escaped, two_judges.verdict)
+    assert f"\n\n- **{first}**\n- **{second}**\n\n## Judgements" in markdown(two_judges)
 
 
 def test_few_reviewers_are_said_to_leave_intervals_undefined() -> None:
@@ -136,16 +142,17 @@ def test_names_from_files_are_neither_markup_nor_table_nor_html() -> None:
     nasty = "[bold]x[/bold] | <script> [31m"
     found = pairs_of(12, aspects=(nasty,))
     assert "[bold]x[/bold] | <script> [31m" in rendered(found, width=200)
-    assert "[bold]x[/bold] \\| &lt;script&gt; [31m" in markdown(found)
+    assert "\\[bold\\]x\\[/bold\\] \\| &lt;script> \\[31m" in markdown(found)
 
 
-def test_many_judges_are_spread_over_several_tables() -> None:
-    examples = [pair(f"{r}", f"u{r}", "A") for r in range(12)]
+def test_a_table_of_many_judges_is_cut_into_parts_that_fit() -> None:
+    examples = [pair(f"{r}", f"u{r}", "A", aspect="Ending") for r in range(12)]
     judges = {f"judge {n}": [answered(e.id, "A") for e in examples] for n in range(4)}
     found = evaluate_many(judges, [Part(examples, [pair("t", "t", "A")])])
     text = rendered(found)
-    assert text.count("Accuracy by aspect") == 3  # two rows of 4 judges and 3 baselines: 4 + 4 + 3
-    assert max(len(line.rstrip()) for line in text.splitlines()) < 120
+    parts = text.partition("Accuracy by aspect")[2]
+    assert sum(line.startswith("Ending") for line in parts.splitlines()) > 1  # each part names its rows
+    assert max(len(line.rstrip()) for line in text.splitlines()) <= 120
 
 
 def test_the_order_gap_stands_once_for_each_judge() -> None:
@@ -165,6 +172,6 @@ def test_folds_and_their_training_means_are_told() -> None:
 
 
 def test_markdown_tables_have_as_many_cells_in_every_line(two_judges: Evaluation) -> None:
-    for block in markdown(two_judges).split("### ")[1:]:
+    for block in markdown(two_judges).split("## ")[1:]:
         counts = {line.count("|") for line in block.splitlines() if line.startswith("|")}
         assert len(counts) == 1

@@ -5,7 +5,8 @@ from evaluation_builders import answered, failed, noisy_judge, pair, scored, wor
 from scipy import stats
 
 from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
-from perse.evaluation.verdict import shown, verdict
+from perse.evaluation.telling import evaluation_result
+from perse.evaluation.verdict import shown
 from perse.judgement import Judgement
 
 
@@ -32,7 +33,7 @@ def test_each_judge_has_a_sentence_with_both_values_and_their_difference(found: 
     assert good.endswith(": better than the reader's own average")
     assert ": worse than the reader's own average; " in blind and " reaches 0.6" in blind  # what knows the texts
     assert ": not shown to be better than the reader's own average; " in so_so
-    assert verdict(found).splitlines() == [*found.verdict]
+    assert evaluation_result(found).answer.splitlines() == [*found.verdict]
 
 
 def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: Evaluation) -> None:

@@ -28,7 +28,7 @@ from perse.kgds.agreement.pairs import Pair, draw_pairs, lists, seems_said, word
 from perse.kgds.agreement.study import agreement
 from perse.kgds.benchmark import Benchmark, Sample, read_benchmark
 from perse.rendering.prompt import TextRenderer
-from perse.studies.frame.results import StudyResult
+from perse.results.result import Result
 from perse.studies.frame.running import read_study
 
 REAL = SHARED / "kgds" / "KGDS.first60.json"
@@ -54,7 +54,7 @@ def yes_to_all(message: str, _seed: int) -> str:
     return "\n".join(f"{n}: yes" for n in range(1, len(listed[1].strip().splitlines()) + 1))
 
 
-def table(result: StudyResult, title: str) -> dict[str, dict[str, Any]]:
+def table(result: Result, title: str) -> dict[str, dict[str, Any]]:
     """Rows by first cell and header; values of estimates."""
     [found] = [one for one in result.tables if one.title.startswith(title)]
     return {
@@ -436,7 +436,7 @@ def test_the_command_prints_json_on_stdout_alone(tmp_path: Path, tiny_model_fold
     ]
     shown = CliRunner().invoke(app, [*arguments, "--resamples", "100", "--json"])
     assert shown.exit_code == 0, shown.output
-    assert json.loads(shown.stdout)["study"] == "kgds-agreement"
+    assert json.loads(shown.stdout)["name"] == "kgds-agreement"
     assert list((tmp_path / "study" / "figures").glob("*.svg"))
 
 

@@ -1,29 +1,44 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from kgds_builders import put, write_benchmark_file, write_released
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
+from typer.testing import Result as Ran
 
 from perse.commands.kgds.numbers import metrics, stats
 from perse.errors import BadInput
 from perse.kgds.folder import SUMMARIES, Summary
 from perse.kgds.scoring.results import Results
 from perse.kgds.stats import Stats
+from perse.results.result import Estimate, Result
 
 app = typer.Typer()
 app.command("stats")(stats)
 app.command("metrics")(metrics)
 
 
-def call(*arguments: object) -> Result:
+def call(*arguments: object) -> Ran:
     return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=False)
 
 
-def lines(result: Result) -> list[list[str]]:
+def details(printed: Ran) -> dict[str, Any]:
+    return Result.model_validate_json(printed.stdout).details
+
+
+def values(*arguments: object) -> dict[str, list[list[object]]]:
+    """The rows of each table, of estimates their values."""
+    found = Result.model_validate_json(call("metrics", *arguments, "--json", "--resamples", 100).stdout)
+    return {
+        table.title: [[cell.value if isinstance(cell, Estimate) else cell for cell in row] for row in table.rows]
+        for table in found.tables
+    }
+
+
+def lines(result: Ran) -> list[list[str]]:
     assert result.exit_code == 0
     return [line.split() for line in result.stdout.splitlines()]
 
@@ -44,29 +59,32 @@ def write_run(folder: Path, *, model: str = "ours", failed: bool = False) -> Pat
 def test_stats_are_tables_for_people_and_json_for_programs(tmp_path: Path) -> None:
     path = write_benchmark_file(tmp_path)
     assert "clarified references" in call("stats", path).stdout
-    found = Stats.model_validate_json(call("stats", path, "--json").stdout)
+    found = Stats.model_validate(details(call("stats", path, "--json")))
     assert (found.samples, found.opinions) == (2, 5)
 
 
 def test_the_released_folder_gives_the_papers_tables(tmp_path: Path) -> None:
     path, outputs = write_benchmark_file(tmp_path), write_released(tmp_path)
     shown = call("metrics", path, outputs)
-    rows = lines(shown)
-    assert ["alpha", "100.00", "75.00", "83.33", "58.33", "69.69"] in rows
-    assert ["with", "reflection", "↓75.00", "↓50.00", "↓58.33", "↓8.33", "↓34.33"] in rows
-    assert ["beta", "0.00", "0.00", "66.67", "33.33", "0.00", "3", "of", "3"] in rows
-    assert ["alpha,", "structured", "-2.13", "70.76"] in rows
-    # Summaries, failed, unanswered, extracted, citations of no paragraph.
-    assert ["beta,", "ebs-aos,", "structured", "2", "1", "0", "25.00", "0"] in rows
-    assert ["alpha,", "ebs-aos,", "reflection", "2", "0", "0", "25.00", "1"] in rows
+    rows = values(path, outputs)
+    assert ["alpha", "structured", 100.0, 75.0, 83.33, 58.33, 69.69, 75.0] in rows["EBS-AOS with intervals"]
+    assert ["alpha", "EBS-AOS", -75.0, -50.0, -58.33, -8.33, -34.33, -50.0] in rows["Reflection minus structured"]
+    errors = rows["EBS-AOS: why opinions are not covered, in percent of those classified"]
+    assert ["beta", "structured", "0.00", "0.00", "66.67", "33.33", "0.00", "3 of 3"] in errors
+    assert ["beta", "reflection minus structured", "+0.00", "+0.00", "+33.33", "-33.33", "+0.00", None] in errors
+    assert ["alpha", "structured", -2.13, 70.76] in rows["Both patterns"]
+    # Summaries, failed, unanswered, citations of no paragraph, opinions not covered, of these classified.
+    assert ["beta", "EBS-AOS", "structured", "2", "1", "0", "0", "3", "3"] in rows["What was counted"]
+    assert ["alpha", "EBS-AOS", "reflection", "2", "0", "0", "1", "2", "2"] in rows["What was counted"]
     assert "some intervals are undefined (few samples)" in shown.stdout
-    assert max(map(len, shown.stdout.splitlines())) <= 100
+    assert ["alpha", "structured", "100.00", "75.00", "83.33", "58.33"] in lines(shown), "intervals stand below the values"
+    assert max(map(len, shown.stdout.splitlines())) <= 80
 
 
 def test_json_is_the_results_alone_and_the_same_again(tmp_path: Path) -> None:
     path, outputs = write_benchmark_file(tmp_path), write_released(tmp_path)
     once = call("metrics", path, outputs, "--json", "--resamples", 100)
-    assert len(Results.model_validate_json(once.stdout).scores) == 8
+    assert len(Results.model_validate(details(once)).scores) == 8
     assert call("metrics", path, outputs, "--json", "--resamples", 100).stdout == once.stdout
 
 
@@ -75,14 +93,16 @@ def test_a_run_that_is_not_verified_says_what_makes_it(tmp_path: Path) -> None:
     shown = call("metrics", path, run)
     assert f"{run} has no verification 'verified'; to make it: perse kgds verify {path} {run} --judge JUDGE" in shown.stderr
     # Sample 1 extracts what it should, sample 2 failed; opinions are not known, which is not 0.
-    assert ["ours", "50.00", "50.00", "50.00", "-", "-"] in lines(shown)
+    assert ["ours", "structured", 50.0, 50.0, 50.0, None, None] in [
+        row[:7] for row in values(path, run)["EBS-AOS with intervals"]
+    ]
     assert "ours, ebs-aos, structured: opinions of sample 1 are not known" in shown.stdout
     assert "--name strict" in call("metrics", path, run, "--name", "strict").stderr
 
 
 def test_our_runs_and_released_models_stand_side_by_side(tmp_path: Path) -> None:
     path, outputs, run = write_benchmark_file(tmp_path), write_released(tmp_path), write_run(tmp_path / "run")
-    found = json.loads(call("metrics", path, run, outputs, "--json", "--resamples", 100).stdout)
+    found = details(call("metrics", path, run, outputs, "--json", "--resamples", 100))
     assert {scores["model"] for scores in found["scores"]} == {"ours", "alpha", "beta"}
     assert next(scores for scores in found["scores"] if scores["model"] == "ours")["strange"] == 1
 

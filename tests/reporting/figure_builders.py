@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from perse.drawing.figure import Cell, Figure
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate, Evaluation, JudgeSummary, Row, Spent
+from perse.evaluation.stats.results import Evaluation, JudgeSummary, Row, Spent
 from perse.judgement import Status
 from perse.reporting.report_data import RunData
+from perse.results.result import Estimate, Interval
 
 SCORES = tuple(map(str, range(1, 11)))
 

@@ -10,8 +10,6 @@ from html.parser import HTMLParser
 from typing import Any
 
 from perse.drawing.figure import Figure
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     ChoiceReference,
@@ -25,7 +23,7 @@ from perse.records import (
 )
 from perse.reporting.page import PageData, Section, StudySection, Verdict
 from perse.reporting.samples import pack_samples
-from perse.studies.frame.results import Point, StudyResult, StudyTable
+from perse.results.result import Estimate, Interval, Point, Result, Table
 
 SCRIPT = "<script>window.hacked=1</script>"
 BREAKOUT = f'</script><!--"\'>\u2028<img src=x onerror="window.hacked=1">{SCRIPT}'
@@ -182,7 +180,7 @@ def made_page(count: int = 24, *, judges: int = 2, spice: str = "", pairs: bool 
         answers = {name: pair_answers(examples, spice) for name in names}
     else:
         answers = {name: score_answers(examples, seed=n, spice=spice) for n, name in enumerate(names)}
-    table = StudyTable(
+    table = Table(
         title=spice + "Pooled",
         header=("", spice + "Kendall", "MAE"),
         rows=(
@@ -191,8 +189,8 @@ def made_page(count: int = 24, *, judges: int = 2, spice: str = "", pairs: bool 
         ),
         notes=(spice + "a note",),
     )
-    study = StudyResult(
-        study=spice + "k-curve",
+    study = Result(
+        name=spice + "k-curve",
         asks=spice + "Do more reviews help?",
         answer=spice + "Not shown.",
         plot="lines",
@@ -217,5 +215,5 @@ def made_page(count: int = 24, *, judges: int = 2, spice: str = "", pairs: bool 
     )
 
 
-def replace_title(table: StudyTable, title: str) -> StudyTable:
+def replace_title(table: Table, title: str) -> Table:
     return table.model_copy(update={"title": title})

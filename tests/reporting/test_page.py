@@ -72,8 +72,8 @@ def test_half_a_surrogate_pair_breaks_nothing(monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_undefined_cell_says_why_and_a_missing_interval_too() -> None:
     page = render_page(made_page())
-    assert "undefined<small>constant</small>" in page
-    assert "1.50<small>no interval: few reviewers</small>" in page
+    assert "constant<small></small>" in page
+    assert "1.500<small>[few reviewers]</small>" in page
     assert "nan" not in re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL).lower().split()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from figure_builders import column, estimate
 
-from perse.studies.frame.results import Point, StudyResult
+from perse.results.result import Point, Result
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
@@ -16,10 +16,10 @@ from perse.reporting.study_figures import study_figures
 from perse.training.curves import training_figure
 
 
-def study(points: Sequence[Point], *, plot: str = "lines", name: str = "k-curve") -> StudyResult:
-    return StudyResult.model_validate(
+def study(points: Sequence[Point], *, plot: str = "lines", name: str = "k-curve") -> Result:
+    return Result.model_validate(
         {
-            "study": name,
+            "name": name,
             "asks": "Do more reviews help?",
             "answer": "a",
             "plot": plot,

@@ -9,7 +9,7 @@ from pathlib import Path
 from perse.engines.scripted import ScriptedEngine
 from perse.judging.judge import Judge, JudgeSettings
 from perse.rendering.prompt import TextRenderer
-from perse.studies.frame.results import Point, StudyResult
+from perse.results.result import Point, Result
 from perse.studies.frame.running import Asking
 
 
@@ -40,7 +40,7 @@ def asking(examples: Path, **changed: object) -> Asking:
     return Asking(examples=examples, **(usual | changed))  # type: ignore[arg-type]
 
 
-def point(result: StudyResult, series: str, x: str, metric: str = "kendall") -> Point:
+def point(result: Result, series: str, x: str, metric: str = "kendall") -> Point:
     """The one point there."""
     (found,) = [p for p in result.points if (p.series, p.x, p.metric) == (series, x, metric)]
     return found

@@ -10,14 +10,13 @@ from judging_builders import asking, average, scripted
 
 from perse.data.profiles.views import View
 from perse.errors import BadInput, RunMismatch
-from perse.evaluation.stats.results import Estimate
 from perse.files.path_names import path_name_of
 from perse.judging.judge import Judge, JudgeSettings
 from perse.records import example_lines
+from perse.results.markdown import markdown
+from perse.results.result import Estimate, Result, Table
 from perse.studies.frame.arms import Arm, Source, ask_arms
-from perse.studies.frame.results import StudyResult, StudyTable
 from perse.studies.frame.running import opened, read_study
-from perse.studies.frame.showing import study_markdown
 from perse.studies.frame.summarizing import undefined
 from perse.studies.k_curve import k_curve
 
@@ -124,18 +123,18 @@ def test_a_study_goes_on_only_as_it_was_begun(readers: Path, tmp_path: Path, oth
 def test_a_study_is_read_back_as_it_was_written(readers: Path, tmp_path: Path) -> None:
     result = k_curve(asking(readers, limit=6), tmp_path / "out", ks=[0, 1], load=scripted(average))
     assert read_study(tmp_path / "out") == result
-    assert (tmp_path / "out" / "table.md").read_text() == study_markdown(result)
+    assert (tmp_path / "out" / "table.md").read_text() == markdown(result)
     with pytest.raises(BadInput, match=r"holds no finished study"):
         read_study(tmp_path)
 
 
 def test_what_a_cell_holds_cannot_end_its_row() -> None:
     cells = ("a|b\nc", undefined("few | readers"), None)
-    result = StudyResult(
-        study="s", asks="?", answer="!", plot="bars", x_label="x", points=(),
-        tables=(StudyTable(title="t", header=("one", "two", "three"), rows=(cells,)),),
+    result = Result(
+        name="s", asks="?", answer="!", plot="bars", x_label="x", points=(),
+        tables=(Table(title="t", header=("one", "two", "three"), rows=(cells,)),),
     )  # fmt: skip
-    assert "| a\\|b c | undefined (few \\| readers) | - |" in study_markdown(result)
+    assert "| a\\|b c | undefined (few \\| readers) | - |" in markdown(result)
     assert isinstance(cells[1], Estimate)
 
 

@@ -8,13 +8,12 @@ import pytest
 from judging_builders import asking, average, point, scripted
 
 from perse.errors import BadInput
-from perse.evaluation.stats.results import Estimate
 from perse.records import example_lines
+from perse.results.result import Estimate, Result
 from perse.studies.counterfactual import ANOTHER, EMPTY, OWN, SHUFFLED, counterfactual
-from perse.studies.frame.results import StudyResult
 
 
-def gain(result: StudyResult, series: str, over: str, metric: str) -> Estimate:
+def gain(result: Result, series: str, over: str, metric: str) -> Estimate:
     table = result.tables[0]
     (row,) = [row for row in table.rows if row[:2] == (series, over)]
     cell = row[table.header.index(metric)]
@@ -30,7 +29,7 @@ def test_leniency_is_lost_with_anothers_profile_and_kept_with_ones_own_dealt_ane
     assert lost.interval.high is not None and lost.interval.high < 0
     kept = gain(result, "script", SHUFFLED, "Kendall tau-b")
     assert kept.value == 0 and (kept.interval.low, kept.interval.high) == (0, 0)
-    assert "the reader's own verdicts on the wrong texts +0.000 [+0.000, +0.000], not shown" in result.answer
+    assert "the reader's own verdicts on the wrong texts +0.000 [0.000, 0.000], not shown" in result.answer
 
 
 def test_a_judge_that_reads_no_profile_gains_nothing(readers: Path, tmp_path: Path) -> None:

@@ -11,15 +11,14 @@ from judging_builders import asking, average, scripted
 
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import kendall
-from perse.evaluation.stats.results import Estimate
 from perse.judging.judge import JudgeSettings
+from perse.results.result import Estimate, Result
 from perse.studies.decoding import decoding
 from perse.studies.frame.arms import answers_of
-from perse.studies.frame.results import StudyResult
 from perse.studies.frame.summarizing import predictions
 
 
-def cell(result: StudyResult, way: str, column: str, table: int = 0) -> object:
+def cell(result: Result, way: str, column: str, table: int = 0) -> object:
     (row,) = [row for row in result.tables[table].rows if row[0] == way]
     return row[result.tables[table].header.index(column)]
 

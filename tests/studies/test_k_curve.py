@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 from perse.commands.studies.app import app
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import kendall
+from perse.results.result import Result
 from perse.studies.frame.arms import answers_of
-from perse.studies.frame.results import StudyResult
 from perse.studies.frame.summarizing import predictions
 from perse.studies.k_curve import k_curve
 
@@ -119,7 +119,7 @@ def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_ki
     ]  # fmt: skip
     done = CliRunner().invoke(app, [*map(str, options), "--out", str(whole)])
     assert done.exit_code == 0, done.output
-    assert StudyResult.model_validate_json(done.stdout) == StudyResult.model_validate_json((whole / "study.json").read_text())
+    assert Result.model_validate_json(done.stdout) == Result.model_validate_json((whole / "study.json").read_text())
 
     command = [sys.executable, "-m", "perse", "study", *map(str, options), "--out", str(killed)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -24,12 +24,11 @@ from perse.data.profiles.profiles import Drawing, ExampleRow
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.kind import Identity
 from perse.errors import BadInput
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate
 from perse.evaluation.stats.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
 from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines
 from perse.rendering.prompt import ChatFrame, LabelSupport, Message, Rendered, Segment
+from perse.results.result import Estimate, Interval
 from perse.scale import CHOICES, SCORES, Scale, rescale
 
 

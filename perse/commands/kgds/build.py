@@ -16,11 +16,11 @@ from perse.commands.terminal import err, say
 from perse.progress import shown_on
 
 if TYPE_CHECKING:
-    from perse.evaluation.stats.results import Estimate
     from perse.judging.judge import Judge
     from perse.kgds.asking.feedback import FeedbackResult
     from perse.kgds.building.build import BuildReport
     from perse.kgds.building.consistency import Consistency
+    from perse.results.result import Estimate
 
 
 @grouped

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import typer
-
 from perse.commands import options
 from perse.commands.options.kgds import BenchmarkFile, Name, Runs
+from perse.commands.showing import show_result
 
 
 def stats(benchmark: BenchmarkFile, as_json: options.AsJson = False) -> None:
@@ -13,17 +12,12 @@ def stats(benchmark: BenchmarkFile, as_json: options.AsJson = False) -> None:
 
     Example:  perse kgds stats KGDS.json
     """
-    from rich.console import Console
-
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.stats import stats as counted
-    from perse.kgds.stats import stats_view
+    from perse.kgds.stats import stats_result
 
     found = counted(read_benchmark(benchmark))
-    if as_json:
-        typer.echo(found.model_dump_json(indent=2))
-    else:
-        Console().print(stats_view(found))
+    show_result(stats_result(found), as_json=as_json)
 
 
 def metrics(
@@ -49,7 +43,7 @@ def metrics(
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.folder import VERIFIED
     from perse.kgds.loading import load_outcomes
-    from perse.kgds.reporting.numbers_table import numbers_view
+    from perse.kgds.reporting.telling import kgds_result
     from perse.kgds.scoring.metrics import results
 
     read = read_benchmark(benchmark)
@@ -61,8 +55,4 @@ def metrics(
         if here and all(outcome.opinions is None or outcome.failed for one in here for outcome in one.samples.values()):
             again = f"perse kgds verify {benchmark} {run} --judge JUDGE" + ("" if name == VERIFIED else f" --name {name}")
             err.print(f"{run} has no verification '{name}'; to make it: {again}", markup=False, highlight=False, soft_wrap=True)
-    if as_json:
-        typer.echo(found.model_dump_json(indent=2))
-    else:
-        # The tables are made for 100 columns; fewer would break every cell.
-        Console(width=max(100, Console().width)).print(numbers_view(found))
+    show_result(kgds_result(found), as_json=as_json)

@@ -20,11 +20,12 @@ from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading
 from perse.commands.options.reading import read_numbers
 from perse.commands.options.training import Overrides
+from perse.commands.showing import show_result
 from perse.commands.terminal import err
 from perse.progress import shown_on
 
 if TYPE_CHECKING:
-    from perse.studies.frame.results import StudyResult
+    from perse.results.result import Result
     from perse.studies.frame.retraining import Recipe
 
 MaybeJudge = Annotated[
@@ -59,7 +60,7 @@ class Study:
     as_json: options.AsJson = False
     markdown: options.AsMarkdown = False
 
-    def run(self, judge: str | None, study: Callable[..., StudyResult]) -> None:
+    def run(self, judge: str | None, study: Callable[..., Result]) -> None:
         """Make `study`, whose own options are filled in, of `judge`'s answers, and show it."""
         from perse.studies.frame.running import Asking
 
@@ -184,20 +185,19 @@ def decoding(
     study.run(judge, partial(made, passes=passes))
 
 
-def show(result: StudyResult, out: Path, *, as_json: bool, markdown: bool) -> None:
+def show(result: Result, out: Path, *, as_json: bool, markdown: bool) -> None:
     """Print a finished study, and draw its plots into OUT/figures."""
     from perse.errors import BadInput
-    from perse.studies.frame.showing import print_study
 
     try:
         _draw(result, out / "figures")
     except BadInput as error:
         err.print(f"not drawn: {error}", markup=False, soft_wrap=True)
-    print_study(result, as_json=as_json, markdown=markdown)
+    show_result(result, as_json=as_json, markdown=markdown)
     err.print(f"study: [bold]{escape(str(out))}[/bold]  (study.json, table.md, figures)", soft_wrap=True)
 
 
-def _draw(result: StudyResult, folder: Path) -> None:
+def _draw(result: Result, folder: Path) -> None:
     from perse.drawing.figure import save_figure
     from perse.reporting.study_figures import study_figures
 

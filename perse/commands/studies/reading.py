@@ -15,12 +15,13 @@ from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.reading import read_columns, read_named, read_scale
+from perse.commands.showing import show_result
 from perse.commands.studies.judging import show
 from perse.commands.terminal import err
 from perse.progress import shown_on, unseen_part
 
 if TYPE_CHECKING:
-    from perse.studies.frame.results import StudyResult
+    from perse.results.result import Result
 
 
 def risk_coverage(
@@ -190,7 +191,7 @@ def paper(
 
 
 def _show(
-    result: StudyResult,
+    result: Result,
     out: Path | None,
     *,
     sources: Mapping[str, Path],
@@ -204,18 +205,16 @@ def _show(
         show(result, out, as_json=as_json, markdown=markdown)
         return
 
-    from perse.studies.frame.showing import print_study
-
-    print_study(result, as_json=as_json, markdown=markdown)
+    show_result(result, as_json=as_json, markdown=markdown)
 
 
-def _keep(result: StudyResult, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:
+def _keep(result: Result, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:
     """A study's folder with a manifest of what it was read from; one of something else is not written over."""
     from perse.files.runlog import RunLog, file_digest
     from perse.studies.frame.running import FINISHED, StudyFolder
 
     digests = {name: file_digest(path) for name, path in sources.items()}
-    identity = {"kind": "study", "study": result.study, "options": dict(options), "sources": digests}
+    identity = {"kind": "study", "study": result.name, "options": dict(options), "sources": digests}
     places = {name: str(path.resolve()) for name, path in sources.items()}
     with RunLog(out, identity, lines=FINISHED, context={"sources": places}) as log:
         StudyFolder(out, log, _asks_nobody, unseen_part).finish(result)

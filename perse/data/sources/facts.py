@@ -7,12 +7,12 @@ with the functions here what its records tell; a bad field goes to the faults, a
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from perse.data.sources.faults import Faults
 from perse.data.sources.rows import OUT_OF, Row, number_in
+from perse.formats.json_text import parsed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,16 +88,25 @@ def pair_facts(row: Row, faults: Faults, answers: Mapping[str, object]) -> Facts
 
 def record_facts(record: Mapping[str, object]) -> Facts:
     """The facts of a `records.Review` or `records.Comparison`, field by field; `preference` may be JSON, as in a data set folder."""
-    preference, score = record.get("preference") or {}, record.get("original_score")
+    preference, score = record.get("preference"), record.get("original_score")
     return Facts(
         reviewer=text_in(record.get("reviewer_id")),
         item=text_in(record.get("item_id")),
         score=None if score is None else f"{score:g}",
-        answers=json.loads(preference) if isinstance(preference, str) else dict(preference),  # type: ignore[call-overload]
+        answers=_preferences(preference),
         text_words=_words(*(text_in(record.get(name)) for name in ("text", "text_a", "text_b"))),
         review_words=next(iter(_words(text_in(record.get("review")))), None),
         time=text_in(record.get("time")),
     )
+
+
+def _preferences(stored: object) -> dict[str, str]:
+    """A comparison's preferences by aspect, also from the JSON text that a data set folder keeps; none where that is damaged."""
+    try:
+        found = parsed(stored) if isinstance(stored, str) else stored
+    except ValueError:
+        return {}
+    return {aspect: _answer(value) for aspect, value in found.items()} if isinstance(found, dict) else {}
 
 
 def example_facts(values: Mapping[str, object]) -> Facts:

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import Estimate
+from perse.results.result import Estimate
 
 COLUMNS = (*COEFFICIENTS, *(f"{within}{name}" for within in ("within_", "within_zero_") for name in COEFFICIENTS))
 """Pooled; and the mean over groups of a group's own coefficient, groups without one skipped or counted as 0."""

@@ -21,13 +21,13 @@ from perse.evaluation.comparing.words import sentence
 from perse.evaluation.predictions import gold_scores
 from perse.evaluation.stats.correlation import FloatArray, pearson
 from perse.evaluation.stats.estimates import SCORE_COLUMNS, Bootstrap
-from perse.evaluation.stats.intervals import Interval
 from perse.evaluation.stats.resamples import Resamples
-from perse.evaluation.stats.results import Estimate, Resample
+from perse.evaluation.stats.results import Resample
 from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 from perse.records import chooses
+from perse.results.result import Estimate, Interval
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
 PAIRWISE_METRICS = ("accuracy",)

@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.comparing.sides import Reading
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import LOWER_IS_BETTER, Estimate, Resample
+from perse.evaluation.stats.results import LOWER_IS_BETTER, Resample
+from perse.results.result import Estimate, Interval
 
 LEVEL = 0.05
 """A difference is called one when its p, adjusted by Holm, is at most this."""
@@ -39,6 +39,11 @@ class Contrast(_Result):
     """Adjusted over all contrasts of the comparison."""
     williams_p: float | None = None
     """Of pooled Pearson alone; assumes independent rows, for comparability with papers only."""
+
+    @property
+    def estimate(self) -> Estimate:
+        """The difference as a cell."""
+        return Estimate(value=self.difference, interval=self.interval, items=self.items, difference=True)
 
     @property
     def better(self) -> bool | None:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from perse.evaluation.comparing.results import Contrast
 from perse.evaluation.stats.results import COLUMN_NAMES
+from perse.results.words import shown
 
 SMALLEST_P = 0.001
 
@@ -48,18 +49,8 @@ def p_shown(p: float | None) -> str:
     return f"{p:.3f}" if p >= SMALLEST_P else f"<{SMALLEST_P}"
 
 
-def difference_shown(contrast: Contrast) -> str:
-    """With its sign and its interval."""
-    if contrast.difference is None:
-        return "undefined"
-    interval = contrast.interval
-    if interval.low is None or interval.high is None:
-        return f"{contrast.difference:+z.3f} [{interval.reason}]"
-    return f"{contrast.difference:+z.3f} [{interval.low:z.3f}, {interval.high:z.3f}]"
-
-
 def _numbers(contrast: Contrast) -> str:
-    said = f"{metric_name(contrast.metric)} {difference_shown(contrast)}"
+    said = f"{metric_name(contrast.metric)} {shown(contrast.estimate)}"
     if contrast.p is None:
         return f"{said}, p {contrast.p_reason}"
     return f"{said}, p {_after(contrast.p)} (Holm {p_shown(contrast.p_holm)})"

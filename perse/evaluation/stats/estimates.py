@@ -17,11 +17,11 @@ from perse.evaluation.stats.correlation import (
     kendall_c,
     reviewer_means,
 )
-from perse.evaluation.stats.intervals import Interval, bootstrap_interval
+from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
-from perse.evaluation.stats.results import Estimate
 from perse.evaluation.stats.within import within_every_reviewer
+from perse.results.result import Estimate, Interval
 
 NO_COEFFICIENT = Interval(reason="undefined (constant or too few items)")
 NO_ITEMS = Interval(reason="undefined (no items)")

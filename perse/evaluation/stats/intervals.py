@@ -18,30 +18,16 @@ BCa and the jackknife also need each value without each reviewer, and the jackkn
 from __future__ import annotations
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 from scipy import stats
 
 from perse.evaluation.stats.correlation import FloatArray
+from perse.results.result import Interval
 
 FEWEST_REVIEWERS = 10
 """Intervals over fewer reviewers than this promise a precision that they do not have."""
 FEW_REVIEWERS = "undefined (few reviewers)"
 ONE_REVIEWER = "undefined (one reviewer)"
 LEVEL = 0.95
-
-
-class Interval(BaseModel):
-    """A 95% interval, or the reason why there is none."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    low: float | None = None
-    high: float | None = None
-    reason: str | None = None
-    """Why `low` and `high` are None."""
-    resamples: int = 0
-    undefined_resamples: int = 0
-    """Resamples in which the value was undefined (for instance constant); the interval is that of the others."""
 
 
 def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "reviewer") -> Interval:

@@ -11,8 +11,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from perse.evaluation.stats.intervals import Interval
 from perse.judgement import Prices, Status
+from perse.results.result import Estimate
 
 Resample = Literal["reviewers", "two-way"]
 """Whose draws the intervals stand on: reviewers with all their items, or reviewers and items both."""
@@ -20,17 +20,6 @@ Resample = Literal["reviewers", "two-way"]
 
 class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Estimate(_Result):
-    """One value. None means undefined, never 0; `interval.reason` says why."""
-
-    value: float | None
-    interval: Interval
-    items: int
-    """Items behind the value."""
-    skipped_reviewers: int | None = None
-    """Within-reviewer values: reviewers with constant gold or prediction, or fewer than 2 items."""
 
 
 class Row(_Result):

@@ -19,12 +19,13 @@ from perse.evaluation.baselines.ratings import past_review
 from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import COLUMN_NAMES, Estimate, Row
+from perse.evaluation.stats.results import COLUMN_NAMES, Row
 from perse.evaluation.text.models import TextScores, bart_scores, bert_scores
 from perse.evaluation.text.overlap import bleu_of, bleu_statistics, rouge_values
 from perse.judgement import Judgement, Status
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample
+from perse.results.result import Estimate
 
 PAST_REVIEW = "a past review"
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
-from perse.evaluation.stats.intervals import Interval, bootstrap_interval
+from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.pooled import divide
 from perse.evaluation.stats.resamples import Resamples, times_drawn
-from perse.evaluation.stats.results import Estimate
 from perse.judgement import Judgement, Status
 from perse.kgds.agreement.pairs import Pair
+from perse.results.result import Estimate, Interval
 
 NO_ANSWERS = Interval(reason="undefined (no answers)")
 NO_PROBABILITIES = Interval(reason="undefined (the judge gives no probabilities)")

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate
 from perse.judgement import Judgement
 from perse.kgds.agreement.measures import NO_ANSWERS, NO_PROBABILITIES, ONE_CLASS, Answered, Ruler, Value, answered, measured
 from perse.kgds.agreement.pairs import Pair, word_share
+from perse.results.result import Estimate, Interval
 
 FACTS, LISTED, OPINIONS = "facts-single", "facts-listed", "opinions-single"
 """Ways of asking, as folders are named."""

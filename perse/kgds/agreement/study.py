@@ -8,7 +8,7 @@ OUT/manifest.json       the benchmark's digest, judge, seed, limit; another stud
 OUT/pairs.jsonl         every question with its label
 OUT/asked/WAY           judgements.jsonl and timing.jsonl of one way of asking
 OUT/asked.jsonl         a line for each way that is finished
-OUT/study.json          the result (`perse.studies.frame.results.StudyResult`), OUT/table.md its tables
+OUT/study.json          the result (`perse.studies.frame.results.Result`), OUT/table.md its tables
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import JUDGEMENTS, identity_of, read_judgements
 from perse.progress import OnPart, unseen_part
 from perse.questions.claims import VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
-from perse.studies.frame.results import StudyResult
+from perse.results.markdown import markdown
+from perse.results.result import Result
 from perse.studies.frame.running import RESULT, TABLE
-from perse.studies.frame.showing import study_markdown
 
 ASKED = "asked"
 PAIRS = "pairs.jsonl"
@@ -51,7 +51,7 @@ def agreement(
     seed: int = 0,
     resamples: int = 1000,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Ask what has no answer yet, then measure all of it; the same call goes on after a kill.
 
     Args:
@@ -90,7 +90,7 @@ def agreement(
                 log.append([json.dumps({"way": name, "asked": questions.number}) + "\n"])
             ways.append(_way(out / ASKED / name, name, drawn))
         result = agreement_result(judge.identity.portable.model, ways, drawn, seed=seed, resamples=resamples)
-        write_own(out / TABLE, study_markdown(result))
+        write_own(out / TABLE, markdown(result))
         write_own(out / RESULT, result.model_dump_json(indent=2) + "\n")
     return result
 

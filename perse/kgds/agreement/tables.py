@@ -8,21 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.answering.exact import MIN_MASS
-from perse.evaluation.stats.results import Estimate
 from perse.kgds.agreement.measures import ALWAYS_SAME, NO_ANSWERS, Answered, Ruler, same_answers
 from perse.kgds.agreement.pairs import Pairs
 from perse.kgds.agreement.rows import FACTS, LISTED, NAMES, Row, Way, rows_of
 from perse.kgds.agreement.words import answer, notes
+from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.calibration.reliability import Promised, calibration_error, chance_errors, reliability
 from perse.studies.frame.coverage import coverage
-from perse.studies.frame.results import Point, StudyResult, StudyTable
 
 WORDS = "words in common"
 
 Cell = Estimate | str | None
 
 
-def agreement_result(judge: str, ways: Sequence[Way], drawn: Pairs, *, seed: int, resamples: int) -> StudyResult:
+def agreement_result(judge: str, ways: Sequence[Way], drawn: Pairs, *, seed: int, resamples: int) -> Result:
     """Everything that the study tells; `ways` are those that were asked."""
     places = {number: place for place, number in enumerate(sorted({pair.sample for pair in drawn.pairs}))}
     ruler = Ruler(len(places), resamples=resamples, seed=seed)
@@ -32,8 +31,8 @@ def agreement_result(judge: str, ways: Sequence[Way], drawn: Pairs, *, seed: int
     if FACTS in rows:
         tables.append(_both_ways(rows[FACTS], rows[LISTED], ruler))
     tables.append(_costs(ways, costs))
-    return StudyResult(
-        study="kgds-agreement",
+    return Result(
+        name="kgds-agreement",
         asks="How far can the judge's verification be trusted, where the truth is known without an annotator?",
         answer=answer(judge, rows, ratio=_ratio(costs)),
         plot="bars",
@@ -44,7 +43,7 @@ def agreement_result(judge: str, ways: Sequence[Way], drawn: Pairs, *, seed: int
     )
 
 
-def _answers_table(rows: Mapping[str, Row]) -> StudyTable:
+def _answers_table(rows: Mapping[str, Row]) -> Table:
     lines: list[tuple[Cell, ...]] = []
     for row in rows.values():
         counts = f"{row.given.ok.sum()}/{len(row.given.ok)}"
@@ -53,7 +52,7 @@ def _answers_table(rows: Mapping[str, Row]) -> StudyTable:
         if name != LISTED:  # the same pairs as one by one
             about = row.name.removesuffix(" one by one")
             lines.append((f"{WORDS}: {about}", None, *(value.estimate() for value in row.words.values())))
-    return StudyTable(
+    return Table(
         title="Right answers",
         header=("asked", "ok / asked", "accuracy", "yes to what is so", "no to what is not", "AUROC of P(yes)"),
         rows=tuple(lines),
@@ -67,12 +66,12 @@ def _answers_table(rows: Mapping[str, Row]) -> StudyTable:
     )
 
 
-def _probabilities_table(rows: Mapping[str, Row], *, seed: int) -> StudyTable:
+def _probabilities_table(rows: Mapping[str, Row], *, seed: int) -> Table:
     lines: list[tuple[Cell, ...]] = []
     for row in rows.values():
         cells = [row.estimate(name) for name in ("P(yes) of true", "P(yes) of false", "Brier")]
         lines.append((row.name, *cells, *_calibration(row, seed=seed), row.estimate("mass"), row.estimate("AUROC of any")))
-    return StudyTable(
+    return Table(
         title="Probabilities",
         header=("asked", "P(yes) if so", "P(yes) if not", "Brier score", "ECE", "ECE if right", "mass", "AUROC, unparsed too"),
         rows=tuple(lines),
@@ -109,7 +108,7 @@ def _promised(given: Answered) -> Promised | None:
     )
 
 
-def _both_ways(single: Row, listed: Row, ruler: Ruler) -> StudyTable:
+def _both_ways(single: Row, listed: Row, ruler: Ruler) -> Table:
     same = same_answers(single.given, listed.given, ruler)
     known = next((row.undefined for row in (single, listed) if not row.given.known.any()), single.undefined)
     rows: tuple[tuple[Cell, ...], ...] = (
@@ -118,7 +117,7 @@ def _both_ways(single: Row, listed: Row, ruler: Ruler) -> StudyTable:
         ("accuracy, one by one minus in lists", same["accuracy"].estimate()),
         ("AUROC, one by one minus in lists", same["AUROC"].estimate(known)),
     )
-    return StudyTable(
+    return Table(
         title=f"The same {len(single.given.ok)} facts and texts, one by one and in lists",
         header=("", "value"),
         rows=rows,
@@ -149,13 +148,13 @@ def _ratio(costs: Mapping[str, _Cost]) -> float | None:
     return costs[FACTS].computed / costs[LISTED].computed if FACTS in costs and costs[LISTED].computed else None
 
 
-def _costs(ways: Sequence[Way], costs: Mapping[str, _Cost]) -> StudyTable:
+def _costs(ways: Sequence[Way], costs: Mapping[str, _Cost]) -> Table:
     lines: list[tuple[Cell, ...]] = [(NAMES[way.name], str(len(way.judgements)), *costs[way.name].cells) for way in ways]
     if FACTS in costs:
         one, other = costs[FACTS], costs[LISTED]
         parts = ((one.prompt, other.prompt), (one.computed, other.computed), (one.seconds, other.seconds))
         lines.append(("facts, one by one / in lists", None, *(f"{a / b:.2f}" if a and b else "-" for a, b in parts)))
-    return StudyTable(
+    return Table(
         title="What a question costs",
         header=("asked", "questions", "prompt tokens", "of these computed", "seconds"),
         rows=tuple(lines),

@@ -16,7 +16,6 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from perse.errors import BadInput
-from perse.evaluation.stats.results import Estimate
 from perse.files.own_files import write_own
 from perse.files.runlog import RunLog
 from perse.judgement import Judgement, Status
@@ -29,6 +28,7 @@ from perse.progress import OnProgress, unseen
 from perse.prompts import source
 from perse.questions.feedback import FEEDBACK
 from perse.records import Pair, PairwiseExample
+from perse.results.result import Estimate
 
 NUMBERS = "feedback.json"
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from perse.drawing.figure import Cell, Figure
 from perse.drawing.marks import DIM, PAPER, Style, draw, empty, legend_above, legend_height, plain, style
 from perse.drawing.named_rows import NamedRow, around, name_row, no_interval, reference_line, value_in_words
-from perse.evaluation.stats.results import Estimate
 from perse.kgds.benchmark import PARADIGMS, Paradigm
 from perse.kgds.reporting.tables import models
 from perse.kgds.scoring.results import Results
 from perse.reporting.trust_figures import listed
+from perse.results.result import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

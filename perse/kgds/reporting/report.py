@@ -12,7 +12,7 @@ than another is not what intervals of single values can say.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,7 +23,6 @@ from perse.drawing.named_rows import value_in_words
 from perse.errors import BadInput
 from perse.files.own_files import write_together
 from perse.files.runlog import MANIFEST
-from perse.kgds.benchmark import Pattern
 from perse.kgds.reporting.figures import kgds_figures
 from perse.kgds.reporting.tables import (
     PATTERN_NAMES,
@@ -31,6 +30,7 @@ from perse.kgds.reporting.tables import (
     correlation_table,
     count_tables,
     failure_table,
+    highest,
     interval_tables,
     markdown,
     models,
@@ -40,10 +40,11 @@ from perse.kgds.reporting.tables import (
     table_1,
     table_2,
 )
+from perse.kgds.reporting.telling import KGDS_METRICS, kgds_result
 from perse.kgds.scoring.results import Results
 from perse.reporting.page import fill
+from perse.results.result import Result, Table
 from perse.secrets import without_keys
-from perse.studies.frame.results import StudyTable
 
 PAGE = "report.html"
 NUMBERS = "results.json"
@@ -60,9 +61,9 @@ class Part:
     title: str
     lead: str = ""
     paper: tuple[PaperTable, ...] = ()
-    tables: tuple[StudyTable, ...] = ()
+    tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
-    finer: tuple[StudyTable, ...] = ()
+    finer: tuple[Table, ...] = ()
     finer_title: str = ""
 
 
@@ -92,7 +93,9 @@ def write_report(
     refuse_strangers(out)
     figures = kgds_figures(results)
     html = fill("kgds.html.jinja", SCRIPTS, page=_page(results, figures, title))
-    contents = {NUMBERS: results.model_dump_json(indent=2) + "\n"}  # first: what a kill leaves behind is known as a report's
+    contents = {
+        NUMBERS: kgds_result(results).model_dump_json(indent=2) + "\n"
+    }  # first: what a kill leaves behind is known as a report's
     contents |= {TABLES: markdown([table_1(results), table_2(results)]), PAGE: html}
     contents |= {MANIFEST: json.dumps(manifest, indent=2) + "\n"} if manifest is not None else {}
     drawn = {f"{FIGURES}/{name}": content for figure in figures.values() for name, content in figure.files.items()}
@@ -111,9 +114,11 @@ def refuse_strangers(out: Path) -> None:
     if not out.exists() or all(entry.name.startswith(".") for entry in out.iterdir()):
         return
     try:
-        Results.model_validate_json((out / NUMBERS).read_bytes())
+        ours = Result.model_validate_json((out / NUMBERS).read_bytes()).name == KGDS_METRICS
     except (FileNotFoundError, IsADirectoryError, ValidationError):
-        raise BadInput(f"{out} is not empty and holds no KGDS report; choose another folder with --out") from None
+        ours = False
+    if not ours:
+        raise BadInput(f"{out} is not empty and holds no KGDS report; choose another folder with --out")
 
 
 def _page(results: Results, figures: Mapping[str, Figure], title: str | None) -> KgdsPage:
@@ -178,23 +183,12 @@ def _lead(results: Results) -> tuple[str, ...]:
     """Where the highest values are, and what may not be read from them."""
     said: list[str] = []
     if len(models(results)) > 1:
-        said += (line for pattern in patterns(results) for line in _highest(results, pattern))
+        said += (line for pattern in patterns(results) for line in highest(results, pattern))
         if said:
             said.append("Each interval is of one value: whether two models differ cannot be read from whether they overlap.")
     if any(scores.paradigm == "reflection" for scores in results.scores):
         said.append("A model that was asked both ways stands here with its structured prompt.")
     return tuple(said)
-
-
-def _highest(results: Results, pattern: Pattern) -> Sequence[str]:
-    """The highest overall performance of any model, by its structured prompt where there is one."""
-    found = [scores for model in models(results) if (scores := shown(results, model, pattern))]
-    known = {s.model: s.values["op"] for s in found if "op" in s.values and s.values["op"].value is not None}
-    if not known:
-        return ()
-    top = max(estimate.value or 0.0 for estimate in known.values())
-    names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
-    return (f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}.",)
 
 
 def _model_sentence(results: Results, model: str) -> str:

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from perse.drawing.named_rows import value_in_words
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores
 from perse.kgds.scoring.words import named
 from perse.publishing.markdown import plain, table
-from perse.studies.frame.results import StudyTable
+from perse.results.result import Table
 
 PATTERN_NAMES: Mapping[Pattern, str] = {"ebs-aos": "EBS-AOS", "abs-aos": "ABS-AOS"}
 _BACKGROUND: Mapping[Pattern, str] = {"ebs-aos": "BSP", "abs-aos": "KBSAF"}
@@ -71,6 +72,17 @@ def shown(results: Results, model: str, pattern: Pattern) -> Scores | None:
     return next((found[paradigm] for paradigm in PARADIGMS if paradigm in found), None)
 
 
+def highest(results: Results, pattern: Pattern) -> Sequence[str]:
+    """The highest overall performance of any model, by its structured prompt where there is one."""
+    found = [scores for model in models(results) if (scores := shown(results, model, pattern))]
+    known = {s.model: s.values["op"] for s in found if "op" in s.values and s.values["op"].value is not None}
+    if not known:
+        return ()
+    top = max(estimate.value or 0.0 for estimate in known.values())
+    names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
+    return (f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}.",)
+
+
 def table_1(results: Results) -> PaperTable:
     """Recall, precision and F1 of the background, recall of opinions, and overall performance."""
     columns = [(pattern, metric) for pattern in patterns(results) for metric in METRICS]
@@ -114,7 +126,7 @@ def probable_errors(results: Results) -> PaperTable | None:
     return PaperTable("Table 2 by probability", groups, tuple(rows), (note,))
 
 
-def interval_tables(results: Results) -> list[StudyTable]:
+def interval_tables(results: Results) -> list[Table]:
     """Every value with its interval: under each pattern, across patterns, and what reflection changes."""
     head = ("model", "paradigm")
     found = []
@@ -126,27 +138,27 @@ def interval_tables(results: Results) -> list[StudyTable]:
             for scores in results.scores
             if scores.pattern == pattern
         ]
-        found.append(StudyTable(title=f"{PATTERN_NAMES[pattern]} with intervals", header=header, rows=tuple(rows)))
+        found.append(Table(title=f"{PATTERN_NAMES[pattern]} with intervals", header=header, rows=tuple(rows), digits=2))
     if results.across:
         across = tuple((one.model, one.paradigm, one.gap, one.mean) for one in results.across)
         header = (*head, "OP, EBS-AOS minus ABS-AOS", "OP, mean of both")
-        found.append(StudyTable(title="Both patterns", header=header, rows=across))
+        found.append(Table(title="Both patterns", header=header, rows=across, digits=2))
     if results.deltas:
         changed = tuple((d.model, PATTERN_NAMES[d.pattern], *map(d.values.get, _INTERVALS)) for d in results.deltas)
         header = ("model", "pattern", *(_HEADINGS[metric] for metric in _INTERVALS))
         notes = ("Points of percent, on the same samples. R, P and F1 are of the pattern's background.",)
-        found.append(StudyTable(title="Reflection minus structured", header=header, rows=changed, notes=notes))
+        found.append(Table(title="Reflection minus structured", header=header, rows=changed, notes=notes, digits=2))
     return found
 
 
-def correlation_table(results: Results) -> StudyTable:
+def correlation_table(results: Results) -> Table:
     """Behind figures 4 and 5."""
     rows = tuple((PATTERN_NAMES[c.pattern], c.paradigm, str(c.models), c.pearson, c.spearman) for c in results.correlations)
     header = ("pattern", "paradigm", "models", "Pearson", "Spearman")
-    return StudyTable(title="F1 of the background with CAO R, across models", header=header, rows=rows)
+    return Table(title="F1 of the background with CAO R, across models", header=header, rows=rows)
 
 
-def count_tables(results: Results) -> list[StudyTable]:
+def count_tables(results: Results) -> list[Table]:
     """What the values stand on, and what is not in them."""
     rows = tuple(
         (
@@ -168,15 +180,15 @@ def count_tables(results: Results) -> list[StudyTable]:
         "A failed summary scores 0. A question that was not answered counts as not covered. A citation of a paragraph that does "
         "not exist counts in nothing.",
     )
-    found = [StudyTable(title="What was counted", header=header, rows=rows, notes=notes)]
+    found = [Table(title="What was counted", header=header, rows=rows, notes=notes)]
     if results.left_out:
         left = tuple((model or "everybody", str(len(out)), named(out)) for model, out in results.left_out.items())
         title = "Samples of the benchmark that are not compared"
-        found.append(StudyTable(title=title, header=("first missing for", "how many", "which"), rows=left))
+        found.append(Table(title=title, header=("first missing for", "how many", "which"), rows=left))
     return found
 
 
-def failure_table(results: Results) -> StudyTable | None:
+def failure_table(results: Results) -> Table | None:
     """Why summaries failed; None if none did."""
     rows = tuple(
         (scores.model, PATTERN_NAMES[scores.pattern], scores.paradigm, str(sample.sample), sample.failed)
@@ -185,7 +197,7 @@ def failure_table(results: Results) -> StudyTable | None:
         if sample.failed is not None
     )
     header = ("model", "pattern", "paradigm", "sample", "why")
-    return StudyTable(title="Failed summaries", header=header, rows=rows) if rows else None
+    return Table(title="Failed summaries", header=header, rows=rows) if rows else None
 
 
 def markdown(tables: Sequence[PaperTable]) -> str:

@@ -12,10 +12,10 @@ import numpy as np
 from scipy import stats
 
 from perse.evaluation.stats.correlation import Coefficient, FloatArray, pearson, spearman
-from perse.evaluation.stats.intervals import Interval, bootstrap_interval
-from perse.evaluation.stats.results import Estimate
+from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.kgds.benchmark import PARADIGMS, PATTERNS
 from perse.kgds.scoring.results import Correlation, Metric, Scores
+from perse.results.result import Estimate, Interval
 
 FEWEST_MODELS = 3
 """Two points are always on a line."""

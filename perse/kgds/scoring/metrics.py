@@ -17,7 +17,6 @@ from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.resamples import Resamples, times_drawn
-from perse.evaluation.stats.results import Estimate
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Sample
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
 from perse.kgds.scoring.across_models import correlations
@@ -25,6 +24,7 @@ from perse.kgds.scoring.formulas import sample_values, strange
 from perse.kgds.scoring.proportions import proportions
 from perse.kgds.scoring.results import METRICS, Across, Delta, Errors, Metric, Results, SampleScores, Scores
 from perse.kgds.scoring.words import named
+from perse.results.result import Estimate
 
 _ALL: tuple[Metric, ...] = (*METRICS, "retrieved")
 
@@ -222,7 +222,8 @@ def _across(sides: Sequence[_Side]) -> Iterable[Across]:
 
 def _difference(more: _Side, less: _Side, metric: Metric) -> Estimate:
     value = round(_value(more, metric) - _value(less, metric), 2)
-    return _estimate(value, more.resampled[metric] - less.resampled[metric], samples=len(more.scores.samples))
+    found = _estimate(value, more.resampled[metric] - less.resampled[metric], samples=len(more.scores.samples))
+    return found.model_copy(update={"difference": True})
 
 
 def _value(side: _Side, metric: Metric) -> float:

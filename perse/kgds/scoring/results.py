@@ -9,9 +9,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from perse.evaluation.stats.results import Estimate
 from perse.kgds.benchmark import Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
+from perse.results.result import Estimate
 
 Metric = Literal["recall", "precision", "f1", "cao", "op", "retrieved"]
 """recall, precision, f1: of supporting paragraphs (BSP) in ebs-aos, of key facts (KBSAF) in abs-aos. cao: recall of clear opinions.

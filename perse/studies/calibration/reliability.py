@@ -17,12 +17,11 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import Estimate
 from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
+from perse.results.result import Estimate, Point, Table
 from perse.scale import Scale
-from perse.studies.frame.results import Point, StudyTable
 
 BINS = 10
 SIMULATIONS = 200
@@ -105,7 +104,7 @@ class Reliability:
     """What one judge's probabilities were worth: points of the plot, the table, and a sentence."""
 
     points: tuple[Point, ...]
-    tables: tuple[StudyTable, ...]
+    tables: tuple[Table, ...]
     sentence: str
 
 
@@ -136,12 +135,12 @@ def reliability(name: str, given: Promised, *, seed: int = 0, resamples: int = 1
         f"The probabilities of {name} are {right}: over all labels they are off by {error:.3f} on average (ECE), where a judge "
         f"whose probabilities are right would be off by {chance.mean():.3f}, and in 95 of 100 cases by at most {usual:.3f}."
     )
-    bins = StudyTable(
+    bins = Table(
         title=f"Reliability of {name}: {n} items, {size} labels each",
         header=("P(label)", "labels", "mean P(label)", "share that is true"),
         rows=tuple(rows),
     )
-    errors = StudyTable(
+    errors = Table(
         title="Expected calibration error, all labels",
         header=("judge", "ECE", "if its probabilities were right: mean", "95 of 100 are below"),
         rows=((name, f"{error:.3f}", f"{chance.mean():.3f}", f"{usual:.3f}"),),

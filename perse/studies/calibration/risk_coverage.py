@@ -23,11 +23,10 @@ from perse.errors import BadInput
 from perse.evaluation.stats.agreement import likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import Estimate
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
+from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.frame.resampling import estimates
-from perse.studies.frame.results import Point, StudyResult, StudyTable
 
 SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
@@ -133,9 +132,7 @@ def _by_group(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) ->
     return np.add.reduceat(ordered, starts, axis=1), np.add.reduceat(ordered * risk[order], starts, axis=1)
 
 
-def risk_coverage(
-    judges: Mapping[str, Answers], *, seed: int = 0, resamples: int = 1000, notes: Sequence[str] = ()
-) -> StudyResult:
+def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: int = 1000, notes: Sequence[str] = ()) -> Result:
     """The study: curves and areas of every judge, on the items that all of them answered.
 
     Args:
@@ -151,7 +148,7 @@ def risk_coverage(
     error = "share of wrong choices" if first.metric == "error" else "mean absolute error"
     points: list[Point] = []
     rows: list[tuple[Estimate | str | None, ...]] = []
-    shares: list[StudyTable] = []
+    shares: list[Table] = []
     said: list[str] = []
     for name, answers in judges.items():
         orders = {NAMES[key]: values for key, values in answers.sureness.items()}
@@ -167,14 +164,14 @@ def risk_coverage(
         shares.append(_share_table(name, points[before:], error))
     header = ("judge", "surest first by", "area (AURC)", RANDOM, ORACLE, "random minus judge's")
     area_notes = (f"the area: {error} among the answers at least as sure as one drawn at random, averaged; lower is better",)
-    return StudyResult(
-        study="risk-coverage",
+    return Result(
+        name="risk-coverage",
         asks="Does the judge know when it does not know: is its error smaller among the answers that it is surest of?",
         answer=" ".join(said),
         plot="lines",
         x_label="share of the answers that is kept, surest first",
         points=tuple(points),
-        tables=(StudyTable(title="Area under risk-coverage", header=header, rows=tuple(rows), notes=area_notes), *shares),
+        tables=(Table(title="Area under risk-coverage", header=header, rows=tuple(rows), notes=area_notes), *shares),
         notes=(*notes, *left_out),
     )
 
@@ -235,13 +232,13 @@ def _points(
     ]
 
 
-def _share_table(name: str, points: Sequence[Point], error: str) -> StudyTable:
+def _share_table(name: str, points: Sequence[Point], error: str) -> Table:
     """Shares down, orders across."""
     of_series: dict[str, list[Estimate]] = {}
     for point in points:
         of_series.setdefault(point.series.removeprefix(f"{name}, "), []).append(point.estimate)
     rows = tuple((f"{share:.0%}", *estimates) for share, *estimates in zip(SHARES, *of_series.values(), strict=True))
-    return StudyTable(title=f"{name}: {error} of the share that is kept", header=("kept", *of_series), rows=rows)
+    return Table(title=f"{name}: {error} of the share that is kept", header=("kept", *of_series), rows=rows)
 
 
 def _sentence(name: str, order: str, answers: Answers, sureness: FloatArray, gain: Estimate) -> str:

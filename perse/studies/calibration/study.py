@@ -19,7 +19,6 @@ from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
-from perse.evaluation.stats.results import Estimate
 from perse.files.runlog import MANIFEST, file_digest, read_manifest
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
@@ -27,13 +26,13 @@ from perse.judging.loop import JUDGEMENTS
 from perse.progress import OnPart, unseen_part
 from perse.questions import question_for
 from perse.records import PointwiseExample
+from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.calibration.correction import Corrected, Past, correct, past_examples, past_scores
 from perse.studies.calibration.reliability import Reliability, promised, reliability
 from perse.studies.calibration.risk_coverage import predicted
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.coverage import coverage
 from perse.studies.frame.reading_runs import read_runs
-from perse.studies.frame.results import Point, StudyResult, StudyTable
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import POINTWISE, Ruler, heading, minus, shown_apart, words
 
@@ -62,7 +61,7 @@ def calibration(
     resamples: int = 1000,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
-) -> StudyResult:
+) -> Result:
     """Reliability of a run, and with a judge its scores before and after correction.
 
     Args:
@@ -150,7 +149,7 @@ def _same_judge(judge: Judge, asked: Mapping[str, object], run: Path) -> None:
 @dataclass(frozen=True)
 class _Compared:
     points: tuple[Point, ...]
-    tables: tuple[StudyTable, ...]
+    tables: tuple[Table, ...]
     sentence: str
     notes: tuple[str, ...]
 
@@ -188,7 +187,7 @@ def _compare(
     gains = {metric: ruler.value(metric, change) for metric in POINTWISE}
     rows: list[tuple[Estimate | str | None, ...]] = [(name, *estimates) for name, estimates in values.items()]
     rows.append((f"{AFTER}, minus {BEFORE}", *gains.values()))
-    table = StudyTable(
+    table = Table(
         title=f"Before and after correction: {len(examples)} items",
         header=("", *map(heading, POINTWISE)),
         rows=tuple(rows),
@@ -225,11 +224,11 @@ def _notes(past: Past, scores: Mapping[str, Sequence[object]], corrected: Correc
     return tuple(notes)
 
 
-def _result(checked: Reliability | None, compared: _Compared | None, *, notes: Sequence[str] = ()) -> StudyResult:
+def _result(checked: Reliability | None, compared: _Compared | None, *, notes: Sequence[str] = ()) -> Result:
     parts = [part for part in (compared, checked) if part is not None]
     missing = [] if checked else ["reliability: undefined (no answer with a label distribution and a true label)"]
-    return StudyResult(
-        study="calibration",
+    return Result(
+        name="calibration",
         asks="Can the judge be put right by what it says of a reader's past reviews, and are its probabilities right?",
         answer=" ".join(part.sentence for part in parts),
         plot="bars",

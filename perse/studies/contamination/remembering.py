@@ -16,12 +16,11 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate
 from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.questions.recognition import both_titles
 from perse.records import Choice
+from perse.results.result import Estimate, Interval
 from perse.scale import CHOICES, SCORES
 from perse.studies.calibration.risk_coverage import predicted
 from perse.studies.contamination.plots import pair_id

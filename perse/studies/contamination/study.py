@@ -29,11 +29,11 @@ from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.records import Example, PointwiseExample
+from perse.results.result import Result
 from perse.studies.contamination.plots import Pairs, Plots, draw_pairs, pair_examples, read_plots, single_examples
 from perse.studies.contamination.tables import of_pairs, of_readers, of_singles
 from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source
 from perse.studies.frame.coverage import coverage
-from perse.studies.frame.results import StudyResult
 from perse.studies.frame.running import Asking, opened
 
 TITLE_TOKENS = 32
@@ -102,7 +102,7 @@ class Contamination:
 
 def contamination(
     what: Contamination, asking: Asking, out: Path, *, load: LoadJudge | None = None, on_progress: OnPart = unseen_part
-) -> StudyResult:
+) -> Result:
     """Asks all versions and compares them. Of `asking`, `examples` is only named, and `max_new_tokens` is the reviews'.
 
     Raises:
@@ -192,7 +192,7 @@ def _result(
     answers: Mapping[str, Answers],
     *,
     asking: Asking,
-) -> StudyResult:
+) -> Result:
     resamples, seed = asking.resamples, asking.settings.seed
     titles = {version: answers[_arm(version, "title")] for version in plots.texts}
     parts = [of_singles(plots, titles, resamples=resamples, seed=seed)]
@@ -213,8 +213,8 @@ def _result(
         notes.append(
             f"no pair was asked: of all that were drawn, {pairs.too_near}, the mean scores are equal or nearer than asked for"
         )
-    return StudyResult(
-        study="contamination",
+    return Result(
+        name="contamination",
         asks="Does the judge judge the text that it is shown, or does it remember the work and what people think of it?",
         answer=" ".join(part.sentence for part in parts),
         plot="bars",

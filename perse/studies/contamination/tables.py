@@ -15,9 +15,9 @@ import numpy as np
 from perse.evaluation.baselines.ratings import pointwise_baselines
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import Estimate
 from perse.judgement import Status
 from perse.records import PointwiseExample
+from perse.results.result import Estimate, Point, Table
 from perse.studies.calibration.risk_coverage import predicted
 from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
 from perse.studies.contamination.remembering import (
@@ -35,7 +35,6 @@ from perse.studies.contamination.remembering import (
     singles,
 )
 from perse.studies.frame.arms import Answers
-from perse.studies.frame.results import Point, StudyTable
 from perse.studies.frame.summarizing import Ruler, shown_apart, undefined, words
 
 FOR_A_READER = "for a reader (k = 1)"
@@ -48,7 +47,7 @@ class Part:
     """What one kind of question adds to the study's result."""
 
     points: tuple[Point, ...]
-    tables: tuple[StudyTable, ...]
+    tables: tuple[Table, ...]
     sentence: str
 
 
@@ -84,7 +83,7 @@ def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, 
         f"The judge names the work of {', '.join(shares)} (shares); Kendall with the mean score, of known minus unknown "
         f"{next(iter(plots.texts))} plots: {told}."
     )
-    table = StudyTable(
+    table = Table(
         title="Single plots: correlation with the mean score (shape of PerSE, table 8)",
         header=("", "version", "Pearson", "Spearman", "Kendall", "share"),
         rows=(*rows["known"], *rows["unknown"], (RANDOM, None, *chance, None)),
@@ -93,7 +92,7 @@ def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, 
             "random: a score drawn for each of all plots, known or not",
         ),
     )
-    difference = StudyTable(title="Kendall, known minus unknown", header=("version", "difference"), rows=tuple(gaps))
+    difference = Table(title="Kendall, known minus unknown", header=("version", "difference"), rows=tuple(gaps))
     return Part(tuple(points), (table, difference), sentence)
 
 
@@ -137,13 +136,13 @@ def of_pairs(plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, An
         notes.append(f"{pairs.too_near} pairs that were drawn are left out: equal mean scores, or nearer than asked for")
     if pairs.reused:
         notes.append("there are too few items for so many pairs: some are in several, and intervals over pairs are too narrow")
-    groups = StudyTable(
+    groups = Table(
         title=f"{len(pairs.pairs)} pairs, asked in both orders (shape of PerSE, table 6)",
         header=("", "version", "accuracy", "consistency", "bias first", "share"),
         rows=tuple(rows),
         notes=tuple(notes),
     )
-    one_known = StudyTable(
+    one_known = Table(
         title="Pairs of which one is known: bias for it (shape of PerSE, table 7)",
         header=("version", "bias known"),
         rows=tuple(biases),
@@ -200,7 +199,7 @@ def of_readers(
         ]
         rows.append((version, f"{len(kept)}/{len(examples)}", *values))
         kendalls.append(f"{version} {words(values[-1])}")
-    table = StudyTable(
+    table = Table(
         title="Scores for readers known by one review (PerSE, figure 8)",
         header=("version", "answered", "Pearson", "Spearman", "Kendall"),
         rows=(*rows, *beside),

@@ -11,11 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perse.evaluation.stats.correlation import FloatArray
-from perse.evaluation.stats.results import Estimate
 from perse.judgement import Status
 from perse.records import Example
+from perse.results.result import Estimate, Point, Table
 from perse.studies.frame.arms import Answers
-from perse.studies.frame.results import Point, StudyTable
 from perse.studies.frame.summarizing import (
     NOTHING,
     Ruler,
@@ -76,9 +75,9 @@ class Measured:
         """The metrics as tables head them."""
         return tuple(map(heading, self.metrics))
 
-    def table(self, title: str, x: str) -> StudyTable:
+    def table(self, title: str, x: str) -> Table:
         """All values; `x` is what the conditions are called."""
-        return StudyTable(title=title, header=("who", x, "entries shown", "answered", *self.headings), rows=self.rows)
+        return Table(title=title, header=("who", x, "entries shown", "answered", *self.headings), rows=self.rows)
 
     def difference(self, left: tuple[str, str], right: tuple[str, str], metric: str) -> Estimate:
         """`left` minus `right`, paired; undefined where one has no value."""

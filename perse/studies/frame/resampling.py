@@ -12,7 +12,7 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import Estimate
+from perse.results.result import Estimate
 
 Statistic = Callable[[FloatArray], FloatArray]
 """Item weights (R, n) -> values (R, S), NaN where undefined."""

@@ -4,7 +4,7 @@ OUT/manifest.json   the command, the data's digest, judge and settings; another 
 OUT/arms.jsonl      a line for each arm that is finished
 OUT/arms/NAME       the arms, run folders
 OUT/trained/NAME    judges trained for the study, if any
-OUT/study.json      the result (`perse.studies.frame.results.StudyResult`); OUT/table.md its tables
+OUT/study.json      the result (`perse.studies.frame.results.Result`); OUT/table.md its tables
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from perse.judging.judge import Judge, JudgeSettings
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question, question_for
 from perse.records import Split
+from perse.results.markdown import markdown
+from perse.results.result import Result
 from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, ask_arms
-from perse.studies.frame.results import StudyResult
-from perse.studies.frame.showing import study_markdown
 
 RESULT = "study.json"
 TABLE = "table.md"
@@ -102,9 +102,9 @@ class StudyFolder:
                 self.log.append([json.dumps(line) + "\n"])
         return answers
 
-    def finish(self, result: StudyResult) -> StudyResult:
+    def finish(self, result: Result) -> Result:
         """Write the result, each file whole or not at all; study.json comes last and marks the end."""
-        write_own(self.out / TABLE, study_markdown(result))
+        write_own(self.out / TABLE, markdown(result))
         write_own(self.out / RESULT, result.model_dump_json(indent=2) + "\n")
         return result
 
@@ -136,7 +136,7 @@ def opened(
         yield StudyFolder(out, log, load or asking.load, on_progress)
 
 
-def read_study(folder: Path) -> StudyResult:
+def read_study(folder: Path) -> Result:
     """A finished study's result.
 
     Raises:
@@ -148,7 +148,7 @@ def read_study(folder: Path) -> StudyResult:
 
     path = folder / RESULT
     try:
-        return StudyResult.model_validate_json(path.read_bytes())
+        return Result.model_validate_json(path.read_bytes())
     except OSError:
         raise BadInput(f"{folder} holds no finished study: it has no {RESULT}; run the study's command to its end") from None
     except ValidationError as error:

@@ -22,13 +22,13 @@ from perse.evaluation.predictions import expected_values, label_values, only
 from perse.evaluation.stats.agreement import correct, likeliest_correct
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import COLUMN_NAMES, Estimate
+from perse.evaluation.stats.results import COLUMN_NAMES
 from perse.evaluation.stats.within import within_every_reviewer
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, chooses
+from perse.results.result import Estimate, Interval, Point
+from perse.results.words import shown as cell
 from perse.studies.frame.arms import Answers
-from perse.studies.frame.results import Point
 
 POINTWISE = ("pearson", "spearman", "kendall", "within_pearson", "within_spearman", "within_kendall", "mae")
 PAIRWISE = ("accuracy",)
@@ -61,11 +61,15 @@ class Ruler:
         return cls(gold.astype(np.float64), index, Bootstrap.over(index, resamples=resamples, seed=seed))
 
     def value(self, metric: str, terms: Terms, *, chosen: BoolArray | None = None) -> Estimate:
-        """The weighted sum of `metric` over `terms`, with its interval.
+        """The weighted sum of `metric` over `terms`, with its interval; a difference where the weights sum to 0.
 
         Args:
             chosen: (n,) the items that count, for `accuracy` and `mae`; all by default.
         """
+        estimate = self._value(metric, terms, chosen=chosen)
+        return estimate.model_copy(update={"difference": True}) if fsum(weight for weight, _ in terms) == 0 else estimate
+
+    def _value(self, metric: str, terms: Terms, *, chosen: BoolArray | None) -> Estimate:
         everything = np.ones(len(self.reviewer), dtype=bool) if chosen is None else chosen
         if metric == "accuracy":
             return self.bootstrap.mean(_weighted([(weight, hits) for weight, hits in terms]), everything)
@@ -199,14 +203,8 @@ def undefined(reason: str, *, items: int = 0) -> Estimate:
 
 
 def words(estimate: Estimate, *, signed: bool = False) -> str:
-    """A value with its interval in a sentence."""
-    if estimate.value is None:
-        return estimate.interval.reason or "undefined"
-    value = f"{estimate.value:+.3f}" if signed else f"{estimate.value:.3f}"
-    low, high = estimate.interval.low, estimate.interval.high
-    if low is None or high is None:
-        return f"{value} (interval {estimate.interval.reason})"
-    return f"{value} [{low:+.3f}, {high:+.3f}]" if signed else f"{value} [{low:.3f}, {high:.3f}]"
+    """A value with its interval in a sentence; `signed`: it is a change."""
+    return cell(estimate.model_copy(update={"difference": True}) if signed else estimate)
 
 
 def shown_apart(difference: Estimate) -> bool:

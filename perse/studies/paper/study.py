@@ -17,9 +17,9 @@ from perse.batch.comparing import gather
 from perse.batch.local import read_run
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
-from perse.evaluation.stats.results import COLUMN_NAMES, Estimate, Evaluation, Row
+from perse.evaluation.stats.results import COLUMN_NAMES, Evaluation, Row
 from perse.files.runlog import MANIFEST, read_manifest
-from perse.studies.frame.results import StudyResult, StudyTable
+from perse.results.result import Estimate, Result, Table
 from perse.studies.frame.running import read_study
 from perse.studies.frame.summarizing import words
 from perse.studies.paper.published import ASPECT_COLUMNS, TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5, Published
@@ -37,7 +37,7 @@ def paper(
     studies: Sequence[Path] = (),
     seed: int = 0,
     resamples: int = 1000,
-) -> StudyResult:
+) -> Result:
     """All five tables.
 
     Args:
@@ -58,8 +58,8 @@ def paper(
         _table_5(studies),
     )
     filled = [n for n, table in enumerate(tables, start=1) if any(str(row[0]).startswith(f"{OURS}: ") for row in table.rows)]
-    return StudyResult(
-        study="paper",
+    return Result(
+        name="paper",
         asks="What do the paper's tables say, and what do ours?",
         answer=_answer(filled, _rows(scores)),
         plot="bars",
@@ -88,7 +88,7 @@ def _kendall(name: str) -> float:
     return value
 
 
-def _shown(published: Published, ours: Sequence[Cells], *, fill: str, notes: Sequence[str] = ()) -> StudyTable:
+def _shown(published: Published, ours: Sequence[Cells], *, fill: str, notes: Sequence[str] = ()) -> Table:
     """The published rows, then ours, or one of "-" with the command that fills it."""
     exact = "{:g}" if published is TABLE_1 else "{:.3f}"
     rows: list[Cells] = [
@@ -99,7 +99,7 @@ def _shown(published: Published, ours: Sequence[Cells], *, fill: str, notes: Seq
         footnotes.append(f'"-" among the published: {published.lost} figures that our copy of the paper lost')
     if not ours:
         footnotes.append(f"ours: to fill it, {fill}")
-    return StudyTable(
+    return Table(
         title=f"Table {published.number}: {published.title}",
         header=("", *published.columns),
         rows=(*rows, *(ours or [(f"{OURS} (none yet)", *(None for _ in published.columns))])),
@@ -107,7 +107,7 @@ def _shown(published: Published, ours: Sequence[Cells], *, fill: str, notes: Seq
     )
 
 
-def _table_1(mpst: Path | None, doc: Path | None) -> StudyTable:
+def _table_1(mpst: Path | None, doc: Path | None) -> Table:
     cells: dict[tuple[str, str], Mapping[str, float]] = {}
     for folder, kind in ((mpst, "pointwise"), (doc, "pairwise")):
         if folder is None:
@@ -168,7 +168,7 @@ def _rows(found: Evaluation | None) -> list[Row]:
     return [row for row in found.rows if row.columns] if found else []
 
 
-def _table_2(found: Evaluation | None, notes: Sequence[str]) -> StudyTable:
+def _table_2(found: Evaluation | None, notes: Sequence[str]) -> Table:
     rows: list[Cells] = [
         (f"{OURS}: {row.name}", *(row.columns[name] for name in ("pearson", "spearman", "kendall"))) for row in _rows(found)
     ]
@@ -180,7 +180,7 @@ def _table_2(found: Evaluation | None, notes: Sequence[str]) -> StudyTable:
     return _shown(TABLE_2, rows, fill=SCORED.format("DATASET"), notes=[*of, *notes])
 
 
-def _table_3(found: Evaluation | None) -> StudyTable:
+def _table_3(found: Evaluation | None) -> Table:
     rows: list[Cells] = [
         (f"{OURS}: {row.judge or row.name}", *(row.text.get(name) for name in ("bleu", "rouge1", "bertscore", "bartscore")))
         for row in (found.rows if found else ())
@@ -195,7 +195,7 @@ def _table_3(found: Evaluation | None) -> StudyTable:
     return _shown(TABLE_3, rows, fill=fill, notes=notes)
 
 
-def _table_4(found: Evaluation | None, notes: Sequence[str]) -> StudyTable:
+def _table_4(found: Evaluation | None, notes: Sequence[str]) -> Table:
     ours = _rows(found)
     asked = list(dict.fromkeys(aspect for row in ours for aspect in row.aspects))
     spelled = {aspect: next((one for one in asked if one.casefold() == aspect.casefold()), "") for aspect in ASPECT_COLUMNS}
@@ -209,13 +209,13 @@ def _table_4(found: Evaluation | None, notes: Sequence[str]) -> StudyTable:
     return _shown(TABLE_4, rows, fill=SCORED.format("PAIRS"), notes=[*said, *notes])
 
 
-def _table_5(studies: Sequence[Path]) -> StudyTable:
+def _table_5(studies: Sequence[Path]) -> Table:
     rows: list[Cells] = []
     notes: list[str] = []
     for folder in studies:
         result = read_study(folder)
-        if result.study != "review-text":
-            raise BadInput(f"{folder} is a study of {result.study}; table 5 is filled from a folder of perse study review-text")
+        if result.name != "review-text":
+            raise BadInput(f"{folder} is a study of {result.name}; table 5 is filled from a folder of perse study review-text")
         values = {(one.series, one.x, one.metric): one.estimate for one in result.points}
         for series, x in dict.fromkeys((series, x) for series, x, _ in values):
             own = [values.get((series, x, metric)) for metric in ("pearson", "spearman", "kendall")]

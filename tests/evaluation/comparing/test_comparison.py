@@ -12,15 +12,21 @@ from perse.errors import BadInput
 from perse.evaluation.alignment import Part
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.results import Comparison, Contrast
-from perse.evaluation.comparing.table import comparison_markdown, comparison_view
+from perse.evaluation.comparing.telling import comparison_result
 from perse.evaluation.comparing.words import sentence
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.stats.correlation import kendall
-from perse.evaluation.stats.intervals import Interval
 from perse.judgement import Judgement
 from perse.records import PointwiseExample, SummaryExample, SummaryReference
+from perse.results.markdown import markdown
+from perse.results.result import Interval
+from perse.results.terminal import print_result
 
 WORLD = world(20, per_reviewer=6)
+
+
+def comparison_markdown(found: Comparison) -> str:
+    return markdown(comparison_result(found))
 
 
 def compared(
@@ -229,7 +235,7 @@ def test_the_values_of_all_baselines_stand_beside_the_judges() -> None:
     assert [one.name for one in result.baselines] == [*theirs]
     for one in result.baselines:
         assert one.values == {metric: theirs[one.name][metric] for metric in result.metrics}
-    assert "### Without a judge, all 120 items" in comparison_markdown(result) and "| random | " in comparison_markdown(result)
+    assert "## Without a judge, all 120 items" in comparison_markdown(result) and "| random | " in comparison_markdown(result)
     untrained = compared(both)
     assert {one.name: one.unavailable for one in untrained.baselines}["majority"] == "no training data at hand"
     assert "- majority: no training data at hand" in comparison_markdown(untrained)
@@ -271,10 +277,10 @@ def test_table_and_markdown_show_the_sentences_and_escape_names() -> None:
     result = compared({"[red]a|b": both["one"], "two": both["two"]}, permutations=999)
     console = Console(width=120)
     with console.capture() as shown:
-        console.print(comparison_view(result))
+        print_result(comparison_result(result), console)
     text = shown.get()
     assert "two is better than [red]a|b: Kendall tau-b" in " ".join(text.split()) and "nan" not in text.lower()
-    assert "| two | " in comparison_markdown(result) and "[red]a\\|b" in comparison_markdown(result)
+    assert "| two | " in comparison_markdown(result) and "\\[red\\]a\\|b" in comparison_markdown(result)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate
 from perse.kgds.benchmark import PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.results import METRICS, Across, Correlation, Delta, Errors, Results, SampleScores, Scores
+from perse.results.result import Estimate, Interval
 
 FEW = "undefined (few samples)"
 

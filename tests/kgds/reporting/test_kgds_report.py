@@ -21,6 +21,7 @@ from perse.errors import BadInput
 from perse.kgds.reporting.report import write_report
 from perse.kgds.reporting.tables import PaperCell, count_tables, interval_tables, markdown, probable_errors, table_1, table_2
 from perse.kgds.scoring.results import Delta, Errors, Results, SampleScores
+from perse.results.result import Result
 
 BREAKOUT = '</script><!--"\'>\u2028<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 
@@ -46,7 +47,7 @@ def test_a_report_holds_page_tables_numbers_and_figures_and_is_the_same_again(tm
     first = files_of(page.parent)
     assert page.name == "report.html" and {"report.html", "results.json", "tables.md"} < set(first)
     assert len([name for name in first if name.startswith("figures")]) == 27
-    assert Results.model_validate_json(first["results.json"]) == given
+    assert Results.model_validate(Result.model_validate_json(first["results.json"]).details) == given
     assert "<h1>Two &amp; more</h1>" in page.read_text(encoding="utf-8")
     assert write_report(given, page.parent, title="Two & more") == page
     assert files_of(page.parent) == first
@@ -234,7 +235,7 @@ def test_the_command_writes_a_report_of_runs(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [*given, "--resamples", "100"], catch_exceptions=False)
     assert result.exit_code == 0, result.output
     assert result.stdout.strip() == str(tmp_path / "report" / "report.html")
-    found = Results.model_validate_json((tmp_path / "report" / "results.json").read_bytes())
+    found = Results.model_validate(Result.model_validate_json((tmp_path / "report" / "results.json").read_bytes()).details)
     assert [one.model for one in found.scores] == ["somebody"] and found.resamples == 100
 
 

@@ -11,12 +11,12 @@ from perse.errors import BadInput
 from perse.evaluation.stats.correlation import pearson, spearman
 from perse.evaluation.stats.intervals import expanded_levels
 from perse.evaluation.stats.resamples import times_drawn
-from perse.evaluation.stats.results import Estimate
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
 from perse.kgds.scoring.across_models import CONSTANT, FEW_MODELS
 from perse.kgds.scoring.metrics import results
 from perse.kgds.scoring.words import named
+from perse.results.result import Estimate
 
 ALL_RIGHT = {1: Outcome(cited=frozenset({1, 3}), opinions=bits("111")), 2: Outcome(cited=frozenset({2}), opinions=bits("11"))}
 

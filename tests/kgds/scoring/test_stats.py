@@ -8,7 +8,8 @@ from places import SHARED
 from rich.console import Console
 
 from perse.kgds.benchmark import read_benchmark
-from perse.kgds.stats import stats, stats_view
+from perse.kgds.stats import stats, stats_result
+from perse.results.terminal import print_result
 
 REAL = SHARED / "kgds" / "KGDS.first60.json"
 
@@ -43,8 +44,8 @@ def test_the_first_60_samples_have_the_counts_of_their_file() -> None:
 
 def test_the_tables_show_every_count() -> None:
     shown = io.StringIO()
-    Console(file=shown, width=100).print(stats_view(stats(benchmark())))
-    lines = [line.split() for line in shown.getvalue().replace("│", " ").splitlines()]
+    print_result(stats_result(stats(benchmark())), Console(file=shown, width=80))
+    lines = [line.split() for line in shown.getvalue().splitlines()]
     assert ["paragraphs", "6", "3.00"] in lines
     assert ["masked", "(types", "4", "+", "5", "+", "6)", "0", "1", "(1", "+", "0", "+", "0)"] in lines
     assert "the paper counts tokens" in shown.getvalue()

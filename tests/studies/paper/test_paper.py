@@ -15,13 +15,11 @@ from perse.commands.studies.app import app
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
-from perse.evaluation.stats.intervals import Interval
-from perse.evaluation.stats.results import Estimate
 from perse.files.runlog import write_whole
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import Example, ProfileComparison, ProfileReview, ReviewReference
-from perse.studies.frame.results import Point, StudyResult
+from perse.results.result import Estimate, Interval, Point, Result
 from perse.studies.paper.published import TABLE_1, TABLE_2, TABLE_3, TABLE_4, TABLE_5
 from perse.studies.paper.study import paper
 
@@ -100,14 +98,14 @@ def test_a_review_text_study_fills_table_5_and_another_is_refused(tmp_path: Path
     estimate = Estimate(value=0.25, interval=Interval(low=0.2, high=0.3), items=9)
     point = Point(series="ours-7b", x="scores alone", metric="kendall", estimate=estimate)
     baseline = point.model_copy(update={"series": "random", "baseline": True})
-    study = StudyResult(
-        study="review-text", asks="?", answer="!", plot="bars", x_label="", points=(baseline, point), tables=(), notes=()
+    study = Result(
+        name="review-text", asks="?", answer="!", plot="bars", x_label="", points=(baseline, point), tables=(), notes=()
     )
     write_whole(tmp_path / "study.json", study.model_dump_json())
     table = paper(studies=[tmp_path]).tables[4]
     assert table.rows[-1] == ("ours: ours-7b, scores alone", None, None, estimate)
     assert table.rows[-2] == ("ours: random, scores alone", None, None, estimate)
-    write_whole(tmp_path / "study.json", study.model_copy(update={"study": "order"}).model_dump_json())
+    write_whole(tmp_path / "study.json", study.model_copy(update={"name": "order"}).model_dump_json())
     with pytest.raises(BadInput, match="is a study of order; table 5 is filled from"):
         paper(studies=[tmp_path])
 
@@ -130,7 +128,7 @@ def test_the_commands_print_json_and_keep_a_study(scores: Path, pairs: Path, tmp
     out = tmp_path / "kept"
     args = ["paper", "--run", f"one={scores}", "--resamples", "100", "--json"]
     shown = runner.invoke(app, args)
-    assert shown.exit_code == 0 and json.loads(shown.stdout)["study"] == "paper"
+    assert shown.exit_code == 0 and json.loads(shown.stdout)["name"] == "paper"
     assert runner.invoke(app, [*args, "--out", str(out)]).exit_code == 0
     first = (out / "study.json").read_bytes()
     assert runner.invoke(app, [*args, "--out", str(out)]).exit_code == 0 and (out / "study.json").read_bytes() == first

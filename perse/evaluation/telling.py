@@ -1,17 +1,10 @@
-"""What an Evaluation shows: its sheets, from which terminal tables and Markdown are both made, so that they cannot differ.
-
-Everything at once would be a wall, so a sheet is either one that matters to most, or a detail, shown when asked for.
-"""
+"""An Evaluation as a Result: the verdict in words, then the tables that matter to most, then the finer ones as details."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 
 from perse.evaluation.stats.agreement import NOT_ANSWERED
-from perse.evaluation.stats.estimates import NO_COEFFICIENT
-from perse.evaluation.stats.intervals import FEW_REVIEWERS, FEWEST_REVIEWERS
 from perse.evaluation.stats.results import (
     BETWEEN_COLUMNS,
     COLUMN_NAMES,
@@ -21,57 +14,30 @@ from perse.evaluation.stats.results import (
     TEXT_COLUMNS,
     WITHIN_COLUMNS,
     WITHIN_ZERO_COLUMNS,
-    Estimate,
     Evaluation,
     Row,
     Spent,
 )
 from perse.judgement import Status
+from perse.results.result import Cell, Result, Table
+from perse.results.words import ABSENT
 
-ABSENT = "-"
-_VALUES_A_SHEET = 4  # values with their intervals that fit 120 columns beside a name
-
-Cell = Estimate | str | None
-"""A value with its interval; a text as it is; or None where a row has no such value."""
+_DIGITS = 2
 
 
-@dataclass(frozen=True)
-class Sheet:
-    """A title, lines of cells under a header, and footnotes. Baselines stand below the judges."""
-
-    title: str
-    header: tuple[str, ...]
-    judged: tuple[tuple[Cell, ...], ...]
-    baselines: tuple[tuple[Cell, ...], ...] = ()
-    footnotes: tuple[str, ...] = ()
-    detail: bool = False
-    """Shown when asked for."""
-
-    def estimates(self) -> Iterator[Estimate]:
-        """The cells that are values."""
-        for line in (*self.judged, *self.baselines):
-            yield from (cell for cell in line if isinstance(cell, Estimate))
-
-    def all_footnotes(self) -> list[str]:
-        """The sheet's own, and what its cells' marks mean."""
-        notes = list(self.footnotes)
-        reasons = dict.fromkeys(cell.interval.reason for cell in self.estimates() if cell.interval.reason)
-        if FEW_REVIEWERS in reasons:
-            notes.append(f"intervals {FEW_REVIEWERS}: fewer than {FEWEST_REVIEWERS} stand behind the value")
-        no_value = {cell.interval.reason for cell in self.estimates() if cell.value is None} - {NO_COEFFICIENT.reason}
-        notes += [f"some values are {reason}" for reason in reasons if reason in no_value]
-        known = (FEW_REVIEWERS, NO_COEFFICIENT.reason, *no_value)
-        notes += [f"intervals {reason}" for reason in reasons if reason not in known]
-        if NO_COEFFICIENT.reason in reasons:
-            notes.append("undefined: gold or prediction is constant, or there are fewer than 2 items")
-        most = max((cell.interval.undefined_resamples for cell in self.estimates() if is_marked(cell)), default=0)
-        if most:
-            notes.append(f"*: the value is undefined in some resamples (at most {most}); the interval is that of the others")
-        return notes
+def evaluation_result(evaluation: Evaluation) -> Result:
+    """Everything that an evaluation tells."""
+    return Result(
+        name="evaluate",
+        asks="How well do the judges agree with the readers, beside rules that need no judge?",
+        answer="\n".join(evaluation.verdict),
+        tables=tuple(evaluation_tables(evaluation)),
+        details=evaluation.model_dump(mode="json"),
+    )
 
 
-def sheets(evaluation: Evaluation) -> list[Sheet]:
-    """All sheets, details among them, in the order in which they are read."""
+def evaluation_tables(evaluation: Evaluation) -> list[Table]:
+    """All tables, details among them, in the order in which they are read."""
     found = [_statuses(evaluation)]
     if evaluation.kind == "pairwise":
         found.append(_choices(evaluation))
@@ -84,12 +50,28 @@ def sheets(evaluation: Evaluation) -> list[Sheet]:
     return [*found, _costs(evaluation)]
 
 
-def is_marked(cell: Estimate) -> bool:
-    """Whether the interval is of fewer resamples than were drawn."""
-    return cell.interval.low is not None and cell.interval.undefined_resamples > 0
+def _table(
+    title: str,
+    header: Sequence[str],
+    judged: Sequence[Sequence[Cell]],
+    baselines: Sequence[Sequence[Cell]] = (),
+    *,
+    notes: Sequence[str] = (),
+    detail: bool = False,
+) -> Table:
+    """Baselines stand below the judges."""
+    return Table(
+        title=title,
+        header=tuple(header),
+        rows=tuple(tuple(row) for row in (*judged, *baselines)),
+        notes=tuple(notes),
+        breaks=(len(judged),) if judged and baselines else (),
+        detail=detail,
+        digits=_DIGITS,
+    )
 
 
-def _statuses(evaluation: Evaluation) -> Sheet:
+def _statuses(evaluation: Evaluation) -> Table:
     header = ("judge", "model", "asked", *(str(status) for status in Status), "coverage")
     lines = []
     for name, summary in evaluation.judges.items():
@@ -102,17 +84,17 @@ def _statuses(evaluation: Evaluation) -> Sheet:
     if evaluation.without_reference:
         notes.append(f"{evaluation.without_reference} of {evaluation.examples} examples have no reference and are left out")
     title = f"Judgements: {evaluation.items} items of {evaluation.reviewers} reviewers"
-    return Sheet(title, header, tuple(lines), footnotes=(*notes, *evaluation.notes))
+    return _table(title, header, lines, notes=(*notes, *evaluation.notes))
 
 
-def _scores(evaluation: Evaluation, *, imputed: bool) -> list[Sheet]:
+def _scores(evaluation: Evaluation, *, imputed: bool) -> list[Table]:
     """Pooled, within and between reviewers, and errors. With failures imputed all but the first are details."""
     if imputed:
         where = f"all {evaluation.items} items, {_imputed_by(evaluation)}"
     else:
         where = f"{evaluation.ok_items} items answered" + (" by every judge" if len(evaluation.judges) > 1 else "")
 
-    def sheet(title: str, columns: Sequence[str], *notes: str, last: _Last, detail: bool) -> Sheet:
+    def sheet(title: str, columns: Sequence[str], *notes: str, last: _Last, detail: bool) -> Table:
         return _values(evaluation, f"{title}: {where}", columns, notes, last=last, imputed=imputed, detail=detail)
 
     constant = "skipped: reviewers with constant gold or prediction, or fewer than 2 items"
@@ -170,7 +152,7 @@ def _values(
     last: _Last,
     imputed: bool = False,
     detail: bool = False,
-) -> Sheet:
+) -> Table:
     def line(row: Row) -> tuple[Cell, ...]:
         values = (row.imputed or {}) if imputed else row.columns
         if row.unavailable:
@@ -179,17 +161,17 @@ def _values(
 
     rows = [row for row in evaluation.rows if row.columns or row.unavailable]
     unavailable = [f"{row.name}: unavailable: {row.unavailable}" for row in rows if row.unavailable]
-    return Sheet(
+    return _table(
         title,
         ("", *(COLUMN_NAMES[column] for column in columns), last[0]),
-        tuple(line(row) for row in rows if row.judge),
-        tuple(line(row) for row in rows if not row.judge),
-        (*unavailable, *notes),
-        detail,
+        [line(row) for row in rows if row.judge],
+        [line(row) for row in rows if not row.judge],
+        notes=(*unavailable, *notes),
+        detail=detail,
     )
 
 
-def _choices(evaluation: Evaluation) -> Sheet:
+def _choices(evaluation: Evaluation) -> Table:
     notes = (
         "order gap: how far P(A) moves when the two are swapped, less is better; order consistency: still the same choice",
     )
@@ -197,23 +179,17 @@ def _choices(evaluation: Evaluation) -> Sheet:
     return _values(evaluation, title, PAIRWISE_COLUMNS, notes, last=_OK)
 
 
-def _aspects(evaluation: Evaluation) -> list[Sheet]:
+def _aspects(evaluation: Evaluation) -> list[Table]:
     """Aspects down, judges and baselines across: there may be any number of aspects."""
     rows = [row for row in evaluation.rows if not row.unavailable]
     aspects = list(dict.fromkeys(aspect for row in rows for aspect in row.aspects))
-    found = []
-    width = math.ceil(len(rows) / math.ceil(len(rows) / _VALUES_A_SHEET))  # five rows are 3 + 2, not 4 + 1
-    for start in range(0, len(rows), width):
-        part = rows[start : start + width]
-        lines = tuple(
-            (aspect, str(part[0].aspects[aspect].items), *(row.aspects.get(aspect) for row in part)) for aspect in aspects
-        )
-        names = ("\n(".join(row.name.rsplit(" (", 1)) for row in part)  # two lines: "NAME (likeliest)" is wider than a value
-        found.append(Sheet("Accuracy by aspect", ("", "pairs", *names), lines))
-    return found
+    if not rows or not aspects:
+        return []
+    lines = [(one, str(rows[0].aspects[one].items), *(row.aspects.get(one) for row in rows)) for one in aspects]
+    return [_table("Accuracy by aspect", ("", "pairs", *(row.name for row in rows)), lines)]
 
 
-def _counts(evaluation: Evaluation) -> list[Sheet]:
+def _counts(evaluation: Evaluation) -> list[Table]:
     """What was answered where A was true, and where B was; of each judge's likeliest choices."""
     found = []
     for row in evaluation.rows:
@@ -225,39 +201,30 @@ def _counts(evaluation: Evaluation) -> list[Sheet]:
             (aspect, *(str(counts[truth][answer]) for truth in evaluation.labels for answer in given))
             for aspect, counts in row.counts.items()
         )
-        found.append(Sheet(f"True answer, and what {row.name} said", header, lines, detail=True))
+        found.append(_table(f"True answer, and what {row.name} said", header, lines, detail=True))
     return found
 
 
-def _texts(evaluation: Evaluation) -> list[Sheet]:
+def _texts(evaluation: Evaluation) -> list[Table]:
     rows = [row for row in evaluation.rows if row.text]
     if not rows:
         return []
-    of_all = next(iter(rows[0].text.values())).items
-    title = f"Review text: {of_all} items, not answered = empty text"
+    present = [column for column in TEXT_COLUMNS if any(column in row.text for row in rows)]
+    judged = [(row.judge, *map(row.text.get, present)) for row in rows if row.judge]
+    others = [(row.name, *map(row.text.get, present)) for row in rows if not row.judge]
+    title = f"Review text: {next(iter(rows[0].text.values())).items} items, not answered = empty text"
     skipped = [f"skipped: {why}" for why in evaluation.text_skipped.values()]
-    found = []
-    for columns in (TEXT_COLUMNS[:_VALUES_A_SHEET], TEXT_COLUMNS[_VALUES_A_SHEET:]):
-        present = [column for column in columns if any(column in row.text for row in rows)]
-        if present:
-            header = ("", *(COLUMN_NAMES[column] for column in present))
-            judged = tuple((row.judge, *map(row.text.get, present)) for row in rows if row.judge)
-            others = tuple((row.name, *map(row.text.get, present)) for row in rows if not row.judge)
-            found.append(Sheet(title, header, judged, others, tuple(skipped)))
-            skipped, title = [], "Review text, by models"
-    return found
+    return [_table(title, ("", *(COLUMN_NAMES[column] for column in present)), judged, others, notes=skipped)]
 
 
-def _costs(evaluation: Evaluation) -> Sheet:
+def _costs(evaluation: Evaluation) -> Table:
     header = ("judge", "judgements", "prompt", "cached", "generated", "reviews shown", "cost", "seconds", "tokens/s")
     spent = {name: one.spent for name, one in evaluation.judges.items() if one.spent}
     lines = tuple((name, *_spent(one)) for name, one in spent.items())
     notes = ["tokens of the whole run; reviews shown: mean number of profile entries that fitted the prompt"]
     if any(one.cost is None for one in spent.values()):
         notes.append("cost: unknown without prices (--prices NAME=INPUT,OUTPUT per million tokens)")
-    return Sheet(
-        "Tokens and cost", header, lines, footnotes=tuple(notes), detail=all(one.cost is None for one in spent.values())
-    )
+    return _table("Tokens and cost", header, lines, notes=notes, detail=all(one.cost is None for one in spent.values()))
 
 
 def _spent(one: Spent) -> tuple[str, ...]:

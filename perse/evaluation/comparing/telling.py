@@ -1,0 +1,84 @@
+"""A Comparison as a Result: what it comes to in a sentence a pair, then the numbers."""
+
+from __future__ import annotations
+
+from perse.evaluation.comparing.results import LEVEL, Comparison, Pairing
+from perse.evaluation.comparing.words import metric_name, p_shown
+from perse.evaluation.stats.results import LOWER_IS_BETTER
+from perse.results.result import Cell, Result, Table
+from perse.results.words import ABSENT, UNDEFINED
+
+_READINGS = {"expected": "expected scores", "likeliest": "likeliest choices", "label": "labels"}
+
+
+def comparison_result(comparison: Comparison) -> Result:
+    """Everything that a comparison tells."""
+    chosen = comparison.kind == "pairwise"
+    return Result(
+        name="compare",
+        asks="Is one judge better than another, and than what needs no judge?",
+        answer="\n".join(f"{pairing.verdict}." for pairing in comparison.pairings),
+        tables=(
+            _runs(comparison),
+            _baselines(comparison),
+            *(_pairing(pairing, chosen=chosen) for pairing in comparison.pairings),
+        ),
+        details=comparison.model_dump(mode="json"),
+    )
+
+
+def _runs(comparison: Comparison) -> Table:
+    lines = []
+    for name, asked in comparison.judges.items():
+        more = ", ..." if asked.dropped > len(asked.dropped_ids) else ""
+        dropped = f"{asked.dropped}" + (f" ({', '.join(asked.dropped_ids)}{more})" if asked.dropped else "")
+        lines.append((name, str(asked.judged), str(asked.common), str(asked.ok), dropped))
+    drawn_from = "reviewers and the texts" if comparison.resample == "two-way" else "reviewers"
+    drawn = f"{comparison.permutations} exchanges drawn"
+    if any(contrast.p_exact for pairing in comparison.pairings for contrast in pairing.contrasts):
+        drawn = f"of all exchanges where there are at most {comparison.permutations}, else {drawn}"
+    notes = [
+        f"intervals: 95%, bootstrap over the {drawn_from}, {comparison.resamples} resamples, seed {comparison.seed}",
+        f"p: two-sided, answers exchanged reviewer by reviewer, {drawn}",
+        f"p (Holm): adjusted over all {comparison.family} p values here; at most {LEVEL} is called a difference",
+        *comparison.notes,
+    ]
+    if "pearson" in comparison.metrics:
+        notes.append("p (Williams): for comparability with papers only; it takes the items of a reviewer for independent")
+    title = f"Compared on {comparison.items} items of {comparison.reviewers} reviewers"
+    header = ("judge", "judged", "common", "answered", "dropped")
+    return Table(title=title, header=header, rows=tuple(lines), notes=tuple(notes))
+
+
+def _baselines(comparison: Comparison) -> Table:
+    """What needs no judge, whether or not it is compared with."""
+    lines: list[tuple[Cell, ...]] = []
+    notes = []
+    for one in comparison.baselines:
+        lines.append((one.name, *map(one.values.get, comparison.metrics)))
+        if one.unavailable is not None:
+            notes.append(f"{one.name}: {one.unavailable}")
+    title = f"Without a judge, all {comparison.items} items"
+    return Table(title=title, header=("", *map(metric_name, comparison.metrics)), rows=tuple(lines), notes=tuple(notes))
+
+
+def _pairing(pairing: Pairing, *, chosen: bool) -> Table:
+    williams = any(contrast.williams_p is not None for contrast in pairing.contrasts)
+    header = ("", pairing.one, pairing.other, "difference", "p", "p (Holm)", *(["p (Williams)"] if williams else []))
+    where = f"{_READINGS[pairing.reading]}, {pairing.answered} of {pairing.items} items answered by both"
+    if chosen:
+        where += ", not answered = wrong"
+    lines: list[tuple[Cell, ...]] = []
+    for contrast in pairing.contrasts:
+        last = [ABSENT if contrast.williams_p is None else p_shown(contrast.williams_p)] if williams else []
+        lower = " (less is better)" if contrast.metric in LOWER_IS_BETTER else ""
+        p = (p_shown(contrast.p), p_shown(contrast.p_holm))
+        values = (_value(contrast.one), _value(contrast.other), contrast.estimate)
+        lines.append((metric_name(contrast.metric) + lower, *values, *p, *last))
+    notes = (f"p: {one.p_reason}" for one in pairing.contrasts if one.p is None and one.p_reason)
+    title = f"{pairing.one} minus {pairing.other}: {where}"
+    return Table(title=title, header=header, rows=tuple(lines), notes=tuple(dict.fromkeys(notes)))
+
+
+def _value(value: float | None) -> str:
+    return UNDEFINED if value is None else f"{value:z.3f}"

@@ -1,0 +1,80 @@
+"""The numbers of KGDS as a Result: what tables 1 and 2 of the paper hold, with intervals, and what they stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from perse.kgds.outcomes import ErrorType
+from perse.kgds.reporting.tables import (
+    PATTERN_NAMES,
+    correlation_table,
+    count_tables,
+    failure_table,
+    highest,
+    interval_tables,
+    models,
+    patterns,
+)
+from perse.kgds.scoring.results import Results, Scores
+from perse.results.result import Cell, Result, Table
+from perse.results.words import ABSENT
+
+KGDS_METRICS = "kgds metrics"
+
+
+def kgds_result(results: Results) -> Result:
+    """All models on the same samples."""
+    said = [line for pattern in patterns(results) for line in highest(results, pattern)]
+    failures = failure_table(results)
+    correlated = any(one.pearson.value is not None for one in results.correlations)
+    return Result(
+        name=KGDS_METRICS,
+        asks="How much of the background and of the opinions do the summaries hold?",
+        answer="\n".join(said) or f"Nothing was verified of {', '.join(models(results))}.",
+        tables=(
+            *interval_tables(results),
+            *_errors(results),
+            *([correlation_table(results)] if correlated else []),
+            *count_tables(results),
+            *([failures] if failures else []),
+        ),
+        notes=tuple(_notes(results, correlated=correlated)),
+        details=results.model_dump(mode="json"),
+    )
+
+
+def _errors(results: Results) -> Iterator[Table]:
+    """Why opinions are not covered, as shares of those classified."""
+    for pattern in patterns(results):
+        rows = [row for scores in results.scores if scores.pattern == pattern for row in _error_rows(results, scores)]
+        if rows:
+            yield Table(
+                title=f"{PATTERN_NAMES[pattern]}: why opinions are not covered, in percent of those classified",
+                header=("model", "paradigm", *map(str, ErrorType), "classified"),
+                rows=tuple(rows),
+            )
+
+
+def _error_rows(results: Results, scores: Scores) -> Iterator[tuple[Cell, ...]]:
+    found = scores.errors
+    if found is None:
+        return
+    shares = found.shares or {}
+    cells = (f"{shares[kind]:.2f}" if kind in shares else ABSENT for kind in ErrorType)
+    yield (scores.model, scores.paradigm, *cells, f"{found.classified} of {found.uncovered}")
+    if found.probable:
+        yield (scores.model, f"{scores.paradigm}, by probability", *(f"{found.probable[kind]:.2f}" for kind in ErrorType), None)
+    deltas = [one.errors for one in results.deltas if (one.model, one.pattern) == (scores.model, scores.pattern)]
+    if scores.paradigm == "reflection" and deltas and deltas[0]:
+        change = deltas[0]
+        yield (scores.model, "reflection minus structured", *(f"{change[kind]:+z.2f}" for kind in ErrorType), None)
+
+
+def _notes(results: Results, *, correlated: bool) -> Iterator[str]:
+    yield (
+        f"percent; intervals: 95%, bootstrap over the {len(results.samples)} samples, {results.resamples} resamples, "
+        f"seed {results.seed}; of the paragraphs {results.supporting_share:.2f}% are supporting"
+    )
+    if not correlated:
+        yield "a correlation across models needs three or more"
+    yield from results.notes

@@ -1,0 +1,54 @@
+"""A cell in words, the same in every medium: a value with its interval, a text, or what takes the place of either.
+
+Media with room (Markdown, HTML, CSV) say in the cell why an interval is undefined; a terminal says it once below the table.
+"""
+
+from __future__ import annotations
+
+from perse.results.result import Cell, Estimate, Table
+
+ABSENT = "-"
+UNDEFINED = "undefined"
+
+
+def value_and_interval(estimate: Estimate, *, digits: int = 3, reasons: bool = True) -> tuple[str, str]:
+    """A value, and its interval in brackets ("" where the value itself is undefined).
+
+    Args:
+        digits: decimals of both.
+        reasons: spell out why what is undefined is undefined.
+    """
+    reason = (estimate.interval.reason if reasons else None) or UNDEFINED
+    if estimate.value is None:
+        return reason, ""
+    sign = "+" if estimate.difference else ""
+    low, high = estimate.interval.low, estimate.interval.high
+    mark = "*" if estimate.of_fewer_resamples else ""
+    between = f"[{reason}]" if low is None or high is None else f"[{low:z.{digits}f}, {high:z.{digits}f}]{mark}"
+    return f"{estimate.value:{sign}z.{digits}f}", between
+
+
+def shown(cell: Cell, *, digits: int = 3, reasons: bool = True) -> str:
+    """A cell in one line; see `value_and_interval`."""
+    if cell is None:
+        return ABSENT
+    if isinstance(cell, str):
+        return cell
+    return " ".join(filter(None, value_and_interval(cell, digits=digits, reasons=reasons)))
+
+
+def footnotes(table: Table) -> tuple[str, ...]:
+    """The table's own notes, then why values and intervals of it are undefined, and what an asterisk means."""
+    values = list(table.estimates())
+    no_value = dict.fromkeys(one.interval.reason or UNDEFINED for one in values if one.value is None)
+    no_interval = dict.fromkeys(one.interval.reason for one in values if one.value is not None and one.interval.reason)
+    said = [f"some values are {reason}" for reason in no_value if reason != UNDEFINED]
+    said += [f"some intervals are {reason}" for reason in no_interval]
+    if most := max((one.interval.undefined_resamples for one in values if one.of_fewer_resamples), default=0):
+        said.append(f"*: the value is undefined in some resamples (at most {most}); the interval is that of the others")
+    return (*table.notes, *said)
+
+
+def one_line(text: str) -> str:
+    """A text from a file in one line, without control characters."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())

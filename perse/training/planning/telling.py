@@ -1,0 +1,104 @@
+"""A Plan as a Result: what is trained, what it takes of a device in each way of training, and what to set."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from perse.results.result import Result, Table
+from perse.training.planning.hardware import RESERVED
+from perse.training.planning.plan import Plan
+
+GB = 1e9
+WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
+"""What `accelerate launch` must be given for either way of training."""
+
+
+def plan_result(found: Plan, *, checkpointing: bool) -> Result:
+    """Everything that a plan tells.
+
+    Args:
+        checkpointing: gradient checkpointing as the settings have it now.
+    """
+    return Result(
+        name="plan",
+        asks="Does the training run fit, and for how long does it run?",
+        answer=plan_words(found, checkpointing=checkpointing),
+        tables=(_trained(found), _memory(found)),
+        notes=found.notes,
+        details=_details(found),
+    )
+
+
+def plan_words(found: Plan, *, checkpointing: bool) -> str:
+    """What to set, or what would make it fit.
+
+    Args:
+        checkpointing: what the settings say now.
+    """
+    if found.way is None:
+        best = min(found.ways, key=lambda way: way.total)
+        remedy = (
+            f"what would do: {'; '.join(found.remedies)}"
+            if found.remedies
+            else "a device with more memory or a smaller model would do"
+        )
+        return (
+            f"does not fit: at least {best.total / GB:.1f} GB are needed on each device and {found.device.usable / GB:.1f} GB can be "
+            f"filled; {remedy}"
+        )
+    setting = f"train.gradient_checkpointing={str(found.way.checkpointing).lower()}"
+    now = "as it is set" if found.way.checkpointing == checkpointing else f"now {str(checkpointing).lower()}"
+    launch = f"accelerate launch --config_file {SHARDED if found.way.sharded else WHOLE} --num_processes {found.devices}"
+    return f"fits: set {setting} ({now})" + (f", and start with {launch}" if found.devices > 1 else "")
+
+
+def _trained(found: Plan) -> Table:
+    work = found.work
+    share = f"{found.trainable / found.parameters:.2%}"
+    rows = (
+        ("parameters, trainable", f"{found.parameters:,}, {found.trainable:,} ({share})"),
+        ("examples, too long (left out)", f"{found.examples:,}, {found.too_long:,}"),
+        ("epochs, rows, optimizer steps", f"{found.epochs:.3g}, {found.rows:,}, {found.steps:,}"),
+        ("tokens an epoch, shared", f"{work.tokens / found.epochs:,.0f}"),
+        ("tokens an epoch, one by one", f"{work.unshared / found.epochs:,.0f} ({found.shared:.2f} times as many)"),
+        ("tokens learned an epoch", f"{work.learned / found.epochs:,.0f}"),
+        ("largest row, learned of it", f"{found.row_off[0]:,}, {found.row_off[1]:,} tokens"),
+        ("operations", f"{found.flops:.2e}"),
+        ("time", _time(found)),
+    )
+    return Table(title="What is trained", header=("", ""), rows=rows)
+
+
+def _memory(found: Plan) -> Table:
+    where = found.device.name if found.devices == 1 else f"each of {found.devices} x {found.device.name}"
+    parts = ("weights", "gradients", "optimizer", "communication", "activations", "total")
+    rows = (
+        ("gradient checkpointing", *("on" if way.checkpointing else "off" for way in found.ways)),
+        *((part, *(f"{getattr(way, part) / GB:.2f}" for way in found.ways)) for part in parts),
+        (
+            f"room: {1 - RESERVED:.0%} of {found.device.memory / GB:.0f}",
+            *(f"{found.device.usable / GB:.2f}" for _ in found.ways),
+        ),
+        ("", *("fits" if way.total <= found.device.usable else "does not fit" for way in found.ways)),
+    )
+    header = ("", *("sharded" if way.sharded else "whole" for way in found.ways))
+    return Table(title=f"GB on {where}", header=header, rows=rows, breaks=(len(parts),))
+
+
+def _details(found: Plan) -> dict[str, Any]:
+    """Everything in a plan, with totals, bytes as whole numbers."""
+    whole = asdict(found)
+    whole["shared"] = found.shared
+    whole["usable"] = found.device.usable
+    for shown, way in zip(whole["ways"], found.ways, strict=True):
+        shown["total"], shown["fits"] = way.total, way.total <= found.device.usable
+    whole["way"] = found.ways.index(found.way) if found.way else None
+    return whole
+
+
+def _time(found: Plan) -> str:
+    if found.hours is None or found.peak is None:
+        return "not known: no data sheet says this machine's peak; give it with --tflops"
+    shown = f"{found.hours:.1f} hours" if found.hours >= 1 else f"{found.hours * 60:.1f} minutes"
+    return f"{shown}, if {found.mfu:.0%} of {found.peak / 1e12:g} TFLOP/s are reached (assumed)"
