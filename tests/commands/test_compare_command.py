@@ -14,7 +14,7 @@ from builders import pairwise_examples, pointwise_examples
 from typer.testing import CliRunner
 
 from perse.batch.comparing import gather, judges_and_parts
-from perse.commands.compare import compare
+from perse.commands.measuring.compare import compare
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens, judgement_line
 from perse.records import Example, PairwiseExample, PointwiseExample, example_lines

@@ -9,7 +9,7 @@ from evaluation_builders import answered, graded, noisy_judge, pair, world
 from typer.testing import CliRunner
 from typer.testing import Result as Ran
 
-from perse.commands.evaluate import evaluate
+from perse.commands.measuring.evaluate import evaluate
 from perse.errors import BadInput
 from perse.evaluation.stats.results import Evaluation
 from perse.judgement import Judgement, judgement_line

@@ -13,7 +13,7 @@ from places import SHARED
 from scipy import stats
 from typer.testing import CliRunner
 
-from perse.commands.agreement import agreement
+from perse.commands.measuring.agreement import agreement
 from perse.errors import BadInput
 from perse.evaluation.annotators.file import read_ratings
 from perse.evaluation.annotators.measuring import Dimension, Ratings, alpha_of, annotator_agreement, coincidences

@@ -1,0 +1,1 @@
+"""Commands that read runs and print a Result: evaluate, compare, agreement, report."""
