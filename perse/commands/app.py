@@ -11,18 +11,18 @@ from typing import Annotated
 import typer
 
 from perse import __version__
-from perse.commands.measuring.agreement import agreement
 from perse.commands.ask import ask
-from perse.commands.measuring.compare import compare
 from perse.commands.consumer import Consumer
 from perse.commands.data.build import app as data_app
 from perse.commands.doctor import doctor
-from perse.commands.measuring.evaluate import evaluate
 from perse.commands.kgds.app import app as kgds_app
+from perse.commands.measuring.agreement import agreement
+from perse.commands.measuring.compare import compare
+from perse.commands.measuring.evaluate import evaluate
+from perse.commands.measuring.report import report
 from perse.commands.models import app as models_app
 from perse.commands.plan import plan
 from perse.commands.preflight import preflight
-from perse.commands.measuring.report import report
 from perse.commands.score import score
 from perse.commands.serve import EXAMPLES as OF_SERVING
 from perse.commands.serve import serve
