@@ -23,7 +23,7 @@ from perse.errors import SaveFailed
 _LEFT_OUT = ("timing.jsonl", "answers.sqlite-journal", ".perse-files.json")
 """Times; what SQLite undoes a torn write from; the list of own files, which grows as they are written."""
 
-_STAGED = re.compile(r"\.new-|\.perse-(new|commit|tmp)|\.tmp\b")
+_STAGED = re.compile(r"\.perse-(new|commit|tmp)")
 """Where perse writes what then gets its name."""
 
 Files = dict[str, bytes | list[object]]

@@ -154,17 +154,11 @@ def _found(error: Exception) -> str:
 
 
 def _last_place(error: BaseException) -> str:
-    """The module of perse that was at it last, and the line: it says what was read."""
+    """The module of perse that was at it last: it says what was read."""
     home = Path(str(files("perse")))
-    ours = [
-        (place, frame.lineno)
-        for frame in traceback.extract_tb(error.__traceback__)
-        if (place := Path(frame.filename)).is_relative_to(home)
-    ]
-    if not ours:
-        return "outside of perse"
-    place, line = ours[-1]
-    return f"in {'.'.join(place.relative_to(home.parent).with_suffix('').parts)}, line {line}"
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [place for frame in frames if (place := Path(frame.filename)).is_relative_to(home)]
+    return f"in {'.'.join(ours[-1].relative_to(home.parent).with_suffix('').parts)}" if ours else "outside of perse"
 
 
 def _open_standard_streams() -> None:

@@ -13,7 +13,7 @@ from collections.abc import Collection
 from perse.errors import BadInput
 
 LONGEST = 100
-"""Characters. File systems take 255 bytes, of which what perse adds to a name, such as `.NAME.new-0123abcd`, must have its part."""
+"""Characters. File systems take 255 bytes, of which what perse adds to a name, such as `.NAME.perse-new-0123abcd`, must have its part."""
 
 CUT = 80
 """Of a name that is made of words; a digest comes behind it."""

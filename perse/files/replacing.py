@@ -1,6 +1,6 @@
 """Folders that are there whole or not at all, and after a kill are the old ones or the new ones, with every stranger in its place.
 
-    nothing there    written beside its place as `.NAME.new-XXXXXXXX`, then renamed
+    nothing there    written beside its place as `.NAME.perse-new-XXXXXXXX`, then renamed
     a folder there   written inside it as `.perse-new`. Renaming that to `.perse-commit` decides: from then on the folder is the new one.
                      File by file takes its place, the manifest last; what a kill leaves undone, the next who opens the folder does
                      (`settle`)
@@ -47,8 +47,7 @@ from perse.secrets import without_keys
 COMMIT = ".perse-commit"
 PLAN = ".plan.json"
 NAMES = ".names.json"
-"""Written first into a folder of perse's: what else is to be written there that has no name of the folder's own. A folder without it is
-somebody else's."""
+"""Written first into `.perse-new`: what else is to be written there that has no name of the folder's own."""
 
 NOTHING = Belongings(what="", kinds=(), names=())
 
@@ -128,7 +127,7 @@ def claimed(out: Path, belongings: Belongings, *, overwrite: bool, inputs: Itera
 
 def sweep(target: Path, belongings: Belongings) -> list[Path]:
     """Removes what killed builds of a folder left; the caller holds its lock. Gives what is left of it: folders in which lie files of
-    somebody else's, since perse once set whole folders aside."""
+    somebody else's."""
     sweep_temporaries(target)
     for left in _leftovers(target):
         _discard(left, belongings)
@@ -203,7 +202,8 @@ def manifest_text(manifest: Mapping[str, Any]) -> str:
 
 def _begin(stage: Path, names: Iterable[str]) -> None:
     stage.mkdir()
-    (stage / NAMES).write_text(json.dumps(sorted(names)), "utf-8")
+    if chosen := sorted(names):
+        (stage / NAMES).write_text(json.dumps(chosen), "utf-8")
 
 
 def _put(stage: Path, contents: Mapping[str, bytes]) -> None:
@@ -289,26 +289,24 @@ def finish(target: Path) -> None:
 
 
 def _beside(target: Path) -> Path:
-    return target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
+    return target.with_name(f".{target.name}{STAGING}-{secrets.token_hex(4)}")
 
 
 def _leftovers(target: Path) -> list[Path]:
-    """What killed builds left: new folders, and old ones that perse once set aside."""
-    name = re.compile(rf"\.{re.escape(target.name)}\.(new|old)-[0-9a-f]{{8}}")
+    """What killed builds left."""
+    name = re.compile(rf"\.{re.escape(target.name + STAGING)}-[0-9a-f]{{8}}")
     beside = [one for one in target.parent.iterdir() if name.fullmatch(one.name)] if os.access(target.parent, os.R_OK) else []
     return [one for one in (*sorted(beside), target / STAGING) if one.is_dir() and not one.is_symlink()]
 
 
 def _discard(stage: Path, belongings: Belongings) -> None:
-    """Removes our files from a folder of ours, and the folder if nothing else is in it. A folder that only has the name of one stays."""
+    """Removes our files from a folder of ours, and the folder if nothing else is in it."""
     if stage.is_symlink() or not stage.is_dir():
         return
     try:
         named = {str(name) for name in parsed((stage / NAMES).read_bytes())}
     except (OSError, ValueError, TypeError):
-        with suppress(OSError):
-            _remove_tree(stage)  # killed before anything was written
-        return
+        named = set()
     ours = [name for name in entries(stage) if name in (PLAN, NAMES) or name in named or belongings.may_own(name)]
     for name in sorted(ours, key=lambda one: one == NAMES):  # which tells the others
         if not (stage / name).is_dir() or (stage / name).is_symlink():

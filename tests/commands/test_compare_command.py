@@ -83,7 +83,7 @@ def test_a_sentence_then_tables_with_the_same_numbers_as_json(tmp_path: Path) ->
     text = " ".join(shown.stdout.split())
     assert text.startswith("after is better than before: Kendall tau-b +") and "Compared on 48 items of 12 reviewers" in text
     assert "after is better than profile average" in text
-    result = json.loads(perse_compare(*runs, "--json").stdout)
+    result = json.loads(perse_compare(*runs, "--json").stdout)["details"]
     first = result["pairings"][0]["contrasts"][0]
     assert f"{first['difference']:+.3f} [{first['interval']['low']:.3f}, {first['interval']['high']:.3f}]" in text
     assert first["p"] <= 0.005 and result["family"] == 13
@@ -94,19 +94,19 @@ def test_a_sentence_then_tables_with_the_same_numbers_as_json(tmp_path: Path) ->
 def test_pairs_are_compared_by_accuracy(tmp_path: Path) -> None:
     examples = pairwise_examples(12)
     runs = [run(tmp_path / "before", examples, noise=7), run(tmp_path / "after", examples, noise=0)]
-    result = json.loads(perse_compare(*runs, "--json").stdout)
+    result = json.loads(perse_compare(*runs, "--json").stdout)["details"]
     assert result["metrics"] == ["accuracy"] and result["pairings"][0]["contrasts"][0]["one"] == 1.0
     assert [each["other"] for each in result["pairings"]] == ["before", "copy the example", "copy the example"]
 
 
 def test_texts_can_be_resampled_with_their_readers(tmp_path: Path) -> None:
     runs = [run(tmp_path / "before", noise=9), run(tmp_path / "after", noise=1)]
-    assert json.loads(perse_compare(*runs, "--resample", "two-way", "--json").stdout)["resample"] == "two-way"
+    assert json.loads(perse_compare(*runs, "--resample", "two-way", "--json").stdout)["details"]["resample"] == "two-way"
 
 
 def test_one_metric_against_one_run(tmp_path: Path) -> None:
     runs = [run(tmp_path / name, noise=noise) for name, noise in (("a", 3), ("b", 4), ("c", 5))]
-    result = json.loads(perse_compare(*runs, "--metric", "kendall", "--against", "b", "--json").stdout)
+    result = json.loads(perse_compare(*runs, "--metric", "kendall", "--against", "b", "--json").stdout)["details"]
     assert [(each["one"], each["other"]) for each in result["pairings"]][:2] == [("a", "b"), ("c", "b")]
     assert result["metrics"] == ["kendall"]
 
@@ -133,7 +133,7 @@ def test_the_readers_own_profiles_are_read_by_baselines_not_those_of_others(tmp_
 
 def test_runs_of_parts_of_a_data_set_are_compared_on_what_they_share(tmp_path: Path) -> None:
     runs = [run(tmp_path / "first", EXAMPLES[:40]), run(tmp_path / "last", EXAMPLES[8:])]
-    result = json.loads(perse_compare(*runs, "--json").stdout)
+    result = json.loads(perse_compare(*runs, "--json").stdout)["details"]
     assert result["items"] == 32 and {name: each["dropped"] for name, each in result["judges"].items()} == {
         "first": 8,
         "last": 8,
@@ -150,7 +150,7 @@ def test_folds_of_two_judges_are_two_judges(tmp_path: Path) -> None:
         for name, noise in (("x", 2), ("y", 8))
         for fold in (0, 1)
     ]
-    result = json.loads(perse_compare(*runs, "--json").stdout)
+    result = json.loads(perse_compare(*runs, "--json").stdout)["details"]
     assert list(result["judges"]) == ["x", "y"] and result["items"] == 48
 
 

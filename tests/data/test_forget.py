@@ -169,7 +169,7 @@ def test_forgetting_touches_nothing_of_the_users_and_says_where_the_person_still
     (data / "runs" / "first" / "judgements.jsonl").write_text(json.dumps({"id": f"{HIDDEN}/1"}) + "\n")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "copy.jsonl").write_bytes(export.read_bytes())
-    left = tmp_path / ".set.new-0123abcd"
+    left = tmp_path / ".set.perse-new-0123abcd"
     left.mkdir()
     (left / "reviews.parquet").write_text(HIDDEN)
     before = {
@@ -348,7 +348,6 @@ def test_what_killed_writers_left_of_the_person_goes_too_in_every_place(tmp_path
         for place in (tmp_path / "set", run, tmp_path)
         for name in (".export.jsonl.0123abcd.perse-tmp", ".README.md.0123abcd.perse-tmp")
     ]
-    lost.append(run / ".examples.jsonl.999999999.tmp")
     mine = run / ".thesis.999999999.tmp"
     for path in (*lost, mine):
         path.write_text(HIDDEN)

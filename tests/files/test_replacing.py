@@ -3,6 +3,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kills import killed_at
@@ -75,7 +76,7 @@ def test_a_kill_at_any_moment_leaves_the_old_folder_or_the_new_one_and_every_str
         fill(out, NEW)
         assert own(out) == NEW
         assert_strangers(out)
-        assert [name for name in names(out.parent) if ".perse" in name or ".new-" in name] == []
+        assert [name for name in names(out.parent) if ".perse" in name] == []
         assert not (out / "b.txt").exists() and not (out / "pictures" / "x.svg").exists()
     assert OLD in found and found[-1] == NEW and found.index(NEW) == found.count(OLD), "once new, it stays new"
     assert len(found) > 20
@@ -214,14 +215,37 @@ def test_a_file_of_the_folder_that_somebody_edited_is_kept_beside_the_new_one(tm
     assert [(out / f"{name}.kept-1.txt").read_text() for name in "ab"] == ["mine", "mine"]
 
 
-def test_folders_of_older_builds_which_list_no_files_are_known_by_the_usual_names(tmp_path: Path) -> None:
+def test_a_folder_whose_manifest_lists_no_files_owns_none_of_them(tmp_path: Path) -> None:
     out = strangers(tmp_path / "album")
     (out / "manifest.json").write_text(json.dumps(MANIFEST))
-    (out / "a.txt").write_text("old a")
-    (out / "b.txt").write_text("old b")
-    fill(out, NEW)
-    assert own(out) == NEW and not (out / "b.txt").exists()
+    (out / "a.txt").write_text("mine")
+    with pytest.raises(BadInput, match="a.txt: is no file of the album and stands in its way"):
+        fill(out, NEW)
+    assert (out / "a.txt").read_text() == "mine"
     assert_strangers(out)
+
+
+@pytest.mark.parametrize("planted", [{"remove": ["notes.md"], "ours": {}}, {"remove": [], "ours": {}}])
+def test_a_plan_that_came_with_a_folder_costs_nobody_a_file(tmp_path: Path, planted: dict[str, Any]) -> None:
+    out = strangers(tmp_path / "album")
+    (out / "notes.md").write_text("mine")
+    (out / COMMIT).mkdir()
+    (out / COMMIT / ".plan.json").write_text(json.dumps(planted))
+    if not planted["remove"]:
+        (out / COMMIT / "notes.md").write_text("evil")
+    settle(out)
+    kept = [path.read_text() for path in out.iterdir() if path.name.startswith("notes")]
+    assert "mine" in kept
+
+
+@pytest.mark.parametrize("plan", ["[]", "null", "7", '{"remove": 3, "ours": {}}'])
+def test_a_plan_that_is_none_is_one_sentence(tmp_path: Path, plan: str) -> None:
+    out = tmp_path / "album"
+    fill(out, OLD)
+    (out / COMMIT).mkdir()
+    (out / COMMIT / ".plan.json").write_text(plan)
+    with pytest.raises(BadInput, match="its replacement was interrupted and cannot be finished"):
+        settle(out)
 
 
 def test_a_list_that_names_what_no_such_folder_has_gives_nothing_away(tmp_path: Path) -> None:
@@ -238,7 +262,7 @@ def test_a_plan_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
     fill(out, OLD)
     (tmp_path / "outside.txt").write_text("mine")
     (out / COMMIT).mkdir()
-    (out / COMMIT / ".plan.json").write_text(json.dumps({"remove": ["../outside.txt"], "card": None}))
+    (out / COMMIT / ".plan.json").write_text(json.dumps({"remove": ["../outside.txt"], "ours": {}}))
     with pytest.raises(BadInput, match="its replacement was interrupted and cannot be finished"):
         own(out)
     assert (tmp_path / "outside.txt").read_text() == "mine"
@@ -247,20 +271,20 @@ def test_a_plan_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> None:
 def test_what_killed_builds_left_is_removed_by_the_next_but_not_what_somebody_put_there(tmp_path: Path) -> None:
     out = tmp_path / "album"
     fill(out, OLD)
-    for left in (tmp_path / ".album.new-0123abcd", tmp_path / ".album.old-0123abcd", out / STAGING):
+    for left in (tmp_path / ".album.perse-new-0123abcd", tmp_path / ".album.perse-new-4567abcd", out / STAGING):
         left.mkdir()
         (left / "a.txt").write_text("of people")
-    (tmp_path / ".album.old-0123abcd" / "notes.md").write_text("mine")
-    (tmp_path / ".album.new-mine").mkdir()
-    (tmp_path / ".other.new-0123abcd").mkdir()
+    (tmp_path / ".album.perse-new-4567abcd" / "notes.md").write_text("mine")
+    (tmp_path / ".album.perse-new-mine").mkdir()
+    (tmp_path / ".other.perse-new-0123abcd").mkdir()
     fill(out, NEW)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
-        ".album.new-mine",
-        ".album.old-0123abcd",
-        ".other.new-0123abcd",
+        ".album.perse-new-4567abcd",
+        ".album.perse-new-mine",
+        ".other.perse-new-0123abcd",
         "album",
     ]
-    assert names(tmp_path / ".album.old-0123abcd") == ["notes.md"] and not (out / STAGING).exists()
+    assert names(tmp_path / ".album.perse-new-4567abcd") == ["notes.md"] and not (out / STAGING).exists()
 
 
 def test_two_builds_of_one_folder_exclude_each_other_and_leave_no_lock(tmp_path: Path) -> None:

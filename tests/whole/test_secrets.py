@@ -347,11 +347,18 @@ def test_a_proxy_that_cannot_be_used_is_one_sentence_without_its_password(monkey
         assert PROXY not in str(refused.value)
 
 
-def test_a_bug_keeps_its_traceback_and_no_key(perse: Perse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_bug_is_a_sentence_that_says_how_to_see_its_traceback_and_no_key_is_in_either(
+    perse: Perse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def broken(*_: Any, **__: Any) -> None:
         raise RuntimeError(f"cannot reach http://user:{PASSWORD}@host with {ENV}")
 
     monkeypatch.setattr("perse.models.finding.pull", broken)
+    code, printed = perse("models", "pull", "smollm2-135m")
+    assert code == 1 and "Traceback" not in printed and "cannot reach http://***@host with ***" in printed
+    assert "PERSE_TRACEBACK=1" in printed
+    assert_clean(printed, tmp_path)
+    monkeypatch.setenv("PERSE_TRACEBACK", "1")
     code, printed = perse("models", "pull", "smollm2-135m")
     assert code == 1 and "Traceback" in printed and "cannot reach http://***@host with ***" in printed
     assert_clean(printed, tmp_path)
