@@ -30,6 +30,10 @@ Probability = Annotated[float, Field(ge=0, le=1 + 1e-6)]
 """May be above 1 by the rounding of a sum."""
 
 
+SUM_OFF = 1e-3
+"""By which the probabilities of all labels may miss 1: numbers that were rounded to four digits somewhere."""
+
+
 class Tokens(Strict):
     """What one answer cost: prompt tokens, how many of them came from a cache, and tokens written."""
 
@@ -45,9 +49,9 @@ class Prices(Strict):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
-    cached: float = Field(ge=0)
+    input: float = Field(ge=0, le=1e9)
+    output: float = Field(ge=0, le=1e9)
+    cached: float = Field(ge=0, le=1e9)
 
     @classmethod
     def parse(cls, text: str) -> Self:
@@ -120,9 +124,11 @@ class Judgement(Strict):
     error: str | None = None
 
     @model_validator(mode="after")
-    def _label_only_when_ok(self) -> Self:
+    def _possible(self) -> Self:
         if self.status is not Status.OK and self.label is not None:
             raise ValueError(f"status {self.status} has label {self.label!r}; only an ok answer has a label")
+        if self.distribution and abs(sum(self.distribution.values()) - 1) > SUM_OFF:
+            raise ValueError(f"the distribution sums to {sum(self.distribution.values()):.4g}, expected 1")
         return self
 
 

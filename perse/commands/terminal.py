@@ -51,6 +51,11 @@ def run_app(typer_app: typer.Typer) -> None:
     logging.getLogger("perse").setLevel(logging.INFO)
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    for name in (
+        "MPLBACKEND",
+        "SOURCE_DATE_EPOCH",
+    ):  # figures are drawn without a backend and without a date, whatever these say
+        os.environ.pop(name, None)
     try:
         _refuse_half_characters(sys.argv[1:])
         _refuse_lost_folder()

@@ -256,13 +256,22 @@ class GrowingFile:
         self._on_disk = min(self._on_disk, end)
 
     def cut_torn_line(self) -> None:
-        """Drop what a kill left half-written at the end.
+        """Drop what a kill left half-written at the end of a line of JSON.
 
         Raises:
+            BadInput: the end was not written by perse, or the file has another name elsewhere, under which it would change, too.
             SaveFailed: it cannot be cut.
         """
+        if os.fstat(self.fileno()).st_nlink > 1:
+            raise BadInput(
+                f"{self.path} is a hard link: the same file has another name, and would change there, too; put a copy in its place"
+            )
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
+            if data[whole : whole + 1] != b"{":
+                raise BadInput(
+                    f"{self.path} ends in something that perse did not write; move it away, or end it with a line end"
+                )
             self.cut(whole)
         self._on_disk = whole  # what another process may have added before this one had the lock is its own care

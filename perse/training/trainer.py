@@ -108,7 +108,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         check_disk(config, process.sharding)
     facts = told_by_first(process, made_of(prepared, base) if process.leads else None)
     # The first process looks for all, so that they go on from the same place, and reads the bytes once.
-    finished = told_by_first(process, (out / MERGED / "config.json").exists())
+    finished = told_by_first(process, _is_whole(out / MERGED))
     found = whole_checkpoint(out / CHECKPOINTS, facts=facts) if process.leads and not finished else None
     checkpoint = told_by_first(process, found)
     arguments = training_arguments(
@@ -250,6 +250,21 @@ def _fit(
         with saving("the trained weights", trained.parent):
             take_weights(best, trained)
     return trained, trainer.state, best is not None
+
+
+def _is_whole(merged: Path) -> bool:
+    """Whether the trained model is there, which marks a run's end.
+
+    Raises:
+        BadInput: it was, and its weights are gone.
+    """
+    if not (merged / "config.json").exists():
+        return False
+    if not any(merged.glob("*.safetensors")):
+        raise BadInput(
+            f"{merged} has lost its weights (*.safetensors); move the folder away, and the same command makes it anew from the last checkpoint"
+        )
+    return True
 
 
 def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pytest
 from evaluation_builders import answered, failed
@@ -44,3 +45,20 @@ def test_a_line_that_is_no_judgement_is_named_with_its_place_and_field(change: d
 def test_a_line_that_is_no_object_is_named_with_its_place() -> None:
     with pytest.raises(BadInput, match="f, line 1: expected a JSON object, found list"):
         parse_judgement([], "f, line 1")
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"expected": 1e308}, "expected"),
+        ({"distribution": {"1": 1e308}}, "distribution"),
+        ({"distribution": {"1": 0.5, "2": 0.4}}, "sums to 0.9, expected 1"),
+        ({"k_effective": 10**400}, "k_effective"),
+        ({"tokens": {"prompt": 10**400, "cached": 0, "generated": 1}}, "tokens.prompt"),
+    ],
+)
+def test_numbers_that_no_judge_gives_are_refused_with_their_field(change: dict[str, object], field: str) -> None:
+    line = {"id": "a", "question": "pointwise", "status": "ok", "label": "1", "k_effective": 1, "model": "m"}
+    line |= {"tokens": {"prompt": 1, "cached": 0, "generated": 1}}
+    with pytest.raises(BadInput, match=re.escape(field)):
+        parse_judgement(line | change, "judgements.jsonl, line 1")

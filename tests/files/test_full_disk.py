@@ -23,7 +23,7 @@ from kills import killed_at
 from perse.batch.local import read_run, score
 from perse.data.load import LoadedExamples
 from perse.engines.scripted import ScriptedEngine
-from perse.errors import SaveFailed
+from perse.errors import BadInput, SaveFailed
 from perse.files.disk import GrowingFile, save_failed, sweep_temporaries, write_failed, write_whole
 from perse.files.own_files import write_together
 from perse.files.runlog import RunLog
@@ -288,3 +288,20 @@ def test_a_training_that_meets_a_full_disk_goes_on_to_the_same_weights(tiny_mode
     assert (run("full") / "merged" / "model.safetensors").read_bytes() == weights
     lines = [json.loads(line) for line in (tmp_path / "full" / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in lines if "loss" in line] == [1, 2]
+
+
+def test_what_perse_did_not_write_at_the_end_of_a_file_of_lines_is_not_cut(tmp_path: Path) -> None:
+    path = tmp_path / "judgements.jsonl"
+    path.write_text('{"id": 1}\nbus leaves 9:15')
+    with GrowingFile(path) as file, pytest.raises(BadInput, match="ends in something that perse did not write"):
+        file.cut_torn_line()
+    assert path.read_text() == '{"id": 1}\nbus leaves 9:15'
+
+
+def test_a_file_that_has_another_name_elsewhere_is_not_written_to(tmp_path: Path) -> None:
+    note, path = tmp_path / "note.txt", tmp_path / "judgements.jsonl"
+    note.write_text('{"torn')
+    path.hardlink_to(note)
+    with GrowingFile(path) as file, pytest.raises(BadInput, match="is a hard link"):
+        file.cut_torn_line()
+    assert note.read_text() == '{"torn'

@@ -28,7 +28,7 @@ def compare(
             help="Compare all others with this run, by its folder's name, and not with each other.", show_default="all pairs"
         ),
     ] = None,
-    permutations: Annotated[int, typer.Option(min=100, help="Exchanges of answers drawn for a p value.")] = 2000,
+    permutations: Annotated[int, typer.Option(min=100, max=1_000_000, help="Exchanges of answers drawn for a p value.")] = 2000,
     resamples: options.Resamples = 1000,
     resample: options.ResampleOption = "reviewers",
     seed: options.Seed = 0,

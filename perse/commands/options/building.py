@@ -23,7 +23,7 @@ Items = Annotated[
     typer.Option("--items", help="Table of texts by item id; leave out if the rows carry them.", show_default=False),
 ]
 Rows = Annotated[
-    int | None, typer.Option("--limit", min=1, help="Read only so many rows, for a quick try.", show_default=False)
+    int | None, typer.Option("--limit", min=1, max=10**12, help="Read only so many rows, for a quick try.", show_default=False)
 ]
 K = Annotated[int, typer.Option("--k", help="Reviews, or comparisons, in a profile.")]
 MaxK = Annotated[

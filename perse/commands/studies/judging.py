@@ -97,7 +97,7 @@ def k_curve(
 def order(
     *,
     judge: options.JudgeName,
-    orders: Annotated[int, typer.Option(min=2, help="How many seeded orders of each profile.")] = 3,
+    orders: Annotated[int, typer.Option(min=2, max=1_000, help="How many seeded orders of each profile.")] = 3,
     ks: Ks = None,
     study: Study,
 ) -> None:
@@ -139,7 +139,7 @@ def review_text(
     judge: MaybeJudge = None,
     retrain: Retrain = None,
     overrides: Overrides = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Passes whose mean is shown; the paper has three.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, max=1_000, help="Passes whose mean is shown; the paper has three.")] = 3,
     study: Study,
 ) -> None:
     """Profiles with and without the reader's words (PerSE, table 5, which retrains; without --retrain the judge is only asked).
@@ -173,7 +173,9 @@ def counterfactual(
 def decoding(
     *,
     judge: options.JudgeName,
-    passes: Annotated[int, typer.Option(min=2, help="Sampled passes: their mean and spread, and the mean of all.")] = 3,
+    passes: Annotated[
+        int, typer.Option(min=2, max=1_000, help="Sampled passes: their mean and spread, and the mean of all.")
+    ] = 3,
     study: Study,
 ) -> None:
     """Greedy, sampled, self-consistent, or the score alone: which reading of the answer agrees best, and what it costs.
