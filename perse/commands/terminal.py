@@ -122,7 +122,7 @@ def _say_bug(error: Exception) -> None:
     if os.environ.get(TRACEBACK):
         err.print(told, markup=False, highlight=False, soft_wrap=True)
         return
-    what = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    what = redact(" ".join(f"{type(error).__name__}: {error}".split()))[:300]  # cut afterwards: half a key is not known as one
     err.print(
         printable(
             redact(

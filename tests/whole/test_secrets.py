@@ -364,6 +364,15 @@ def test_a_bug_is_a_sentence_that_says_how_to_see_its_traceback_and_no_key_is_in
     assert_clean(printed, tmp_path)
 
 
+def test_a_key_across_the_end_of_a_bugs_sentence_is_not_cut_in_two(perse: Perse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise RuntimeError("x" * 280 + f" {ENV}")  # "RuntimeError: " stands before it, and 300 letters are shown
+
+    monkeypatch.setattr("perse.models.finding.pull", broken)
+    code, printed = perse("models", "pull", "smollm2-135m")
+    assert code == 1 and ENV[:5] not in printed
+
+
 def test_a_terminal_obeys_nothing_that_a_command_logs_or_warns_of(
     perse: Perse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
