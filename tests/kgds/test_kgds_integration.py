@@ -40,7 +40,7 @@ def test_from_a_benchmark_to_a_report_with_the_embedded_model(tmp_path: Path, em
     perse(tmp_path, "generate", "KGDS.json", "--writer", embedded, *EXACT, "--max-new-tokens", 128, "--out", "run")
     perse(tmp_path, "verify", "KGDS.json", "run", "--judge", embedded, *EXACT)
     perse(tmp_path, "errors", "KGDS.json", "run", "--judge", embedded, *EXACT)
-    found = Results.model_validate_json(perse(tmp_path, "metrics", "KGDS.json", "run", "--json").stdout)
+    found = Results.model_validate(json.loads(perse(tmp_path, "metrics", "KGDS.json", "run", "--json").stdout)["details"])
     assert found.samples == (1, 2) and len(found.scores) == 4 and len(found.deltas) == 2 and len(found.across) == 2
     for scores in found.scores:
         assert set(METRICS) <= set(scores.values), scores

@@ -131,7 +131,7 @@ def test_a_wheel_works_in_an_empty_environment_outside_the_repository(tiny_model
         "24",
         cwd=tmp_path,
     )
-    assert json.loads(run(perse, "evaluate", "run", "--json", cwd=tmp_path).stdout)["items"] == 24
+    assert json.loads(run(perse, "evaluate", "run", "--json", cwd=tmp_path).stdout)["details"]["items"] == 24
     asked = run(
         perse, "ask", "--judge", "judge", "--reviews", samples / "ask" / "reviews.jsonl", "--text", "a plot", "--max-new-tokens", "8", "--json",
         cwd=tmp_path,
