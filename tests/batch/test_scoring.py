@@ -183,7 +183,7 @@ def test_data_train_score_evaluate_ask_from_files_alone(tiny_model_folder: Path,
     assert table.returncode == 0, table.stderr
     for row in ("profile average", "random", "user+item bias"):
         assert row in table.stdout
-    result = json.loads(perse("evaluate", run, "--json").stdout)
+    result = json.loads(perse("evaluate", run, "--json").stdout)["details"]
     assert result["items"] == 24 and result["reviewers"] >= 10
     asked = perse(
         "ask",
@@ -214,7 +214,7 @@ def test_pairs_from_table_to_table(tiny_model_folder: Path, tmp_path: Path) -> N
     table = perse("evaluate", *runs)
     assert table.returncode == 0, table.stderr
     assert "copy the example" in table.stdout and "cross-fitted over 3 folds" in " ".join(table.stdout.split())
-    assert json.loads(perse("evaluate", *runs, "--json").stdout)["items"] == 72
+    assert json.loads(perse("evaluate", *runs, "--json").stdout)["details"]["items"] == 72
     uneven = perse("evaluate", runs[0], runs[0], runs[1])
     assert uneven.returncode == 2 and "found runs of fold 0: 2, fold 1: 1" in uneven.stderr
 
