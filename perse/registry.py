@@ -20,6 +20,8 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import TypeVar
 
+from perse.secrets import printable, redact
+
 log = logging.getLogger(__name__)
 
 Thing = TypeVar("Thing", covariant=True)
@@ -56,8 +58,11 @@ class Registry(Mapping[str, Thing]):
         for point in sorted(entry_points(group=self.group), key=lambda point: (point.name, point.value)):
             try:
                 thing = self._loaded(point, taken=found)
-            except Exception as error:  # noqa: BLE001  # whatever happens when a stranger's module is imported
-                log.warning("%s '%s' of %s is left out: %s", self.group, point.name, _package(point), error)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:  # noqa: BLE001  # whatever happens when a stranger's module is imported, an exit too
+                told = printable(redact(_said(error)))  # here: no handler of perse's may be there yet
+                log.warning("%s '%s' of %s is left out: %s", self.group, point.name, _package(point), told)
             else:
                 found[point.name] = thing
         return found
@@ -72,6 +77,14 @@ class Registry(Mapping[str, Thing]):
         if getattr(thing, self._key) != point.name:
             raise ValueError(f"{point.value} calls itself '{getattr(thing, self._key)}'; name the entry point so")
         return thing
+
+
+def _said(error: BaseException) -> str:
+    """What an error says, also one that cannot be asked."""
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001
+        return type(error).__name__
 
 
 def _package(point: EntryPoint) -> str:

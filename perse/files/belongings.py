@@ -153,9 +153,9 @@ def kind_of(folder: Path) -> str | None:
 
 
 def listed_files(manifest: Mapping[str, Any]) -> frozenset[str] | None:
-    """The files that a manifest names as the folder's own, itself included; None where it has no list."""
+    """The files that a manifest names as the folder's own with their digests, itself included; None where it does not."""
     files = manifest.get("files")
-    if not isinstance(files, (list, dict)):
+    if not isinstance(files, dict):
         return None
     return frozenset(name for name in files if isinstance(name, str)) | {MANIFEST}
 

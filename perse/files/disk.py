@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import json
 import os
 import re
 import secrets
@@ -256,7 +257,7 @@ class GrowingFile:
         self._on_disk = min(self._on_disk, end)
 
     def cut_torn_line(self) -> None:
-        """Drop what a kill left half-written at the end of a line of JSON.
+        """Drop what a kill left half-written at the end of a line of JSON; a last line that is whole gets its line end.
 
         Raises:
             BadInput: the end was not written by perse, or the file has another name elsewhere, under which it would change, too.
@@ -269,9 +270,23 @@ class GrowingFile:
         data = self.path.read_bytes()
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
+            if _is_whole(data[whole:]):
+                with writing(self.path):
+                    os.write(self.fileno(), b"\n")
+                self._on_disk = os.fstat(self.fileno()).st_size
+                return
             if data[whole : whole + 1] != b"{":
                 raise BadInput(
                     f"{self.path} ends in something that perse did not write; move it away, or end it with a line end"
                 )
             self.cut(whole)
         self._on_disk = whole  # what another process may have added before this one had the lock is its own care
+
+
+def _is_whole(line: bytes) -> bool:
+    """Whether a line without its end is a whole value of JSON."""
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True

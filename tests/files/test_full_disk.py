@@ -298,6 +298,15 @@ def test_what_perse_did_not_write_at_the_end_of_a_file_of_lines_is_not_cut(tmp_p
     assert path.read_text() == '{"id": 1}\nbus leaves 9:15'
 
 
+def test_a_last_line_that_is_whole_but_for_its_end_is_kept_and_gets_it(tmp_path: Path) -> None:
+    path = tmp_path / "judgements.jsonl"
+    path.write_text('{"id": 1}\n{"my": "notes"}')
+    with GrowingFile(path) as file:
+        file.cut_torn_line()
+        file.append(['{"id": 2}\n'])
+    assert path.read_text() == '{"id": 1}\n{"my": "notes"}\n{"id": 2}\n'
+
+
 def test_a_file_that_has_another_name_elsewhere_is_not_written_to(tmp_path: Path) -> None:
     note, path = tmp_path / "note.txt", tmp_path / "judgements.jsonl"
     note.write_text('{"torn')
