@@ -33,6 +33,7 @@ def report(
     from perse.evaluation.evaluate import Texts
     from perse.reporting.report import NUMBERS, write_report
     from perse.results.result import Result
+    from perse.results.terminal import safe
 
     with err.status("counting and drawing"):
         page = write_report(
@@ -48,6 +49,6 @@ def report(
             max_samples=max_samples,
         )
     result = Result.model_validate_json((page.parent / NUMBERS).read_bytes())
-    err.print(result.answer, style="bold", markup=False, highlight=False, soft_wrap=True)
+    err.print(safe(result.answer), style="bold", highlight=False, soft_wrap=True)
     err.print("report:", end=" ")
     typer.echo(page)
