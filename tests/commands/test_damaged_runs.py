@@ -41,9 +41,11 @@ def refused(folder: Path, *sentence: str) -> None:
         (lambda told: {**told, "context": ["x"]}, "'context' is [\"x\"], expected a JSON object"),
         (lambda told: {**told, "run": {**told["run"], "judge": "me"}}, "'run.judge' is \"me\", expected a JSON object"),
         (lambda told: {**told, "context": {"prices": {"a": 1}}}, "prices, field"),
+        (lambda told: {**told, "run": {**told["run"], "fold": [1]}}, "fold is [1], expected a whole number or null"),
+        (lambda told: {**told, "run": {**told["run"], "fold": -1}}, "fold is -1, expected a whole number or null"),
         (lambda _: [], "holds no JSON object but list"),
     ],
-    ids=["run", "context", "judge", "prices", "list"],
+    ids=["run", "context", "judge", "prices", "a list for a fold", "a fold below zero", "list"],
 )
 def test_a_manifest_of_another_shape_is_one_sentence(run: Path, change: Callable[..., object], sentence: str) -> None:
     manifest = run / "manifest.json"

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from perse.commands.app import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import load_folder
-from perse.data.forgetting.forget import forget
+from perse.data.forgetting.forget import forget, is_own
 from perse.data.forgetting.remaining import remaining
 from perse.data.persum.options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
@@ -252,6 +252,17 @@ def test_a_name_that_was_kept_is_forgotten_in_an_export_alone(tmp_path: Path) ->
     assert gone.examples == 2 and {json.loads(line)["reviewer_id"] for line in export.read_text("utf-8").splitlines()} == {
         other
     }
+
+
+def test_a_line_separator_in_a_text_ends_no_line_of_an_export(tmp_path: Path) -> None:
+    export = tmp_path / "valid.jsonl"
+    lines = [*example_lines(pointwise_examples(2, 2, k=1))]
+    one = json.loads(lines[0])["reviewer_id"]
+    odd = {**json.loads(lines[0]), "query": "a\u2028b\x85c\x0bd"}
+    export.write_text("".join([json.dumps(odd, ensure_ascii=False) + "\n", *lines[1:]]), encoding="utf-8")
+    assert is_own(export)
+    forget(one, [export])
+    assert one not in export.read_text("utf-8")
 
 
 def test_the_last_line_of_an_export_stays_though_no_newline_ends_it(tmp_path: Path) -> None:

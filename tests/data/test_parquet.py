@@ -136,3 +136,17 @@ def test_loaded_records_keep_the_shared_strings(raw: Path, tmp_path: Path) -> No
     for field in ("reviewer_id", "item_id", "text"):
         values = [getattr(one, field) for one in loaded]
         assert len({id(value) for value in values}) == len(set(values)) < len(values)
+
+
+def test_a_text_that_is_not_utf_8_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "reviews.parquet"
+    write_parquet(
+        path, [Review(review_id="r", reviewer_id="u", item_id="i", text="t", review="fine", score=5, original_score=5.0)]
+    )
+    table = pq.read_table(path)
+    broken = pa.array([b"\xff bad"], pa.binary())
+    at = table.schema.get_field_index("review")
+    field, column = table.schema.field("review"), pa.Array.from_buffers(pa.string(), 1, broken.buffers())
+    pq.write_table(table.set_column(at, field, column), path, store_schema=False)
+    with pytest.raises(BadInput, match="reviews.parquet: cannot be read as Parquet"):
+        list(read_parquet(path))

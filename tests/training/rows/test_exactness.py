@@ -509,3 +509,10 @@ def test_a_tokenizer_that_cannot_frame_or_end_an_answer_is_refused_before_anythi
 def test_an_adapter_on_nothing_is_refused_through_training(tiny_model_folder: Path, data: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="lora.targets has 'nowhere', which is no layer of this model"):
         run(tiny_model_folder, data, tmp_path / "run", "lora.targets=[nowhere]")
+
+
+def test_a_pattern_of_targets_that_is_none_is_refused_in_one_sentence(
+    tiny_model_folder: Path, data: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(BadInput, match=r"lora.targets has '\(\(', which is no layer of this model"):
+        run(tiny_model_folder, data, tmp_path / "run", "lora.targets=((")
