@@ -8,7 +8,7 @@ OUT/manifest.json       the benchmark's digest, judge, seed, limit; another stud
 OUT/pairs.jsonl         every question with its label
 OUT/asked/WAY           judgements.jsonl and timing.jsonl of one way of asking
 OUT/asked.jsonl         a line for each way that is finished
-OUT/study.json          the result (`perse.studies.frame.results.Result`), OUT/table.md its tables
+OUT/study.json          the result (`perse.results.result.Result`), OUT/table.md its tables
 """
 
 from __future__ import annotations

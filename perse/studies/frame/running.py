@@ -4,7 +4,7 @@ OUT/manifest.json   the command, the data's digest, judge and settings; another 
 OUT/arms.jsonl      a line for each arm that is finished
 OUT/arms/NAME       the arms, run folders
 OUT/trained/NAME    judges trained for the study, if any
-OUT/study.json      the result (`perse.studies.frame.results.Result`); OUT/table.md its tables
+OUT/study.json      the result (`perse.results.result.Result`); OUT/table.md its tables
 """
 
 from __future__ import annotations
