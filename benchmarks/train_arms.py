@@ -26,7 +26,6 @@ import torch
 
 from perse.identity import draw
 from perse.settings.training import Data, Lora, Model, Train, TrainConfig
-from perse.training.accounting import Throughput
 from perse.training.finite import FiniteGradients
 from perse.training.launched import ALONE
 from perse.training.model.adapting import adapted
@@ -34,6 +33,7 @@ from perse.training.planning.flops import passed
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.branches import Branch
 from perse.training.rows.schedule import RowDataset, Schedule
+from perse.training.throughput import Throughput
 from perse.training.trainer import set_attention, training_arguments
 from perse.training.watch.trainer import Kept, WatchedTrainer
 

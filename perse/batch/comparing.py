@@ -28,7 +28,7 @@ from perse.records import ChoiceReference, Example, Pair, PairwiseExample, Point
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
 OWN = "own"
-"""What the manifest of a run calls profiles that are the readers' own (`perse.data.variants.stand_ins`)."""
+"""What the manifest of a run calls profiles that are the readers' own (`perse.data.variants.profile_variants`)."""
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ class _Named:
     folder: Path
     run: ScoredRun
     own: bool
-    """Whether readers were shown their own profiles, as far as the manifest tells; not others' (see `data.stand_ins`)."""
+    """Whether readers were shown their own profiles, as far as the manifest tells; not others' (see `data.variants.profile_variants`)."""
 
 
 def judges_and_parts(

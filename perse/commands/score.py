@@ -15,7 +15,7 @@ from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading, ShownProfiles
 from perse.commands.terminal import err
-from perse.data.variants.stand_ins import ProfileShown, stand_in
+from perse.data.variants.profile_variants import ProfileShown, stand_in
 from perse.progress import shown_on
 
 if TYPE_CHECKING:

@@ -16,9 +16,9 @@ from typing import Any, TypeVar
 import perse
 from perse.data.dataset.card import shared_texts_notes
 from perse.data.dataset.folder import DATA_SET, folder_digest, write_folder
-from perse.data.dataset.parts import parts_of
+from perse.data.dataset.split_counts import parts_of
 from perse.data.dataset.summary import Summary, dropped_lines, summary_table
-from perse.data.moments import sortable
+from perse.data.dates import sortable
 from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
 from perse.data.profiles.profiles import ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.profiles.selection import Selection, selection

@@ -25,7 +25,7 @@ class LoadedExamples:
     redrawn: bool = False
     """Whether every epoch of training has examples of its own."""
     profile: str = "own"
-    """Whose profiles are shown (`data.stand_ins.ProfileShown`): a table's baselines must read the readers' own."""
+    """Whose profiles are shown (`data.variants.profile_variants.ProfileShown`): a table's baselines must read the readers' own."""
 
 
 def load_examples(

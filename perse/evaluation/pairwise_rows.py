@@ -14,7 +14,7 @@ import numpy as np
 from perse.evaluation.alignment import Items
 from perse.evaluation.baselines.ratings import joined, pairwise_baselines
 from perse.evaluation.predictions import only
-from perse.evaluation.stats.agreement import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
+from perse.evaluation.stats.accuracy import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from perse.evaluation.stats.agreement import NOT_ANSWERED
+from perse.evaluation.stats.accuracy import NOT_ANSWERED
 from perse.evaluation.stats.results import (
     BETWEEN_COLUMNS,
     COLUMN_NAMES,

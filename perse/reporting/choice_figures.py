@@ -24,7 +24,7 @@ from perse.drawing.marks import (
     style,
 )
 from perse.drawing.named_rows import no_interval
-from perse.evaluation.stats.agreement import NOT_ANSWERED
+from perse.evaluation.stats.accuracy import NOT_ANSWERED
 from perse.evaluation.stats.results import Evaluation, Row
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import numbered, shade

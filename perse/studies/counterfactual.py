@@ -13,7 +13,7 @@ from pathlib import Path
 from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.data.variants.counterfactual import dealt_anew, with_another_profile, without_profile
-from perse.data.variants.stand_ins import personal
+from perse.data.variants.profile_variants import personal
 from perse.errors import BadInput
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part

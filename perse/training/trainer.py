@@ -35,7 +35,6 @@ from perse.publishing.card import write_card
 from perse.publishing.merging import ship_tokenizer
 from perse.rendering.prompt import Renderer
 from perse.settings.training import Attention, TrainConfig
-from perse.training.accounting import Throughput, device_peak
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
@@ -51,7 +50,8 @@ from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 from perse.training.rows.schedule import RowDataset
 from perse.training.saving.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
-from perse.training.saving.regroup import regroup
+from perse.training.saving.reshard import regroup
+from perse.training.throughput import Throughput, device_peak
 from perse.training.trackers import tracker_names, trackers
 from perse.training.watch.judging import judged_now
 from perse.training.watch.run import Watching, watching_for

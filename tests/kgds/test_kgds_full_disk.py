@@ -19,9 +19,9 @@ from test_kgds_agreement import scripted, yes_to_all
 from test_verify import Asked, run_folder, summary, verified
 
 from perse.kgds.agreement.study import agreement
-from perse.kgds.asking.errors import detect
 from perse.kgds.asking.feedback import feedback
 from perse.kgds.asking.generate import generate
+from perse.kgds.asking.opinion_errors import detect
 
 
 def generated(folder: Path) -> None:

@@ -17,9 +17,9 @@ from test_verify import Asked, run_folder, says, summary, verified
 
 from perse.engines.scripted import ScriptedEngine
 from perse.judging.judge import Judge
-from perse.kgds.asking.errors import detect
 from perse.kgds.asking.feedback import feedback
 from perse.kgds.asking.generate import generate
+from perse.kgds.asking.opinion_errors import detect
 from perse.rendering.prompt import TextRenderer
 from perse.writing.writer import Writer
 

@@ -21,7 +21,7 @@ from perse.engines.base import Failure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
 from perse.judging.judge import Judge
-from perse.kgds.asking.errors import detect
+from perse.kgds.asking.opinion_errors import detect
 from perse.kgds.asking.verify import FactMode, verify
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import ERRORS, JUDGEMENTS, Summary, read_outcomes, read_summaries

@@ -127,7 +127,7 @@ def errors(
 
     Example:  perse kgds errors KGDS.json runs/kgds --judge smollm2-135m
     """
-    from perse.kgds.asking.errors import detect, uncovered
+    from perse.kgds.asking.opinion_errors import detect, uncovered
     from perse.kgds.benchmark import read_benchmark
     from perse.kgds.folder import JUDGEMENTS, read_judgements
     from perse.kgds.outcomes import NUMBERED

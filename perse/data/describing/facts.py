@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from perse.data.moments import sortable
+from perse.data.dates import sortable
 from perse.data.sources import recognised
 from perse.data.sources.examples import UNKNOWN
 from perse.data.sources.facts import Facts

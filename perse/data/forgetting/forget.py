@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.data.dataset.folder import DATA_SET, is_data_folder, load_folder, write_folder
-from perse.data.dataset.parts import parts_of
+from perse.data.dataset.split_counts import parts_of
 from perse.data.persum.folder import SAMPLES
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.errors import BadInput

@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from perse.data.moments import sortable
+from perse.data.dates import sortable
 from perse.errors import BadInput
 from perse.identity import normalised
 from perse.installing import install

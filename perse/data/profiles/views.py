@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from perse.data.moments import oldest_first
+from perse.data.dates import oldest_first
 from perse.errors import BadInput
 from perse.identity import draw
 from perse.records import Comparison, Review

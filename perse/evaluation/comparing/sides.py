@@ -21,7 +21,7 @@ from perse.evaluation.predictions import (
     expected_values,
     label_values,
 )
-from perse.evaluation.stats.agreement import correct, likeliest_correct
+from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.judgement import Judgement, Status
 from perse.records import chooses

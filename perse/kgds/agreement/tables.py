@@ -14,7 +14,7 @@ from perse.kgds.agreement.rows import FACTS, LISTED, NAMES, Row, Way, rows_of
 from perse.kgds.agreement.words import answer, notes
 from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.calibration.reliability import Promised, calibration_error, chance_errors, reliability
-from perse.studies.frame.coverage import coverage
+from perse.studies.frame.unanswered import coverage
 
 WORDS = "words in common"
 

@@ -194,7 +194,7 @@ def _preference(sample: Sample, summary: Summary, judgement: Judgement) -> Prefe
 
 def _won(judgement: Judgement) -> float:
     """Of a judge without a distribution, two orders that name different selections are a draw: its label was drawn from them."""
-    from perse.evaluation.stats.agreement import likeliest_correct
+    from perse.evaluation.stats.accuracy import likeliest_correct
 
     if judgement.distribution is None and judgement.order_gap == 1:
         return 0.5

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.stats.agreement import likeliest_correct
+from perse.evaluation.stats.accuracy import likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.judgement import Judgement, Status

@@ -31,10 +31,10 @@ from perse.studies.calibration.correction import Corrected, Past, correct, past_
 from perse.studies.calibration.reliability import Reliability, promised, reliability
 from perse.studies.calibration.risk_coverage import predicted
 from perse.studies.frame.arms import Arm, LoadJudge, Source
-from perse.studies.frame.coverage import coverage
 from perse.studies.frame.reading_runs import read_runs
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import POINTWISE, Ruler, heading, minus, shown_apart, words
+from perse.studies.frame.unanswered import coverage
 
 PAST = "past"
 BEFORE, AFTER, AVERAGE = "as judged", "corrected by past reviews", "profile average"

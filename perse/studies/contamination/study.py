@@ -33,8 +33,8 @@ from perse.results.result import Result
 from perse.studies.contamination.plots import Pairs, Plots, draw_pairs, pair_examples, read_plots, single_examples
 from perse.studies.contamination.tables import of_pairs, of_readers, of_singles
 from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source
-from perse.studies.frame.coverage import coverage
 from perse.studies.frame.running import Asking, opened
+from perse.studies.frame.unanswered import coverage
 
 TITLE_TOKENS = 32
 """Room for one title; what is longer is cut off and not recognized."""

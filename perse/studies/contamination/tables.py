@@ -19,8 +19,7 @@ from perse.judgement import Status
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Point, Table
 from perse.studies.calibration.risk_coverage import predicted
-from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
-from perse.studies.contamination.remembering import (
+from perse.studies.contamination.known_works import (
     COEFFICIENTS,
     GROUPS,
     Paired,
@@ -34,6 +33,7 @@ from perse.studies.contamination.remembering import (
     share,
     singles,
 )
+from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
 from perse.studies.frame.arms import Answers
 from perse.studies.frame.summarizing import Ruler, shown_apart, undefined, words
 

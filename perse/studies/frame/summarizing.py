@@ -19,7 +19,7 @@ import numpy as np
 from perse.evaluation.alignment import several_readers
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
 from perse.evaluation.predictions import expected_values, label_values, only
-from perse.evaluation.stats.agreement import correct, likeliest_correct
+from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import COLUMN_NAMES

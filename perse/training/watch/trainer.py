@@ -25,11 +25,11 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 
 from perse.errors import SaveFailed
 from perse.models.opening import one_sentence
-from perse.training.accounting import Throughput
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
 from perse.training.saving.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal, sealed_files
-from perse.training.saving.whole import whole_weights, write_weights
+from perse.training.saving.gather_weights import whole_weights, write_weights
+from perse.training.throughput import Throughput
 from perse.training.watch.plan import SHARE
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.data import pseudonyms as naming
-from perse.data.moments import oldest_first, sortable
+from perse.data.dates import oldest_first, sortable
 from perse.data.profiles.profiles import Drawing, ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.profiles.splits import review_pools, reviewer_folds, sides, valid_share
 from perse.data.pseudonyms import hidden, pseudonym, pseudonyms

@@ -12,9 +12,9 @@ from reading_builders import answered, failed, scripted
 
 from perse.errors import BadInput
 from perse.judging.judge import JudgeSettings
+from perse.studies.contamination.known_works import apart, correlations, mean, over_items, paired, share, singles
 from perse.studies.contamination.plots import better, draw_pairs, pair_id, read_means, read_plots
 from perse.studies.contamination.recognition import plain_title, recognized
-from perse.studies.contamination.remembering import apart, correlations, mean, over_items, paired, share, singles
 from perse.studies.contamination.study import Contamination, contamination
 from perse.studies.frame.running import Asking
 

@@ -6,8 +6,8 @@ import numpy as np
 from reading_builders import answered, failed
 
 from perse.results.result import Estimate
+from perse.studies.contamination.known_works import random_choices, random_scores
 from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
-from perse.studies.contamination.remembering import random_choices, random_scores
 from perse.studies.contamination.tables import of_pairs, of_singles
 
 

@@ -21,7 +21,7 @@ from perse.errors import BadInput, SaveFailed
 from perse.records import example_lines
 from perse.settings.training import load_config
 from perse.training.saving.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
-from perse.training.saving.whole import check_written, whole_weights, write_weights
+from perse.training.saving.gather_weights import check_written, whole_weights, write_weights
 from perse.training.trainer import train
 
 FACTS = {"model_digest": "m", "data_digest": "d"}

@@ -4,7 +4,7 @@ from evaluation_builders import answered, failed
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from perse.evaluation.stats.agreement import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
+from perse.evaluation.stats.accuracy import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
 from perse.judgement import Judgement
 
 

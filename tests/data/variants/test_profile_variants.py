@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from perse.commands.data.build import app
 from perse.data.load import LoadedExamples, load_examples
-from perse.data.variants.stand_ins import ProfileShown, stand_in
+from perse.data.variants.profile_variants import ProfileShown, stand_in
 from perse.errors import BadInput
 from perse.records import PointwiseExample, SummaryExample
 
