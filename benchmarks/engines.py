@@ -71,7 +71,7 @@ def _original(options: argparse.Namespace, settings: JudgeSettings) -> Way:
     model = models.load(path, dtype=options.dtype).eval()
     tokenizer = opening.tokenizer(path)
     question, words = QUESTIONS[options.question], TextRenderer()
-    limit = LABEL_TOKENS + (settings.max_new_tokens if question.layout.free_stem else 0)
+    limit = LABEL_TOKENS + (settings.max_new_tokens if question.layout.text_prefix else 0)
 
     @torch.inference_mode()
     def judge(examples: Sequence[Example]) -> int:

@@ -21,7 +21,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from perse.evaluation.alignment import Part
+from perse.evaluation.alignment import Fold
 from perse.evaluation.evaluate import evaluate_many
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
@@ -54,7 +54,7 @@ def main() -> None:
     found = (profiler.runcall if options.profile else lambda call, *given, **named: call(*given, **named))(
         evaluate_many,
         {"judge": judgements},
-        [Part(examples, train)],
+        [Fold(examples, train)],
         seed=options.seed,
         resamples=options.resamples,
         resample="two-way" if options.two_way else "reviewers",

@@ -30,7 +30,7 @@ WHERE: dict[str, tuple[tuple[str, int], ...]] = {
 def line(recipe: str, found: Plan, steps: int) -> str:
     """A row of the table."""
     where = f"{found.devices} x {found.device.name.removeprefix('NVIDIA ')}"
-    held = found.needs.standing
+    held = found.needs.static_memory
     twice = found.way is not None and found.way.sharded  # FSDP2 writes its pieces of the weights beside the whole ones
     checkpoint = (held.gradients * (2 if twice else 1) + held.optimizer) / GB
     if found.way is None:

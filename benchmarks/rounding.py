@@ -44,7 +44,7 @@ def main() -> None:
     plain = models.load(path, dtype="bfloat16").eval()
 
     def expected(engine: TransformersEngine) -> list[float]:
-        read = engine.label_distributions(prompts, renderer.label_support(QUESTION))
+        read = engine.label_distributions(prompts, renderer.label_tokens(QUESTION))
         scores = [QUESTION.scale.expected(d.probabilities) for d in read if isinstance(d, LabelDistribution)]
         return [score for score in scores if score is not None]
 

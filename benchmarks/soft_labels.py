@@ -2,7 +2,7 @@
 
     perse data export DATA --split train --out train.jsonl
     python benchmarks/soft_labels.py train.jsonl soft.jsonl
-    perse train --config embedded_lora data.path=soft.jsonl data.question=pointwise_score train.batch_size=64 train.branches=64 ...
+    perse train --config embedded_lora data.path=soft.jsonl data.question=pointwise_score train.batch_size=64 train.max_shared_examples=64 ...
 
 A cross entropy against 1/4, 1/2, 1/4 is the mean of the cross entropies of four equal answers, and packing computes their prompt
 once. So it needs no loss of its own, only rows of four times as many examples. At the ends of the scale the missing neighbour

@@ -57,7 +57,7 @@ class Sadness:
     name, scale, layout, example_type = "sadness", GRADES, AnswerLayout(None, "[Sadness] "), Poem
     usual, delimiters, served, writes_review = True, ("Poem", "Sadness"), "says how sad a poem is", False
     def asks(self, example, profile): return (Ask("How sad?\\n", (), f"[Poem] {example.poem}\\n", "Answer after [Sadness]."),)
-    def unswap(self, probabilities): return tuple(probabilities)
+    def to_label_order(self, probabilities): return tuple(probabilities)
     def answer(self, example): return str(example.reference), None
     def clean(self, example, clean): return example.model_copy(update={"poem": clean(example.poem)})
 

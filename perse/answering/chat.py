@@ -46,7 +46,7 @@ class ChatAnswering:
             except TooLong as error:
                 done[example.id] = failed(self.identity, question, example, Status.TOO_LONG, str(error))
         flat = [(message.text, text_seed(settings, example)) for example, messages in asked for message in messages]
-        limit = label_room(question) + (settings.max_new_tokens if question.layout.free_stem is not None else 0)
+        limit = label_room(question) + (settings.max_new_tokens if question.layout.text_prefix is not None else 0)
         sampling = Sampling(settings.temperature, limit)
         replies = iter(self.engine.chat([text for text, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else [])
         for example, messages in asked:
@@ -94,7 +94,9 @@ class ChatAnswering:
             chosen = _in_given_order(question, labels)
             label = random.Random(f"{settings.seed}:{example.id}:label").choice(chosen)
             gap = float(chosen[0] != chosen[1]) if len(chosen) == 2 else None
-        free = self.renderer.neutralise(read[0][1]) if status is Status.OK and question.layout.free_stem else " / ".join(texts)
+        free = (
+            self.renderer.neutralise(read[0][1]) if status is Status.OK and question.layout.text_prefix else " / ".join(texts)
+        )
         return Judgement(
             id=example.id,
             question=question.name,
@@ -121,13 +123,13 @@ def _complete(reply: Reply) -> str:
 
 
 def _in_given_order(question: Question, labels: Sequence[str]) -> list[str]:
-    """What each answer says of the texts in the order given, as `question.unswap` turns certain distributions round."""
+    """What each answer says of the texts in the order given, as `question.to_label_order` turns certain distributions round."""
     certain = [tuple(float(label == known) for known in question.scale.labels) for label in labels]
-    return [question.scale.labels[max(range(len(p)), key=lambda i: p[i])] for p in question.unswap(certain)]
+    return [question.scale.labels[max(range(len(p)), key=lambda i: p[i])] for p in question.to_label_order(certain)]
 
 
 def _no_label(question: Question, text: str, finish_reason: str) -> str:
     shown = (text if len(text) <= 200 else text[:200] + "...") or "(nothing)"
     cut = ", before it was cut off" if finish_reason == "length" else ""
     labels = question.scale.labels
-    return f"expected '{question.layout.label_stem}' and one of {labels[0]}..{labels[-1]}; the model said{cut}: {shown}"
+    return f"expected '{question.layout.label_prefix}' and one of {labels[0]}..{labels[-1]}; the model said{cut}: {shown}"

@@ -72,7 +72,7 @@ class ExactAnswering:
         return [done[example.id] for example in examples]
 
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
-        digest = hashlib.sha256(repr(self.renderer.label_support(question)).encode())
+        digest = hashlib.sha256(repr(self.renderer.label_tokens(question)).encode())
         for example in examples:
             with contextlib.suppress(TooLong):
                 digest.update(repr([prompt.ids for prompt in self.render(question, example, settings)]).encode())
@@ -94,12 +94,12 @@ class ExactAnswering:
         return [(one, self._judgement(question, one, settings)) for one in work]
 
     def _run(self, question: Question, work: Sequence[_Work], settings: JudgeSettings) -> None:
-        if question.layout.free_stem is not None:
+        if question.layout.text_prefix is not None:
             self._write(question, work, settings)
         going = [one for one in work if one.failure is None]
         prefixes = [one.prefixes(one.answer) for one in going]
         flat = [prefix for each in prefixes for prefix in each]
-        read = iter(self.engine.label_distributions(flat, self.renderer.label_support(question)) if flat else [])
+        read = iter(self.engine.label_distributions(flat, self.renderer.label_tokens(question)) if flat else [])
         for one, each in zip(going, prefixes, strict=True):
             found = [next(read) for _ in each]
             one.failure = next((answer for answer in found if isinstance(answer, Failure)), None)
@@ -108,7 +108,7 @@ class ExactAnswering:
     def _write(self, question: Question, work: Sequence[_Work], settings: JudgeSettings) -> None:
         stop = self.renderer.newline_ids | self.renderer.end_ids
         sampling = Sampling(settings.temperature, settings.max_new_tokens, stop)
-        stem = self.renderer.free_stem(question)
+        stem = self.renderer.text_prefix(question)
         seeds = [text_seed(settings, one.example) for one in work]
         generations = self.engine.generate([one.prefixes(stem)[0] for one in work], sampling, seeds=seeds)
         for one, generation in zip(work, generations, strict=True):
@@ -128,7 +128,7 @@ class ExactAnswering:
             log.warning("example %s: the engine failed: %s", one.example.id, one.failure.reason)
             return failed(self.identity, question, one.example, Status.ENGINE_ERROR, one.failure.reason)
         scale, n = question.scale, len(one.read)
-        in_order = question.unswap([read.probabilities for read in one.read])
+        in_order = question.to_label_order([read.probabilities for read in one.read])
         probabilities = tuple(math.fsum(p) / n for p in zip(*in_order, strict=True))
         mass = math.fsum(read.mass for read in one.read) / n
         parsed = mass >= MIN_MASS

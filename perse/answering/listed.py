@@ -21,7 +21,7 @@ from perse.judgement import Judgement, Status, Tokens
 from perse.questions.base import ListedQuestion
 from perse.questions.written import read_written
 from perse.records import ClaimExample, ClaimsExample
-from perse.rendering.prompt import LABEL_TOKENS, Ids, LabelSupport, Renderer, TextRenderer
+from perse.rendering.prompt import LABEL_TOKENS, Ids, LabelTokens, Renderer, TextRenderer
 
 log = logging.getLogger(__name__)
 
@@ -139,7 +139,7 @@ def _line(renderer: Renderer, question: ListedQuestion, number: int, label: str)
     return renderer.encode(f"{lead}{question.stem(number)}{label}\n")
 
 
-def _read(engine: Engine, prefixes: list[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+def _read(engine: Engine, prefixes: list[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
     """What the engine says behind each prefix; if it fails at them together, each is asked alone."""
     try:
         return engine.label_distributions(prefixes, support)
@@ -188,10 +188,12 @@ def _as_written(
     found = []
     for number, claim in enumerate(claims, start=1):
         lines = _lines_of(number, whole)
-        labels = {read_written(line, question.scale, label_stem=question.stem(number), free_stem=None)[0] for line in lines}
+        labels = {read_written(line, question.scale, label_prefix=question.stem(number), text_prefix=None)[0] for line in lines}
         if len(claims) == 1 and not lines:
             labels = {
-                read_written(whole.replace("[Answer]", ""), question.scale, label_stem=question.stem(number), free_stem=None)[0]
+                read_written(
+                    whole.replace("[Answer]", ""), question.scale, label_prefix=question.stem(number), text_prefix=None
+                )[0]
             }
         label = labels.pop() if len(labels) == 1 else None
         said = renderer.neutralise(" / ".join(lines) if lines else whole)[:200] or "(nothing)"

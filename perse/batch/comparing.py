@@ -20,7 +20,7 @@ from typing import Any
 from perse.batch.local import ScoredRun, read_run
 from perse.data.load import load_examples
 from perse.errors import BadInput
-from perse.evaluation.alignment import Part
+from perse.evaluation.alignment import Fold
 from perse.files.runlog import read_manifest
 from perse.judgement import Judgement, Prices
 from perse.records import ChoiceReference, Example, Pair, PairwiseExample, PointwiseExample, VerbatimExample
@@ -40,7 +40,7 @@ class Gathered:
     judges: dict[str, list[Judgement]]
     runs: dict[str, tuple[ScoredRun, ...]]
     """Of each judge, one a fold."""
-    parts: list[Part]
+    parts: list[Fold]
     """All examples that a run was asked, each once, with the fullest profile that a run showed: baselines read it."""
     missing: list[str]
     """Why training sides cannot be had."""
@@ -59,7 +59,7 @@ class _Named:
 
 def judges_and_parts(
     folders: Sequence[Path], train_data: Path | None = None
-) -> tuple[dict[str, list[Judgement]], list[Part], list[str]]:
+) -> tuple[dict[str, list[Judgement]], list[Fold], list[str]]:
     """Judgements by judge, the parts they were made of, and why training sides are missing; notes are logged. See `gather`."""
     gathered = gather(folders, train_data)
     for note in gathered.notes:
@@ -89,7 +89,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     names: list[str] = []
     for nth in range(counts.pop()):
         names.append(_name([runs[nth][0] for runs in by_fold.values()], folders, taken=names))
-    parts: list[Part] = []
+    parts: list[Fold] = []
     missing: list[str] = []
     notes: list[str] = []
     for fold, runs in by_fold.items():
@@ -97,7 +97,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
         examples, of_profiles = _merged(named)
         notes += [note if fold is None else f"fold {fold}: {note}" for note in of_profiles]
         train, reason = _training_side([run for _, run in runs], train_data)
-        parts.append(Part(_answered(examples), None if train is None else _answered(train)))
+        parts.append(Fold(_answered(examples), None if train is None else _answered(train)))
         missing += [reason] if reason and reason not in missing else []  # folds of one data set miss one thing
     of_judges = {name: tuple(runs[nth][1] for runs in by_fold.values()) for nth, name in enumerate(names)}
     judges = {name: [judgement for run in own for judgement in run.judgements] for name, own in of_judges.items()}

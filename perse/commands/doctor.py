@@ -40,7 +40,7 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Part:
+class Extra:
     """The core (extra "") or an extra: what it is for and how it is had."""
 
     extra: str
@@ -87,7 +87,7 @@ def _joined(wanted: Iterable[Requirement]) -> list[Requirement]:
     return list(joined.values())
 
 
-def parts() -> list[Part]:
+def parts() -> list[Extra]:
     """The core and every extra, each requirement beside what is installed."""
     tested = tested_versions()
     made = []
@@ -95,7 +95,7 @@ def parts() -> list[Part]:
         packages = tuple(_package(one, tested) for one in wanted)
         complete = all(package.state in ("ok", "other") for package in packages)
         enables = ENABLES.get(extra, "build data, evaluate, compare, report, ask servers in words")
-        made.append(Part(extra, enables, install(extra) if extra else install(), complete, packages))
+        made.append(Extra(extra, enables, install(extra) if extra else install(), complete, packages))
     return made
 
 
@@ -109,7 +109,7 @@ def shared_by(distributions: Iterable[Any] | None = None) -> list[str]:
     return sorted(found)
 
 
-def problems(found: list[Part], shared: list[str], devices: dict[str, Any], cache: dict[str, Any]) -> list[str]:
+def problems(found: list[Extra], shared: list[str], devices: dict[str, Any], cache: dict[str, Any]) -> list[str]:
     """A sentence for everything that is needed and broken."""
     said = []
     for part in found:
@@ -159,7 +159,7 @@ def doctor(as_json: options.AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def _show(console: Console, report: dict[str, Any], found: list[Part]) -> None:
+def _show(console: Console, report: dict[str, Any], found: list[Extra]) -> None:
     console.print(f"perse {report['perse']} at {report['from']}", markup=False)
     for group in ("machine", "cache"):
         for name, value in report[group].items():

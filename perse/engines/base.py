@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Tokens
-from perse.rendering.prompt import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelTokens
 
 FEW = 4
 """So few prompts that fail alike are no proof that all will."""
@@ -128,7 +128,7 @@ class Engine(Protocol):
         """Free text after each prompt. The same prompt and seed give the same text whatever else is in the list, up to the
         rounding of the dtype: in bfloat16 a near tie can fall the other way."""
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         """Exact probability of each label after each prefix, `support.stem` put between them."""
 
 

@@ -9,11 +9,11 @@ from concurrent.futures import CancelledError, Future
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-Asked = TypeVar("Asked")
+Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 
-def as_they_come(work: Callable[[Asked], Iterable[Answer]], asked: Iterable[Asked], at_once: int) -> Iterator[Answer]:
+def as_they_come(work: Callable[[Item], Iterable[Answer]], asked: Iterable[Item], at_once: int) -> Iterator[Answer]:
     """What `work` yields for each of `asked`, at the moment it does; `at_once` of them are worked on, each in a thread of its own.
 
     `asked` is drawn from as there is room, by the thread that iterates; once nobody does, nothing more begins. Threads are
@@ -25,7 +25,7 @@ def as_they_come(work: Callable[[Asked], Iterable[Answer]], asked: Iterable[Aske
     """
     come: SimpleQueue[Future[Answer] | None] = SimpleQueue()
 
-    def run(one: Asked) -> None:
+    def run(one: Item) -> None:
         try:
             for answer in work(one):
                 ready: Future[Answer] = Future()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.labels import Logprobs, Read, distribution
-from perse.rendering.prompt import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelTokens
 
 NEVER = -1000.0
 """No model says so of a token: less is vLLM's word for one that was masked, or left out."""
@@ -32,7 +32,7 @@ class Completion:
 
 
 def distribution_of(
-    support: LabelSupport, plan: Sequence[Read], answers: Sequence[Completion | Failure]
+    support: LabelTokens, plan: Sequence[Read], answers: Sequence[Completion | Failure]
 ) -> LabelDistribution | Failure:
     """The label distribution from the answers to `plan`, one a read."""
     after: dict[Ids, Logprobs] = {}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from perse.engines.base import LabelDistribution
 from perse.errors import BadInput
-from perse.rendering.prompt import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelTokens
 
 Logprobs = Mapping[int, float]
 """Natural log-probability of some tokens at one position, the model's own: before temperature, masks or penalties."""
@@ -38,7 +38,7 @@ class Read:
         return (self.node,) if self.force is None else (self.node, (*self.node, self.force))
 
 
-def reads(support: LabelSupport) -> list[Read]:
+def reads(support: LabelTokens) -> list[Read]:
     """The fewest requests that read every inner node of the tree of labels.
 
     Raises:
@@ -65,13 +65,13 @@ def reads(support: LabelSupport) -> list[Read]:
     return found
 
 
-def distribution(support: LabelSupport, after: Mapping[Ids, Logprobs], *, cached: int) -> LabelDistribution:
+def distribution(support: LabelTokens, after: Mapping[Ids, Logprobs], *, cached: int) -> LabelDistribution:
     """The label distribution from the log-probabilities told after every inner node."""
     whole = [math.exp(math.fsum(after[label[:n]][token] for n, token in enumerate(label))) for label in support.labels]
     return label_probabilities(whole, support, cached=cached)
 
 
-def label_probabilities(whole: Sequence[float], support: LabelSupport, *, cached: int = 0) -> LabelDistribution:
+def label_probabilities(whole: Sequence[float], support: LabelTokens, *, cached: int = 0) -> LabelDistribution:
     """Probabilities of labels from those of their token sequences.
 
     P(label) = P(its ids) less the sum over the longer labels that extend it *directly*: "1" is not "10". (A label two

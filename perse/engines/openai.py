@@ -32,7 +32,7 @@ from perse.engines.http import Answer, SharedClient, cause, key_refused, listed,
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput
 from perse.judgement import MOST_TOKENS, Tokens
-from perse.rendering.prompt import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelTokens
 from perse.secrets import without_keys
 
 CONCURRENCY = 32
@@ -107,7 +107,7 @@ class CompletionsEngine:
         self._server = Server(url, model, concurrency)
         self.settings = {"engine": "openai", "url": url, "model": model, "api": "completions", "server": server}
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         plan = reads(support)
         asked = [_reading(prefix + support.stem + read.node, read) for prefix in prefixes for read in plan]
         answers = iter(self._ask(asked, prompts=len(prefixes)))

@@ -23,7 +23,7 @@ from perse.engines.prefix_cache import BUDGET, PrefixCache, parts
 from perse.engines.sixteen_bit import warn_if_slow
 from perse.errors import BadInput
 from perse.models import finding as models
-from perse.rendering.prompt import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelTokens
 
 if TYPE_CHECKING:
     from perse.engines.grammar import Grammars, Guide
@@ -87,7 +87,7 @@ class TransformersEngine:
         }
 
     @torch.inference_mode()
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         # Labels are paths in a tree of tokens. Going down a chain of inner nodes predicts after each of them, so one
         # forward pass a chain gives every token's probability; for 1-10 with split digits the only chain is "1".
         inner = {label[:n] for label in support.labels for n in range(1, len(label))}
@@ -123,7 +123,7 @@ class TransformersEngine:
             self._grammars = Grammars(tokenizer(self._tokenizer, trust_remote_code=self._trust))
         return self._grammars.guides(sampling.schema, sampling.stop_ids, count=count)
 
-    def _read(self, prefix: Ids, chains: Sequence[Ids], support: LabelSupport) -> LabelDistribution | Failure:
+    def _read(self, prefix: Ids, chains: Sequence[Ids], support: LabelTokens) -> LabelDistribution | Failure:
         after: dict[Ids, Tensor] = {}  # node -> next-token log-probabilities (V,)
         cached = None
         for chain in chains:

@@ -43,7 +43,7 @@ from perse.engines.completions import Completion, distribution_of, generation_of
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput, EngineLost
 from perse.formats.json_text import read_object
-from perse.rendering.prompt import Ids, LabelSupport
+from perse.rendering.prompt import Ids, LabelTokens
 
 BATCH = 256
 """Prompts given at once: enough to keep vLLM's continuous batching full."""
@@ -150,7 +150,7 @@ class VLLMEngine:
             **({"trust_remote_code": "true"} if self._trust else {}),
         }
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         plan = reads(support)
         asked = [Request(prefix + support.stem + read.node, _reading(read)) for prefix in prefixes for read in plan]
         outputs = iter(self._run(asked))

@@ -20,7 +20,7 @@ from perse.records import Example
 
 
 @dataclass(frozen=True)
-class Part:
+class Fold:
     """Examples that share a training side: a whole data set, or one fold of it."""
 
     examples: Sequence[Example]
@@ -33,7 +33,7 @@ class Part:
 class Items:
     """Judged examples: `judgements[name][n]` is the answer of judge `name` to `examples[n]`."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Fold, ...]
     """The parts that hold an item, reduced to their items."""
     judgements: Mapping[str, tuple[Judgement, ...]]
     without_reference: int
@@ -88,7 +88,7 @@ def _numbered(ids: Sequence[str]) -> IntArray:
     return np.array([place[one] for one in ids], dtype=np.int64)
 
 
-def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> Items:
+def align(parts: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> Items:
     """The items common to all judges.
 
     Raises:
@@ -113,7 +113,7 @@ def align(parts: Sequence[Part], judges: Mapping[str, Sequence[Judgement]]) -> I
         raise BadInput(
             f"no example with a reference was judged by all of {', '.join(judges)}; score the same examples with each"
         )
-    kept = (Part(tuple(example for example in part.examples if example.id in common), part.train) for part in parts)
+    kept = (Fold(tuple(example for example in part.examples if example.id in common), part.train) for part in parts)
     aligned = {
         name: tuple(given[example.id] for example in examples if example.id in common) for name, given in answers.items()
     }

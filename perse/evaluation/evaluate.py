@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Items, Part, align, crossed
+from perse.evaluation.alignment import Fold, Items, align, crossed
 from perse.evaluation.baselines.ratings import NO_TRAINING_DATA
 from perse.evaluation.costs import with_costs
 from perse.evaluation.pairwise_rows import choice_predictions, pairwise_rows
@@ -42,9 +42,9 @@ from perse.scale import Scale
 __all__ = [
     "Estimate",
     "Evaluation",
+    "Fold",
     "Interval",
     "JudgeSummary",
-    "Part",
     "Row",
     "Texts",
     "Validation",
@@ -64,7 +64,7 @@ class Validation:
     """Judgements of other reviewers' examples, by the same judge names: what ties are calibrated on."""
 
     judges: Mapping[str, Sequence[Judgement]]
-    parts: Sequence[Part]
+    parts: Sequence[Fold]
 
 
 @dataclass(frozen=True)
@@ -88,12 +88,12 @@ def evaluate(
     resamples: int = 1000,
 ) -> Evaluation:
     """`evaluate_many` of one judge on one part; the judge must have judged every example."""
-    return evaluate_many({"judge": judgements}, [Part(examples, train)], seed=seed, resamples=resamples)
+    return evaluate_many({"judge": judgements}, [Fold(examples, train)], seed=seed, resamples=resamples)
 
 
 def evaluate_many(
     judges: Mapping[str, Sequence[Judgement]],
-    parts: Sequence[Part],
+    parts: Sequence[Fold],
     *,
     seed: int = 0,
     resamples: int = 1000,

@@ -103,7 +103,7 @@ class Judge:
         def answer(some: Sequence[Asked], note: Callable[[Failure], None]) -> list[list[Judgement]]:
             return [self._answering.answer(question, some, settings or JudgeSettings(), note=note)]
 
-        written = question.layout.free_stem is not None
+        written = question.layout.text_prefix is not None
         yield from arriving(answer, _by_reviewer(examples), self.engine.capabilities, written=written)
 
     def ask_listed(

@@ -30,7 +30,7 @@ QUESTIONS: Registry[Question] = Registry(
     ),
     needs=(
         *("scale", "layout", "example_type", "usual", "delimiters", "served", "writes_review"),
-        *("asks", "unswap", "answer", "clean"),
+        *("asks", "to_label_order", "answer", "clean"),
     ),
 )
 

@@ -1,7 +1,7 @@
 """What a question is: which segments to show, how an answer is laid out, and which labels end it.
 
 An answer is written the same way in training and in judging: optionally one free line (`[Review] ...`), then a line made
-of `label_stem` and a label. So the trainer's completion and the judge's exact reading come from one definition.
+of `label_prefix` and a label. So the trainer's completion and the judge's exact reading come from one definition.
 """
 
 from __future__ import annotations
@@ -33,42 +33,42 @@ class Ask:
 
 @dataclass(frozen=True)
 class AnswerLayout:
-    """`free_stem` starts a line the model writes by itself (None: no such line); `label_stem` starts the line of the label.
+    """`text_prefix` starts a line the model writes by itself (None: no such line); `label_prefix` starts the line of the label.
 
     An answer with `keys` is a JSON object: the free text is a JSON string, the last key is the label's, `closing` ends it.
     """
 
-    free_stem: str | None
-    label_stem: str
+    text_prefix: str | None
+    label_prefix: str
     closing: str = ""
     keys: tuple[str, ...] = ()
 
     @property
     def surroundings(self) -> int:
         """Room, in tokens, for what JSON puts around text and label: its characters, since no token is less than one."""
-        return len((self.free_stem or "") + self.label_stem + self.closing) if self.keys else 0
+        return len((self.text_prefix or "") + self.label_prefix + self.closing) if self.keys else 0
 
     def completion(self, label: str, free: str | None = None) -> tuple[str, ...]:
         """The segments of a whole answer, cut at newlines; all but the last end in one."""
-        last = self.label_stem + label + self.closing
-        return (last,) if self.free_stem is None else (self.free_line(str(free)), last)
+        last = self.label_prefix + label + self.closing
+        return (last,) if self.text_prefix is None else (self.free_line(str(free)), last)
 
     def free_line(self, free: str) -> str:
         """The line of the free text, newline included."""
         value = json.dumps(free, ensure_ascii=False) + "," if self.keys else free
-        return f"{self.free_stem} {value}".rstrip() + "\n"
+        return f"{self.text_prefix} {value}".rstrip() + "\n"
 
     def free_text(self, written: str) -> str:
-        """The free text of what a model wrote behind `free_stem`; in JSON it may have gone on to the label."""
+        """The free text of what a model wrote behind `text_prefix`; in JSON it may have gone on to the label."""
         if not self.keys:
             return written
-        return dict(reversed(json_fields(f"{self.free_stem}{written}", self.keys))).get(self.keys[0], "")
+        return dict(reversed(json_fields(f"{self.text_prefix}{written}", self.keys))).get(self.keys[0], "")
 
     def read(self, answer: str, scale: Scale) -> tuple[str | None, str]:
         """The label of an answer given in words, or None, and the free text before it (see `written`)."""
         if self.keys:
-            return read_json(answer, scale, label_stem=self.label_stem, keys=self.keys)
-        return read_written(answer, scale, label_stem=self.label_stem, free_stem=self.free_stem)
+            return read_json(answer, scale, label_prefix=self.label_prefix, keys=self.keys)
+        return read_written(answer, scale, label_prefix=self.label_prefix, text_prefix=self.text_prefix)
 
 
 class Question(Protocol):
@@ -101,7 +101,7 @@ class Question(Protocol):
     def asks(self, example: Any, profile: Sequence[Any]) -> tuple[Ask, ...]:
         """The prompts whose label distributions are averaged, each with `profile` in place of the example's own."""
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         """The distributions of `asks`, brought to the order of `scale.labels`."""
 
     def answer(self, example: Any) -> tuple[str, str | None]:

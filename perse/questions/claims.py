@@ -16,8 +16,8 @@ from perse.questions.base import AnswerLayout, Ask
 from perse.records import ClaimExample, ClaimsExample
 from perse.scale import ERRORS, YES_NO, Scale
 
-_ANSWER = AnswerLayout(free_stem=None, label_stem="[Answer] ")
-_FIRST_LINE = AnswerLayout(free_stem=None, label_stem="1: ")
+_ANSWER = AnswerLayout(text_prefix=None, label_prefix="[Answer] ")
+_FIRST_LINE = AnswerLayout(text_prefix=None, label_prefix="1: ")
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Claim:
         wording = macros(self.template)
         return (Ask(wording.instruction(self.kind), (), wording.query(example.text), wording.ask(self.kind, example.claim)),)
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
 
     def answer(self, example: ClaimExample) -> NoReturn:
@@ -71,7 +71,7 @@ class Claims:
         ask = wording.ask_each(self.kind, example.claims)
         return (Ask(wording.instruction(self.kind, several=True), (), wording.query(example.text), ask),)
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
 
     def answer(self, example: ClaimsExample) -> NoReturn:
@@ -88,7 +88,7 @@ MASK_CONFLICT = replace(VERIFY_FACT, name="mask_conflict")
 """Is a nonsupporting paragraph's fact also said by the supporting ones? The paper asks as it verifies facts (KGDS, section 4.4)."""
 
 OPINION_ERROR = Claim(
-    "opinion_error", "opinion", "opinion_error.jinja", ERRORS, AnswerLayout(free_stem=None, label_stem="[Type] ")
+    "opinion_error", "opinion", "opinion_error.jinja", ERRORS, AnswerLayout(text_prefix=None, label_prefix="[Type] ")
 )
 """Which of five types of error keeps an opinion from being covered? The text is the opinion summary."""
 

@@ -31,7 +31,7 @@ class AgainstReviews:
 
     @property
     def layout(self) -> AnswerLayout:
-        return AnswerLayout(free_stem=None, label_stem="[Score] ")
+        return AnswerLayout(text_prefix=None, label_prefix="[Score] ")
 
     def asks(self, example: SummaryExample, profile: Sequence[str]) -> tuple[Ask, ...]:
         shared = macros("coverage.jinja")
@@ -39,7 +39,7 @@ class AgainstReviews:
         ask = macros(self.template).ask(self.scale)
         return (Ask(shared.instruction(), shown, shared.query(example.summary), ask),)
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
 
     def answer(self, example: SummaryExample) -> tuple[str, str | None]:

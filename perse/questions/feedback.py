@@ -21,7 +21,7 @@ class Feedback:
 
     name = "feedback"
     scale: Scale = CHOICES
-    layout = AnswerLayout(free_stem=None, label_stem="Selection ")
+    layout = AnswerLayout(text_prefix=None, label_prefix="Selection ")
     example_type: type = PairwiseExample
     delimiters = ("Article", "Discussion", "Selection A", "Selection B")
     usual = False
@@ -33,7 +33,7 @@ class Feedback:
         one, other, query = example.query.text_a, example.query.text_b, wording.query(example.query.premise)
         return tuple(Ask(wording.instruction(), (), query, wording.ask(*texts)) for texts in ((one, other), (other, one)))
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         as_given, swapped = probabilities
         return as_given, (swapped[1], swapped[0])
 

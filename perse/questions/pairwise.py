@@ -20,7 +20,7 @@ class Pairwise:
 
     name = "pairwise"
     scale: Scale = CHOICES
-    layout = AnswerLayout(free_stem=None, label_stem="Plot ")
+    layout = AnswerLayout(text_prefix=None, label_prefix="Plot ")
     example_type: type = PairwiseExample
     usual = True
     # The aspects stand in brackets too; those of other data begin a line, where no bracket of a text stays as it is.
@@ -41,7 +41,7 @@ class Pairwise:
             Ask(instruction, shown, wording.query(query.text_b, query.text_a, query.premise), ask),
         )
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         as_given, swapped = probabilities
         return as_given, (swapped[1], swapped[0])
 

@@ -32,7 +32,7 @@ class Pointwise:
 
     @property
     def writes_review(self) -> bool:
-        return self.layout.free_stem is not None
+        return self.layout.text_prefix is not None
 
     def asks(self, example: PointwiseExample, profile: Sequence[ProfileReview]) -> tuple[Ask, ...]:
         wording = macros("pointwise.jinja")
@@ -41,7 +41,7 @@ class Pointwise:
             shown[-1] += self.statement(profile)  # no entry of its own: entries are counted as reviews
         return (Ask(wording.instruction(), tuple(shown), wording.query(example.query), getattr(wording, self.ask)()),)
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
 
     def answer(self, example: PointwiseExample) -> tuple[str, str | None]:
@@ -61,7 +61,7 @@ class Pointwise:
 
 POINTWISE = Pointwise(
     "pointwise",
-    AnswerLayout(free_stem="[Review]", label_stem="[Score] "),
+    AnswerLayout(text_prefix="[Review]", label_prefix="[Score] "),
     "ask_review_then_score",
     served="writes the review, then gives the score",
     usual=True,
@@ -71,7 +71,7 @@ POINTWISE = Pointwise(
 POINTWISE_SCORE = replace(
     POINTWISE,
     name="pointwise_score",
-    layout=AnswerLayout(free_stem=None, label_stem="[Score] "),
+    layout=AnswerLayout(text_prefix=None, label_prefix="[Score] "),
     ask="ask_score",
     served="gives the score alone",
     usual=False,

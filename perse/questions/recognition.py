@@ -27,7 +27,7 @@ class Recognition:
 
     name = "recognition"
     scale: Scale = SCORES
-    layout = AnswerLayout(free_stem="[Title]", label_stem="[Score] ")
+    layout = AnswerLayout(text_prefix="[Title]", label_prefix="[Score] ")
     example_type: type = PointwiseExample
     delimiters = ("New plot", "Answer", "Title", "Score")
     usual = False
@@ -38,7 +38,7 @@ class Recognition:
         wording = macros("recognition.jinja")
         return (Ask(wording.instruction(), (), wording.query(example.query), wording.ask()),)
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
 
     def answer(self, example: PointwiseExample) -> NoReturn:
@@ -53,7 +53,7 @@ class RecognitionPair:
 
     name = "recognition_pair"
     scale: Scale = CHOICES
-    layout = AnswerLayout(free_stem="[Titles]", label_stem="Plot ")
+    layout = AnswerLayout(text_prefix="[Titles]", label_prefix="Plot ")
     example_type: type = PairwiseExample
     delimiters = ("Plot", "Answer", "Titles")
     usual = False
@@ -65,7 +65,7 @@ class RecognitionPair:
         query = wording.pair_query(example.query.text_a, example.query.text_b)
         return (Ask(wording.pair_instruction(), (), query, wording.pair_ask()),)
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
 
     def answer(self, example: PairwiseExample) -> NoReturn:

@@ -33,12 +33,12 @@ class Verbatim:
 
     @property
     def writes_review(self) -> bool:
-        return self.layout.free_stem is not None
+        return self.layout.text_prefix is not None
 
     def asks(self, example: VerbatimExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
         return (Ask(instruction=example.prompt, profile=(), query="", ask=""),)
 
-    def unswap(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
 
     def answer(self, example: VerbatimExample) -> tuple[str, str | None]:

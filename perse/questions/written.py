@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from perse.scale import Scale
 
 
-def read_written(answer: str, scale: Scale, *, label_stem: str, free_stem: str | None) -> tuple[str | None, str]:
+def read_written(answer: str, scale: Scale, *, label_prefix: str, text_prefix: str | None) -> tuple[str | None, str]:
     """The label, or None, and the free text before it.
 
     Args:
-        label_stem: what the line of the label begins with, such as "[Score] ".
-        free_stem: what the free line begins with, such as "[Review]"; None: there is none.
+        label_prefix: what the line of the label begins with, such as "[Score] ".
+        text_prefix: what the free line begins with, such as "[Review]"; None: there is none.
     """
-    stem = re.escape(re.sub(r"\W", " ", label_stem).strip())
+    stem = re.escape(re.sub(r"\W", " ", label_prefix).strip())
     labels = "|".join(sorted(scale.labels, key=len, reverse=True))
     top = scale.labels[-1] if scale.values else "(?!)"  # "7/10" is 7, "A/B" is neither
     closing = r"""[*_\])"'\s]*"""
@@ -34,29 +34,29 @@ def read_written(answer: str, scale: Scale, *, label_stem: str, free_stem: str |
     no_other = r"[^\d\n]*" if scale.values else rf"(?:(?!\b{stem}\W*(?!\1\b)(?:{labels})\b)[^\n])*"
     follows = rf"{of_top}{closing}(?:$|\b(?:because|since)\b|[.,;!)(\u2014\u2013-]{no_other}$)"
     label = rf"(?<![\d.,\u2212-])({labels})(?={follows})"
-    inline = r"|\[" if label_stem.startswith("[") else ""  # "I like [Plot B] less" chooses nothing
+    inline = r"|\[" if label_prefix.startswith("[") else ""  # "I like [Plot B] less" chooses nothing
     found = [*re.finditer(rf"(?im)(?:^[^\w\n]*{inline}){stem}[^\w\n]*?{label}", answer)]
     if not scale.values and len({match[1].casefold() for match in found}) > 1:
         found = []  # headings, or a change of mind
     alone = re.fullmatch(rf"(?im)\W*?{label}{of_top}\W*", answer)
     match = found[-1] if found else alone
     free = answer[: match.start()] if match else answer
-    if free_stem is not None:
-        word = re.escape(free_stem.strip("[]"))
+    if text_prefix is not None:
+        word = re.escape(text_prefix.strip("[]"))
         free = re.sub(rf"(?im)\A.*?(?:^\W*{word}\b[\]*:\s]*|\[{word}\]\s*)", "", free, count=1, flags=re.DOTALL)
     canonical = {known.casefold(): known for known in scale.labels}
     return canonical[match[1].casefold()] if match else None, " ".join(free.split())
 
 
-def read_json(answer: str, scale: Scale, *, label_stem: str, keys: Sequence[str]) -> tuple[str | None, str]:
+def read_json(answer: str, scale: Scale, *, label_prefix: str, keys: Sequence[str]) -> tuple[str | None, str]:
     """`read_written` for an answer that is a JSON object, or should be one.
 
     Args:
-        label_stem: what stands before the label, such as '"Score": ' or '{"Choice": "Plot '.
+        label_prefix: what stands before the label, such as '"Score": ' or '{"Choice": "Plot '.
         keys: of the free text, if there is one, and of the label.
     """
     *free, key = keys
-    worded = label_stem.rpartition('":')[2].strip(' "')  # "Plot", or nothing
+    worded = label_prefix.rpartition('":')[2].strip(' "')  # "Plot", or nothing
     lines = [
         (value if worded else f"[{name}] {value}") if name == key else f"[{name}] {' '.join(value.split())}"
         for name, value in json_fields(answer, keys)
@@ -64,8 +64,8 @@ def read_json(answer: str, scale: Scale, *, label_stem: str, keys: Sequence[str]
     return read_written(
         "\n".join(lines) or answer,
         scale,
-        label_stem=f"{worded} " if worded else f"[{key}] ",
-        free_stem=f"[{free[0]}]" if free else None,
+        label_prefix=f"{worded} " if worded else f"[{key}] ",
+        text_prefix=f"[{free[0]}]" if free else None,
     )
 
 

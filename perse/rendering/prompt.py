@@ -60,7 +60,7 @@ class Rendered:
 
 
 @dataclass(frozen=True)
-class LabelSupport:
+class LabelTokens:
     """The token ids of every label of a scale after `stem`.
 
     `stem` is what all label lines begin with; `labels[i]` continues it. A label may extend another ("10" and "1" where a
@@ -164,7 +164,7 @@ class Renderer:
             BadInput: the room kept for the answer is all there is.
         """
         example = question.clean(example, partial(self.clean, question=question))
-        reserved = label_room(question) + (answer_tokens if question.layout.free_stem is not None else 0)
+        reserved = label_room(question) + (answer_tokens if question.layout.text_prefix is not None else 0)
         room = self.context - max(reserved, sum(map(len, completion)))
         if reserved >= self.context:
             raise BadInput(
@@ -192,22 +192,22 @@ class Renderer:
         lines = question.layout.completion(label, free)
         return tuple(self.encode(text) for text in self._with_frame(lines))
 
-    def free_stem(self, question: Question) -> Ids:
+    def text_prefix(self, question: Question) -> Ids:
         """The ids that start the free line of an answer."""
-        assert question.layout.free_stem is not None
-        return self.encode(self.frame.lead + question.layout.free_stem)
+        assert question.layout.text_prefix is not None
+        return self.encode(self.frame.lead + question.layout.text_prefix)
 
     def free_line(self, question: Question, written: str) -> Ids:
         """A free line the model wrote, as training would have tokenized it, newline included."""
         return self.encode(self.frame.lead + question.layout.free_line(written))
 
-    def label_support(self, question: Question) -> LabelSupport:
+    def label_tokens(self, question: Question) -> LabelTokens:
         """Label ids in context: every whole label line is encoded, end-of-turn included, and their common start is the stem."""
         layout = question.layout
-        return self._support(layout.free_stem is None, layout.label_stem, layout.closing, question.scale)
+        return self._support(layout.text_prefix is None, layout.label_prefix, layout.closing, question.scale)
 
-    def line_support(self, question: ListedQuestion, number: int) -> LabelSupport:
-        """`label_support` of line `number`, from 1, of an answer that has several."""
+    def line_support(self, question: ListedQuestion, number: int) -> LabelTokens:
+        """`label_tokens` of line `number`, from 1, of an answer that has several."""
         return self._support(number == 1, question.stem(number), "", question.scale)
 
     def decode(self, ids: Sequence[int]) -> str:
@@ -234,7 +234,7 @@ class Renderer:
         framed[-1] += self.frame.tail
         return tuple(framed)
 
-    def _support(self, first_line: bool, stem: str, closing: str, scale: Scale) -> LabelSupport:
+    def _support(self, first_line: bool, stem: str, closing: str, scale: Scale) -> LabelTokens:
         lead = self.frame.lead if first_line else ""
         tail = self.encode_tail(closing)
         lines = [self.encode(lead + stem + label + closing + self.frame.tail) for label in scale.labels]
@@ -251,7 +251,7 @@ class Renderer:
         shared = 0
         while len({line[shared : shared + 1] for line in bare}) == 1:
             shared += 1
-        return LabelSupport(bare[0][:shared], tuple(line[shared:] for line in bare))
+        return LabelTokens(bare[0][:shared], tuple(line[shared:] for line in bare))
 
     def encode_tail(self, closing: str = "") -> Ids:
         """The ids that follow a label: `closing`, and the template's end-of-turn."""

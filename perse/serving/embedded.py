@@ -17,7 +17,7 @@ from perse.engines.calls import Calls
 from perse.engines.transformers import TransformersEngine
 from perse.models.finding import context_length, judge_digest
 from perse.models.opening import tokenizer
-from perse.rendering.prompt import Ids, LabelSupport, Renderer
+from perse.rendering.prompt import Ids, LabelTokens, Renderer
 from perse.serving.guard import Guard
 from perse.serving.problems import answer, body, not_a_route
 from perse.serving.routes import judge_router
@@ -86,7 +86,7 @@ class Stoppable:
             done += self._engine.generate(prompts[some], sampling, seeds=seeds[some])
         return done
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         done: list[LabelDistribution | Failure] = []
         for prefix in prefixes:
             self._calls.check()

@@ -113,7 +113,7 @@ def _card(route: Route, question: Question) -> QuestionCard:
         route=route.path,
         labels=list(question.scale.labels),
         values=list(values) if values else None,
-        writes_text=question.layout.free_stem is not None,
+        writes_text=question.layout.text_prefix is not None,
         request_schema=route.request.model_json_schema(),
         judgement_schema=Judgement.model_json_schema(mode="serialization"),
     )

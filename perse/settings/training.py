@@ -69,7 +69,7 @@ class Lora(Section):
     alpha: int = Field(default=32, ge=1, le=1_000_000)
     """The adapter's output is multiplied by `alpha / rank`."""
     dropout: float = Field(default=0.0, ge=0, lt=1)
-    """Share of an adapter's inputs left out while training; none where branches share tokens (`train.branches` above 1)."""
+    """Share of an adapter's inputs left out while training; none where branches share tokens (`train.max_shared_examples` above 1)."""
     targets: str | tuple[str, ...] = "all-linear"
     """Modules that get an adapter, as peft names them."""
     dora: bool = False
@@ -85,7 +85,7 @@ class Train(Section):
     """Examples per device and forward pass at most: they stand in one packed row."""
     row_tokens: int | None = Field(default=None, ge=64, le=1_000_000_000)
     """Tokens of a row at most; by default as many as `batch_size` examples of the longest kind could take."""
-    branches: int = Field(default=8, ge=1, le=1_000_000)
+    max_shared_examples: int = Field(default=8, ge=1, le=1_000_000)
     """Examples of one group (the same profile) that share its tokens in a row, at most; 1 shares nothing. Where `batch_size` is
     more, the rest of a row is for other profiles."""
     attention: Attention | None = None

@@ -26,7 +26,7 @@ from perse.studies.frame.retraining import Recipe, configs, identity, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,
-    Ruler,
+    SharedResamples,
     arithmetic,
     crossed_note,
     mean_of,
@@ -101,7 +101,7 @@ def aspects(
 def _result(
     asking: Asking, pairs: Sequence[PairwiseExample], names: Sequence[str], hits: Mapping[str, tuple[FloatArray, ...]]
 ) -> Result:
-    ruler = Ruler.over(pairs, resamples=asking.resamples, seed=asking.settings.seed)
+    shared = SharedResamples.over(pairs, resamples=asking.resamples, seed=asking.settings.seed)
     asked = np.array([example.aspect for example in pairs], dtype=object)
     places = {**{name: asked == name for name in names}, ALL: np.ones(len(pairs), dtype=bool)}
     everything = {name: (passes, False) for name, passes in hits.items()}
@@ -109,11 +109,11 @@ def _result(
     found: list[Point] = []
     for series, (passes, baseline) in everything.items():
         for x, chosen in places.items():
-            estimate = ruler.value("accuracy", mean_of(passes), chosen=chosen) if passes else undefined(NOTHING)
+            estimate = shared.value("accuracy", mean_of(passes), chosen=chosen) if passes else undefined(NOTHING)
             found.append(Point(series=series, x=x, metric="accuracy", estimate=estimate, baseline=baseline))
     both = minus(mean_of(hits[UNIFIED]), mean_of(hits[SINGLE])) if hits[UNIFIED] and hits[SINGLE] else ()
     differences = {
-        x: ruler.value("accuracy", both, chosen=chosen) if both else undefined(NOTHING) for x, chosen in places.items()
+        x: shared.value("accuracy", both, chosen=chosen) if both else undefined(NOTHING) for x, chosen in places.items()
     }
     of = {(point.series, point.x): point.estimate for point in found}
     rows: tuple[tuple[Cell, ...], ...] = tuple((x, *(of[series, x] for series in everything), differences[x]) for x in places)

@@ -29,7 +29,7 @@ from perse.studies.frame.summarizing import (
     NOTHING,
     POINTWISE,
     Reading,
-    Ruler,
+    SharedResamples,
     answered_by_all,
     arithmetic,
     crossed_note,
@@ -108,7 +108,7 @@ def _both(name: str) -> tuple[Pointwise, Pointwise]:
         written.name: (written, alone)
         for written in scoring
         for alone in scoring
-        if written.layout.free_stem is not None and alone.layout.free_stem is None and written.statement is alone.statement
+        if written.layout.text_prefix is not None and alone.layout.text_prefix is None and written.statement is alone.statement
     }
     if name not in known:
         raise BadInput(
@@ -128,7 +128,7 @@ def _result(
 ) -> Result:
     asked = only(PointwiseExample, examples)
     kept = answered_by_all(asked, answers)
-    ruler = Ruler.over(kept or asked, resamples=asking.resamples, seed=asking.settings.seed)
+    shared = SharedResamples.over(kept or asked, resamples=asking.resamples, seed=asking.settings.seed)
     main = headline(asked)
 
     def read(name: str, reading: Reading) -> FloatArray | None:
@@ -145,9 +145,9 @@ def _result(
         whole = tuple(each) if len(each) == len(sampled) else ()
         ways.append(Way(f"one sample, {kind}", whole, arms[:1]))
         ways.append(Way(f"mean of {len(sampled)} samples, {kind}", (np.mean(whole, axis=0),) if whole else (), arms))
-    made = [point for way in ways for point in points(ruler, judge, way.name, metrics=POINTWISE, passes=way.passes)]
+    made = [point for way in ways for point in points(shared, judge, way.name, metrics=POINTWISE, passes=way.passes)]
     for name, values in (arithmetic(kept, seed=asking.settings.seed) if kept else {}).items():
-        made += [p for way in ways for p in points(ruler, name, way.name, metrics=POINTWISE, passes=[values], baseline=True)]
+        made += [p for way in ways for p in points(shared, name, way.name, metrics=POINTWISE, passes=[values], baseline=True)]
     rows: list[tuple[Cell, ...]] = []
     for way in ways:
         here = [point for point in made if (point.series, point.x) == (judge, way.name)]
@@ -159,13 +159,13 @@ def _result(
             return None
         if not left.passes or not right.passes:
             return undefined(NOTHING)
-        return ruler.value(main, minus(mean_of(left.passes), mean_of(right.passes)))
+        return shared.value(main, minus(mean_of(left.passes), mean_of(right.passes)))
 
     square: tuple[tuple[Cell, ...], ...] = tuple((left.name, *(apart(left, right) for right in ways)) for left in ways)
     return Result(
         name="decoding",
         asks=ASKS,
-        answer=_answer(ruler, ways, main),
+        answer=_answer(shared, ways, main),
         plot="bars",
         x_label="how the answer is read",
         points=tuple(made),
@@ -213,9 +213,9 @@ def _tokens(arms: Sequence[Answers]) -> tuple[str, str]:
     return prompt, generated
 
 
-def _answer(ruler: Ruler, ways: Sequence[Way], metric: str) -> str:
+def _answer(shared: SharedResamples, ways: Sequence[Way], metric: str) -> str:
     known = [
-        (value, way) for way in ways if way.passes and (value := ruler.value(metric, mean_of(way.passes))).value is not None
+        (value, way) for way in ways if way.passes and (value := shared.value(metric, mean_of(way.passes))).value is not None
     ]
     if not known:
         return "No way to read the answer has a value: nothing varies, or nothing was answered."
@@ -224,5 +224,5 @@ def _answer(ruler: Ruler, ways: Sequence[Way], metric: str) -> str:
     paper = next(way for way in ways if way.name == "one sample, label")
     if paper is best or not paper.passes:
         return said
-    ahead = ruler.value(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
+    ahead = shared.value(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
     return f"{said} Minus one sampled label, as the paper reads it: {verdict(ahead)}."

@@ -23,7 +23,7 @@ from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import Cell, Condition, measure
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import NOTHING, Ruler, heading, predictions, undefined, words
+from perse.studies.frame.summarizing import NOTHING, SharedResamples, heading, predictions, undefined, words
 
 ASKS = "How much do the judge's answers depend on the order in which a reader's past is shown?"
 
@@ -159,8 +159,8 @@ def _moves(asking: Asking, condition: Condition) -> tuple[Estimate, Estimate]:
     pairs = list(combinations(range(len(answers)), 2))
     gaps = np.mean([np.abs(answers[a] - answers[b]) for a, b in pairs], axis=0)
     flips = np.mean([(labels[a] != labels[b]).astype(np.float64) for a, b in pairs], axis=0)
-    ruler = Ruler.over(kept, resamples=asking.resamples, seed=asking.settings.seed)
-    return ruler.mean(gaps), ruler.mean(flips)
+    shared = SharedResamples.over(kept, resamples=asking.resamples, seed=asking.settings.seed)
+    return shared.mean(gaps), shared.mean(flips)
 
 
 def _number(value: float | None) -> str | None:

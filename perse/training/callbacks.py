@@ -13,7 +13,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 from perse.errors import BadInput
 from perse.files.runlog import RunLog
 from perse.progress import shown_on
-from perse.training.launched import Launched, told_by_first
+from perse.training.launched import Launched, broadcast_from_main
 
 
 class RunLogCallback(TrainerCallback):
@@ -46,13 +46,13 @@ class StopFile(TrainerCallback):
         self.asked = False
 
     def on_train_begin(self, *_: Any, **__: Any) -> None:
-        if self.process.leads:
+        if self.process.is_main_process:
             if self.file.is_dir() or (self.file.exists() and self.file.stat().st_size):
                 raise BadInput(f"{self.file} stops the run and is no empty file, so it is not removed; move it away")
             self.file.unlink(missing_ok=True)  # it stopped the run before
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if told_by_first(self.process, self.file.exists()) and state.global_step < state.max_steps:
+        if broadcast_from_main(self.process, self.file.exists()) and state.global_step < state.max_steps:
             self.asked = True
             control.should_save = control.should_training_stop = True
 

@@ -36,7 +36,7 @@ class Launched:
     sharding: Sharding
 
     @property
-    def leads(self) -> bool:
+    def is_main_process(self) -> bool:
         return self.rank == 0
 
     @property
@@ -160,7 +160,7 @@ def on_cpu() -> bool:
     return not torch.cuda.is_available() and "ACCELERATE_TORCH_DEVICE" not in os.environ
 
 
-def part(process: Launched) -> None:
+def leave_process_group(process: Launched) -> None:
     """Training is over, and every process goes on for itself: what the first one loads now is not divided among all, as ZeRO-3
     would, and the others end without it, which gloo aborts over unless they have taken leave."""
     import torch.distributed
@@ -180,7 +180,7 @@ def wait_for_all(process: Launched) -> None:
         torch.distributed.barrier()
 
 
-def told_by_first(process: Launched, said: Any) -> Any:
+def broadcast_from_main(process: Launched, said: Any) -> Any:
     """What the first process says, in every process."""
     if process.world_size == 1:
         return said

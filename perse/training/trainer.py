@@ -38,7 +38,16 @@ from perse.settings.training import Attention, TrainConfig
 from perse.training.callbacks import ProgressCallback, RunLogCallback, StopFile
 from perse.training.curves import write_curves
 from perse.training.finite import FiniteGradients
-from perse.training.launched import PATIENCE, Launched, check_sharded, join, launched, on_cpu, part, told_by_first
+from perse.training.launched import (
+    PATIENCE,
+    Launched,
+    broadcast_from_main,
+    check_sharded,
+    join,
+    launched,
+    leave_process_group,
+    on_cpu,
+)
 from perse.training.model.adapting import adapted, without_adapter
 from perse.training.model.fused import fuse
 from perse.training.model.quantized import check_undivided, load_base
@@ -50,7 +59,7 @@ from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 from perse.training.rows.schedule import RowDataset
 from perse.training.saving.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
-from perse.training.saving.reshard import regroup
+from perse.training.saving.reshard import reshard
 from perse.training.throughput import Throughput, device_peak
 from perse.training.trackers import tracker_names, trackers
 from perse.training.watch.judging import judged_now
@@ -95,22 +104,22 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         trained=prepared.reviewers,
         process=process,
     )
-    if process.leads:
+    if process.is_main_process:
         with run_closed(out / LOG):
             recover(out / CHECKPOINTS)
             put_back(out / ADAPTER)
             put_back(out / MERGED)
-    if process.leads and not (out / MERGED / "config.json").exists():
+    if process.is_main_process and not (out / MERGED / "config.json").exists():
         if (out / MERGED).exists():
             raise BadInput(
                 f"{out / MERGED} is there and holds no model, and the trained one is to be written there; move it away"
             )
         check_disk(config, process.sharding)
-    facts = told_by_first(process, made_of(prepared, base) if process.leads else None)
+    facts = broadcast_from_main(process, made_of(prepared, base) if process.is_main_process else None)
     # The first process looks for all, so that they go on from the same place, and reads the bytes once.
-    finished = told_by_first(process, _is_whole(out / MERGED))
-    found = whole_checkpoint(out / CHECKPOINTS, facts=facts) if process.leads and not finished else None
-    checkpoint = told_by_first(process, found)
+    finished = broadcast_from_main(process, _is_whole(out / MERGED))
+    found = whole_checkpoint(out / CHECKPOINTS, facts=facts) if process.is_main_process and not finished else None
+    checkpoint = broadcast_from_main(process, found)
     arguments = training_arguments(
         config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None, process=process
     )
@@ -131,12 +140,12 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
                 callbacks += [RunLogCallback(runlog), ProgressCallback(), *trackers(names, out, step=max(step, 0))]
         if ready is None:
             log.info("%s is already trained", out)
-            part(process)
+            leave_process_group(process)
             return out
-        if checkpoint and process.leads:
+        if checkpoint and process.is_main_process:
             log.info("going on from %s", checkpoint)
         made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, process=process, facts=facts)
-        part(process)
+        leave_process_group(process)
         if made is None:
             log.info("stopped as asked; the same command goes on from here")
             return out
@@ -175,8 +184,8 @@ def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: 
         BadInput: as `prepare`; or the run folder is not seen by all processes.
     """
     folder = Path(config.output) / FOLDER
-    key = rows_key(config, base) if process.leads else ""
-    if process.leads and read_rows(folder, renderer, key=key) is None:
+    key = rows_key(config, base) if process.is_main_process else ""
+    if process.is_main_process and read_rows(folder, renderer, key=key) is None:
         prepared = prepare(config, renderer, quiet=False)
         if (folder.parent / MANIFEST).exists():  # rows of a run that has begun, which may be running, are not taken from it
             refuse_other_run(folder.parent, run_identity(config, prepared, made_of(prepared, base)))
@@ -185,7 +194,7 @@ def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: 
         refuse_strangers(folder.parent, LOG)
         with saving("the training rows", folder.parent):
             write_rows(prepared, folder, key=key)
-    return needed(read_rows(folder, renderer, key=told_by_first(process, key)), folder)
+    return needed(read_rows(folder, renderer, key=broadcast_from_main(process, key)), folder)
 
 
 def _fit(
@@ -238,7 +247,7 @@ def _fit(
     trainer.remove_callback(PrinterCallback)
     check_sharded(trainer, process)
     if checkpoint is not None:
-        regroup(checkpoint, trainer, process)
+        reshard(checkpoint, trainer, process)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     if stop.asked:
         return None
@@ -327,7 +336,7 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
         if dropouts or (lora is not None and lora.dropout):
             log.warning(
                 "dropout (%s) is not applied: branches share their profile's tokens, and with them one dropout mask; "
-                "train.branches=1 shares nothing and applies it",
+                "train.max_shared_examples=1 shares nothing and applies it",
                 f"lora.dropout={lora.dropout:g}" if lora is not None and lora.dropout else "the model's own",
             )
         if lora is not None:

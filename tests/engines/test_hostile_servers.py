@@ -23,10 +23,10 @@ from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput
 from perse.judging.connecting import connect
 from perse.models.incoming import not_followed
-from perse.rendering.prompt import LabelSupport
+from perse.rendering.prompt import LabelTokens
 
 DEEP = b"[" * 100_000
-TEN = LabelSupport(stem=(), labels=(*((n,) for n in range(1, 10)), (1, 0)))
+TEN = LabelTokens(stem=(), labels=(*((n,) for n in range(1, 10)), (1, 0)))
 """The scores 1-10 where "10" is two tokens."""
 
 

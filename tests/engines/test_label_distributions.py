@@ -19,7 +19,7 @@ from perse.engines.prefix_cache import PrefixCache
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
 from perse.questions import QUESTIONS
-from perse.rendering.prompt import LabelSupport, Renderer
+from perse.rendering.prompt import LabelTokens, Renderer
 from perse.scale import SCORES
 
 pytestmark = pytest.mark.numeric
@@ -31,7 +31,7 @@ def next_probabilities(model: Any, ids: tuple[int, ...]) -> torch.Tensor:
         return torch.softmax(model(input_ids=torch.tensor([ids])).logits[0, -1].double(), dim=-1)
 
 
-def enumerated(model: Any, prefix: tuple[int, ...], support: LabelSupport) -> list[float]:
+def enumerated(model: Any, prefix: tuple[int, ...], support: LabelTokens) -> list[float]:
     """P(label) by going through every next token: those that would make it a longer label do not count."""
     found = []
     for label in support.labels:
@@ -54,7 +54,7 @@ def test_probabilities_equal_brute_force_enumeration(tokenizers: dict[str, Any],
     model = tiny_llama(tokenizer, seed=3)
     renderer = Renderer(tokenizer, 2048)
     example = (pairwise_examples() if name == "pairwise" else pointwise_examples())[1]
-    prompt, support = renderer.render(question, example)[0].ids, renderer.label_support(question)
+    prompt, support = renderer.render(question, example)[0].ids, renderer.label_tokens(question)
     [read] = TransformersEngine(model).label_distributions([prompt], support)
     expected = enumerated(model, prompt, support)
     allowed = 2 * probability(model, len(prompt))  # of a label of two tokens
@@ -76,7 +76,7 @@ def test_ten_is_not_one(tokenizers: dict[str, Any]) -> None:
 
     for kind in KINDS:
         renderer = Renderer(tokenizers[kind], 2048)
-        support = renderer.label_support(QUESTIONS["pointwise_score"])
+        support = renderer.label_tokens(QUESTIONS["pointwise_score"])
         ten = support.labels[SCORES.labels.index("10")]
         model = Always((*ten, -1), 0)
         whole = [
@@ -88,8 +88,8 @@ def test_ten_is_not_one(tokenizers: dict[str, Any]) -> None:
 
 
 def test_split_and_whole_number_tokenizers_have_the_supports_we_think(tokenizers: dict[str, Any]) -> None:
-    split = Renderer(tokenizers["chatml"], 2048).label_support(QUESTIONS["pointwise"])
-    whole = Renderer(tokenizers["whole_numbers"], 2048).label_support(QUESTIONS["pointwise"])
+    split = Renderer(tokenizers["chatml"], 2048).label_tokens(QUESTIONS["pointwise"])
+    whole = Renderer(tokenizers["whole_numbers"], 2048).label_tokens(QUESTIONS["pointwise"])
     assert [len(label) for label in split.labels] == [1] * 9 + [2]
     assert split.labels[9][0] == split.labels[0][0]
     assert [len(label) for label in whole.labels] == [1] * 10
@@ -99,21 +99,21 @@ def test_split_and_whole_number_tokenizers_have_the_supports_we_think(tokenizers
 def test_a_label_two_extensions_away_is_taken_off_once(parts: list[float]) -> None:
     """Labels 1, 10, 100, 2 as digits. With a = P(ends at 1), b at 10, c at 100: P(1..) = a + b + c, P(10..) = b + c, P(100) = c."""
     a, b, c, d = (part / sum(parts) for part in parts)
-    support = LabelSupport((), ((1,), (1, 0), (1, 0, 0), (2,)))
+    support = LabelTokens((), ((1,), (1, 0), (1, 0, 0), (2,)))
     read = label_probabilities([a + b + c, b + c, c, d], support)
     assert read.probabilities == pytest.approx((a, b, c, d))
 
 
 def test_no_label_has_a_negative_probability() -> None:
     """What is read of "1" and of "10", which goes on from it, comes from two sums: rounding can make the longer one the larger."""
-    support = LabelSupport((), ((1,), (1, 0), (2,)))
+    support = LabelTokens((), ((1,), (1, 0), (2,)))
     read = label_probabilities([0.1, 0.1 + 1e-7, 0.3], support)
     assert read.probabilities == pytest.approx((0, 0.25, 0.75), abs=1e-6) and min(read.probabilities) >= 0
     assert read.mass == pytest.approx(0.4)
 
 
 def test_no_mass_at_all_is_uniform_with_mass_zero() -> None:
-    read = label_probabilities([0.0, 0.0], LabelSupport((), ((1,), (2,))))
+    read = label_probabilities([0.0, 0.0], LabelTokens((), ((1,), (2,))))
     assert read.mass == 0 and read.probabilities == (0.5, 0.5)
 
 
@@ -123,7 +123,7 @@ def test_prefix_reuse_changes_no_distribution(tokenizers: dict[str, Any], kind: 
     tokenizer = tokenizers[kind]
     model, renderer, question = tiny_llama(tokenizer), Renderer(tokenizer, 2048), QUESTIONS["pointwise_score"]
     prompts = [renderer.render(question, example)[0].ids for example in pointwise_examples(4, 5)]
-    support = renderer.label_support(question)
+    support = renderer.label_tokens(question)
     reused = TransformersEngine(model)
     fast = reused.label_distributions(prompts, support)
     again = reused.label_distributions(prompts[::-1], support)[::-1]
@@ -198,7 +198,7 @@ LABELS = st.lists(st.lists(st.integers(0, 3), min_size=1, max_size=4).map(tuple)
 @given(LABELS, st.integers(0, 10_000))
 def test_reading_by_requests_equals_summing_whole_paths(labels: list[tuple[int, ...]], seed: int) -> None:
     """The slow twin multiplies along every label; requests read each inner node once, two of them where one can be forced."""
-    support = LabelSupport((), tuple(labels))
+    support = LabelTokens((), tuple(labels))
 
     def after(node: tuple[int, ...]) -> list[float]:
         drawn = random.Random(f"{seed}:{node}")
@@ -218,7 +218,7 @@ def test_reading_by_requests_equals_summing_whole_paths(labels: list[tuple[int, 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])
 def test_our_questions_take_one_request_of_at_most_two_steps(tokenizers: dict[str, Any], kind: str, name: str) -> None:
-    support = Renderer(tokenizers[kind], 2048).label_support(QUESTIONS[name])
+    support = Renderer(tokenizers[kind], 2048).label_tokens(QUESTIONS[name])
     [read] = reads(support)
     split = any(len(label) > 1 for label in support.labels)
     assert (read.force == support.labels[0][0]) if split else (read.force is None)
@@ -226,4 +226,4 @@ def test_our_questions_take_one_request_of_at_most_two_steps(tokenizers: dict[st
 
 def test_more_labels_than_vllm_tells_are_refused() -> None:
     with pytest.raises(BadInput, match="129 different tokens begin the labels; vLLM tells at most 128"):
-        reads(LabelSupport((), tuple((n,) for n in range(129))))
+        reads(LabelTokens((), tuple((n,) for n in range(129))))

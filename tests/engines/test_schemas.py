@@ -21,7 +21,7 @@ from perse.engines.base import Failure, Generation, Sampling
 from perse.engines.grammar import Grammars
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput
-from perse.rendering.prompt import LabelSupport
+from perse.rendering.prompt import LabelTokens
 from perse.writing.writer import Writer, Written
 
 BOUNDED: dict[str, dict[str, Any]] = {
@@ -261,7 +261,7 @@ def test_labels_are_read_without_a_grammar(
 ) -> None:
     tokenizer = tokenizers["whole_numbers"]
     prompt = tuple(tokenizer.encode("the plot is"))
-    support = LabelSupport((), ((100,), (101, 102)))
+    support = LabelTokens((), ((100,), (101, 102)))
     engine = TransformersEngine(engines["whole_numbers"].model, tokenizer=folders["whole_numbers"])
     engine.generate([prompt], Sampling(0, 20, ends(tokenizer), BOUNDED["enum"]), seeds=[0])
     plain = TransformersEngine(engine.model)

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perse.errors import BadInput
-from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.stats.results import POINTWISE_COLUMNS
 
 
@@ -193,7 +193,7 @@ def test_texts_of_several_readers_are_noted_and_two_way_resamples_are_wider() ->
     examples = world(30)  # 40 texts, 10 each
     judgements = {"judge": noisy_judge(examples, noise=2, seed=0)}
     plain, both = (
-        evaluate_many(judgements, [Part(examples, None)], resamples=300, resample=resample)
+        evaluate_many(judgements, [Fold(examples, None)], resamples=300, resample=resample)
         for resample in ("reviewers", "two-way")
     )
     assert any("texts were judged by several readers" in note and "--resample two-way" in note for note in plain.notes)

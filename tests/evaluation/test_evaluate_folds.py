@@ -4,12 +4,12 @@ import pytest
 from evaluation_builders import EXAMPLES, JUDGEMENTS, TRAIN, answered, failed, noisy_judge, pair, row, scored, value, world
 
 from perse.errors import BadInput
-from perse.evaluation.evaluate import Part, evaluate, evaluate_many
+from perse.evaluation.evaluate import Fold, evaluate, evaluate_many
 
 # Two folds of EXAMPLES: readers u0 (items 0 and 1) and u1 (items 2 and 3), each fold trained on a reader of its own.
 FOLDS = [
-    Part(EXAMPLES[:2], [scored("f0", "t0", 1, item="i")]),
-    Part(EXAMPLES[2:], [scored("f1", "t1", 9, item="i")]),
+    Fold(EXAMPLES[:2], [scored("f0", "t0", 1, item="i")]),
+    Fold(EXAMPLES[2:], [scored("f1", "t1", 9, item="i")]),
 ]
 
 
@@ -36,21 +36,21 @@ def test_each_failure_is_imputed_by_its_own_folds_training_mean() -> None:
 
 
 def test_a_fold_without_training_data_has_no_baseline_and_imputes_nothing_that_failed_there() -> None:
-    found = evaluate_many({"judge": JUDGEMENTS}, [FOLDS[0], Part(EXAMPLES[2:], None)])
+    found = evaluate_many({"judge": JUDGEMENTS}, [FOLDS[0], Fold(EXAMPLES[2:], None)])
     assert row(found, "user+item bias").unavailable == "in 1 of 2 folds: no training data at hand"
     assert value(found, "profile average", "mae") is not None
     assert found.training_means == (1, None)
     assert all(row.imputed is None for row in found.rows)
     assert "failures are not imputed: no training data at hand" in found.notes
     # Item 3 is the only failure: where its own fold has a mean, it is imputed.
-    other = evaluate_many({"judge": JUDGEMENTS}, [Part(EXAMPLES[:2], None), FOLDS[1]])
+    other = evaluate_many({"judge": JUDGEMENTS}, [Fold(EXAMPLES[:2], None), FOLDS[1]])
     assert row(other, "judge (label)").imputed is not None
 
 
 def test_folds_of_pairs_have_each_ones_majority() -> None:
     parts = [
-        Part([pair("0", "u0", "A")], [pair("t0", "t0", "A")]),
-        Part([pair("1", "u1", "B")], [pair("t1", "t1", "B")]),
+        Fold([pair("0", "u0", "A")], [pair("t0", "t0", "A")]),
+        Fold([pair("1", "u1", "B")], [pair("t1", "t1", "B")]),
     ]
     found = evaluate_many({"judge": [answered("0", "A"), answered("1", "A")]}, parts)
     assert value(found, "majority", "accuracy") == 1
@@ -61,7 +61,7 @@ def test_small_folds_have_intervals_together() -> None:
     examples = world(12)
     judgements = noisy_judge(examples, noise=2, seed=0)
     halves = [
-        Part([example for example in examples if (int(example.reviewer_id[3:]) < 6) is first], None) for first in (True, False)
+        Fold([example for example in examples if (int(example.reviewer_id[3:]) < 6) is first], None) for first in (True, False)
     ]
     for part in halves:
         ids = {example.id for example in part.examples}
@@ -74,8 +74,8 @@ def test_small_folds_have_intervals_together() -> None:
 
 def test_a_reader_of_another_folds_training_side_is_not_seen_but_one_of_the_own_is() -> None:
     trains = [[scored("a", "u1", 5)], [scored("b", "u0", 5)]]
-    unseen = [Part(EXAMPLES[:2], trains[0]), Part(EXAMPLES[2:], trains[1])]
-    seen = [Part(EXAMPLES[:2], trains[0]), Part(EXAMPLES[2:], trains[0])]
+    unseen = [Fold(EXAMPLES[:2], trains[0]), Fold(EXAMPLES[2:], trains[1])]
+    seen = [Fold(EXAMPLES[:2], trains[0]), Fold(EXAMPLES[2:], trains[0])]
     assert not any("also in the training data" in note for note in evaluate_many({"judge": JUDGEMENTS}, unseen).notes)
     notes = evaluate_many({"judge": JUDGEMENTS}, seen).notes
     assert "1 of 2 reviewers are also in the training data; this is no test on unseen readers" in notes
@@ -83,7 +83,7 @@ def test_a_reader_of_another_folds_training_side_is_not_seen_but_one_of_the_own_
 
 def test_folds_that_share_an_example_or_are_unfinished_are_refused() -> None:
     with pytest.raises(BadInput, match="id '1' appears twice among the examples of 2 folds"):
-        evaluate_many({"judge": JUDGEMENTS}, [FOLDS[0], Part(EXAMPLES[1:], None)])
+        evaluate_many({"judge": JUDGEMENTS}, [FOLDS[0], Fold(EXAMPLES[1:], None)])
     with pytest.raises(BadInput, match="not finished: 2 of 4 examples judged"):
         evaluate_many({"judge": JUDGEMENTS[:2]}, FOLDS)
 

@@ -4,7 +4,7 @@ import pytest
 from evaluation_builders import EXAMPLES, JUDGEMENTS, TRAIN, answered, failed, row, value
 
 from perse.errors import BadInput
-from perse.evaluation.evaluate import Part, evaluate, evaluate_many
+from perse.evaluation.evaluate import Fold, evaluate, evaluate_many
 from perse.evaluation.stats.results import POINTWISE_COLUMNS
 from perse.judgement import Status
 
@@ -13,7 +13,7 @@ def test_several_judges_stand_on_the_items_common_to_all() -> None:
     # Untrained has not judged item 0 and fails on item 1: every row is of items 2 and 3.
     trained = [*JUDGEMENTS[:3], answered("3", "9")]
     untrained = [failed("1"), answered("2", "5"), answered("3", "6")]
-    found = evaluate_many({"trained": trained, "untrained": untrained}, [Part(EXAMPLES, TRAIN)])
+    found = evaluate_many({"trained": trained, "untrained": untrained}, [Fold(EXAMPLES, TRAIN)])
     assert (found.items, found.ok_items) == (3, 2)
     assert "untrained has judged 3 of 4 examples; all rows are of the common ones" in found.notes
     assert value(found, "trained (label)", "mae") == pytest.approx((2 + 1) / 2)  # items 2 and 3: 8 for 6, 9 for 10
@@ -26,11 +26,11 @@ def test_several_judges_stand_on_the_items_common_to_all() -> None:
 
 def test_judges_without_a_common_item_are_refused() -> None:
     with pytest.raises(BadInput, match="judged by all of one, two"):
-        evaluate_many({"one": JUDGEMENTS[:2], "two": JUDGEMENTS[2:]}, [Part(EXAMPLES, None)])
+        evaluate_many({"one": JUDGEMENTS[:2], "two": JUDGEMENTS[2:]}, [Fold(EXAMPLES, None)])
 
 
 def test_evaluate_is_evaluate_many_of_one_judge_and_one_part() -> None:
-    assert evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN) == evaluate_many({"judge": JUDGEMENTS}, [Part(EXAMPLES, TRAIN)])
+    assert evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN) == evaluate_many({"judge": JUDGEMENTS}, [Fold(EXAMPLES, TRAIN)])
 
 
 def test_a_judge_that_answered_nothing_has_reasons_instead_of_values() -> None:
@@ -54,7 +54,7 @@ def test_statuses_are_counted() -> None:
 def test_a_judge_that_answered_nothing_takes_no_item_from_the_others() -> None:
     silent = [failed(example.id) for example in EXAMPLES]
     alone = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
-    found = evaluate_many({"silent": silent, "judge": JUDGEMENTS}, [Part(EXAMPLES, TRAIN)])
+    found = evaluate_many({"silent": silent, "judge": JUDGEMENTS}, [Fold(EXAMPLES, TRAIN)])
     assert found.ok_items == alone.ok_items == 3
     for name in ("judge (expected)", "judge (label)", "profile average", "random"):
         assert row(found, name) == row(alone, name)
@@ -67,9 +67,9 @@ def test_a_judge_that_answered_nothing_takes_no_item_from_the_others() -> None:
 
 def test_the_failures_of_a_judge_that_answered_nothing_are_imputed_even_where_the_others_failed_at_none() -> None:
     answers = [*JUDGEMENTS[:3], answered("3", "9")]
-    found = evaluate_many({"silent": [failed(example.id) for example in EXAMPLES], "judge": answers}, [Part(EXAMPLES, TRAIN)])
+    found = evaluate_many({"silent": [failed(example.id) for example in EXAMPLES], "judge": answers}, [Fold(EXAMPLES, TRAIN)])
     imputed = row(found, "silent (label)").imputed
     # The training mean 7 for 2, 4, 6 and 10.
     assert imputed is not None and imputed["mae"].value == pytest.approx((5 + 3 + 1 + 3) / 4)
-    none = evaluate_many({"silent": [failed(example.id) for example in EXAMPLES], "judge": answers}, [Part(EXAMPLES, None)])
+    none = evaluate_many({"silent": [failed(example.id) for example in EXAMPLES], "judge": answers}, [Fold(EXAMPLES, None)])
     assert "failures are not imputed: no training data at hand" in none.notes

@@ -4,7 +4,7 @@ import pytest
 from evaluation_builders import answered, failed, pair, scored
 from sacrebleu import corpus_bleu
 
-from perse.evaluation.evaluate import Evaluation, Part, Row, Texts, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Fold, Row, Texts, evaluate_many
 from perse.evaluation.telling import evaluation_result
 from perse.evaluation.text.rows import PAST_REVIEW
 from perse.installing import install
@@ -26,7 +26,7 @@ EXAMPLES = [reviewed(n, own) for n, own in enumerate(OWN)]
 
 
 def table(judgements: list[Judgement], examples: list[PointwiseExample] = EXAMPLES, **options: object) -> Evaluation:
-    return evaluate_many({"judge": judgements}, [Part(examples, None)], resamples=100, **options)  # type: ignore[arg-type]
+    return evaluate_many({"judge": judgements}, [Fold(examples, None)], resamples=100, **options)  # type: ignore[arg-type]
 
 
 def row(evaluation: Evaluation, name: str) -> Row:
@@ -109,6 +109,6 @@ def test_tokens_and_cost_are_of_the_whole_run() -> None:
 
 
 def test_cost_and_time_that_nobody_kept_are_absent() -> None:
-    found = evaluate_many({"judge": [answered("0", "A")]}, [Part([pair("0", "u", "A")], None)], resamples=100)
+    found = evaluate_many({"judge": [answered("0", "A")]}, [Fold([pair("0", "u", "A")], None)], resamples=100)
     spent = found.judges["judge"].spent
     assert spent is not None and (spent.cost, spent.seconds, spent.tokens_per_second) == (None, None, None)

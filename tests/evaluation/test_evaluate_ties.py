@@ -4,7 +4,7 @@ import pytest
 from evaluation_builders import answered, failed, noisy_judge, row, scored, world
 
 from perse.errors import BadInput
-from perse.evaluation.evaluate import Evaluation, Part, Validation, evaluate, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Fold, Validation, evaluate, evaluate_many
 from perse.judgement import Judgement
 
 
@@ -29,12 +29,12 @@ def test_ties_can_be_calibrated_on_a_validation_run_of_other_reviewers_only() ->
     judges, validation = ({"judge": noisy_judge(some, noise=1, seed=0)} for some in (examples, others))
     train = world(10, seed=5)
     found = evaluate_many(
-        judges, [Part(examples, train)], resamples=100, validation=Validation(validation, [Part(others, train)])
+        judges, [Fold(examples, train)], resamples=100, validation=Validation(validation, [Fold(others, train)])
     )
     assert all(len(row.epsilons or ()) == 1 for row in found.rows if row.columns)
     assert "pairs in order: ties are calibrated on the validation run" in found.notes
     with pytest.raises(BadInput, match="12 reviewers are in the evaluated run and in the validation run, the first 'w0-0'"):
-        evaluate_many(judges, [Part(examples, None)], resamples=100, validation=Validation(judges, [Part(examples, None)]))
+        evaluate_many(judges, [Fold(examples, None)], resamples=100, validation=Validation(judges, [Fold(examples, None)]))
 
 
 def test_a_validation_run_without_pairs_is_refused_and_one_row_without_is_told() -> None:
@@ -45,7 +45,7 @@ def test_a_validation_run_without_pairs_is_refused_and_one_row_without_is_told()
     def calibrated(some: list, *, silent: bool) -> Evaluation:
         given = noisy_judge(some, noise=1, seed=0)
         both = {"one": given, "two": [failed(example.id) for example in some] if silent else given}
-        return evaluate_many(judges, [Part(examples, None)], resamples=100, validation=Validation(both, [Part(some, None)]))
+        return evaluate_many(judges, [Fold(examples, None)], resamples=100, validation=Validation(both, [Fold(some, None)]))
 
     with pytest.raises(BadInput, match="no two answered items of one reader, so it cannot calibrate ties"):
         calibrated(single, silent=False)

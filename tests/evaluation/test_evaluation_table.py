@@ -4,7 +4,7 @@ import pytest
 from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
 from rich.console import Console
 
-from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.telling import evaluation_result
 from perse.judgement import Judgement, Prices
 from perse.records import ASPECTS
@@ -29,7 +29,7 @@ def two_judges() -> Evaluation:
         "trained": noisy_judge(examples, noise=1, seed=1, failures=0.02),
         "untrained": noisy_judge(examples, noise=4, seed=2, failures=0.02),
     }
-    return evaluate_many(judges, [Part(examples, world(30, seed=7))])
+    return evaluate_many(judges, [Fold(examples, world(30, seed=7))])
 
 
 def surely_a(id: str) -> Judgement:
@@ -95,7 +95,7 @@ def test_counts_have_a_column_for_what_was_not_answered() -> None:
 def test_cost_stands_where_prices_are_known_and_is_said_to_be_unknown_elsewhere() -> None:
     examples = [pair("1", "u", "A")]
     prices = {"judge": Prices(input=100, output=1000, cached=100)}
-    parts = [Part(examples, None)]
+    parts = [Fold(examples, None)]
     known = rendered(evaluate_many({"judge": [surely_a("1")]}, parts, resamples=100, prices=prices))
     assert "0.0060" in known  # 10 prompt tokens at 100 a million and 5 written ones at 1000
     unknown = rendered(evaluate_many({"judge": [surely_a("1")]}, parts, resamples=100), everything=True)
@@ -148,7 +148,7 @@ def test_names_from_files_are_neither_markup_nor_table_nor_html() -> None:
 def test_a_table_of_many_judges_is_cut_into_parts_that_fit() -> None:
     examples = [pair(f"{r}", f"u{r}", "A", aspect="Ending") for r in range(12)]
     judges = {f"judge {n}": [answered(e.id, "A") for e in examples] for n in range(4)}
-    found = evaluate_many(judges, [Part(examples, [pair("t", "t", "A")])])
+    found = evaluate_many(judges, [Fold(examples, [pair("t", "t", "A")])])
     text = rendered(found)
     parts = text.partition("Accuracy by aspect")[2]
     assert sum(line.startswith("Ending") for line in parts.splitlines()) > 1  # each part names its rows
@@ -163,7 +163,7 @@ def test_the_order_gap_stands_once_for_each_judge() -> None:
 
 
 def test_folds_and_their_training_means_are_told() -> None:
-    parts = [Part(world(6, seed=seed), [scored(f"t{seed}", "t", 4 + seed)]) for seed in (1, 2, 3)]
+    parts = [Fold(world(6, seed=seed), [scored(f"t{seed}", "t", 4 + seed)]) for seed in (1, 2, 3)]
     examples = [example for part in parts for example in part.examples]
     found = evaluate_many({"judge": noisy_judge(examples, noise=1, seed=0, failures=0.1)}, parts, resamples=100)
     for text in (rendered(found), markdown(found)):

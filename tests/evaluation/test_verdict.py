@@ -4,7 +4,7 @@ import pytest
 from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
 from scipy import stats
 
-from perse.evaluation.evaluate import Evaluation, Part, evaluate, evaluate_many
+from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.telling import evaluation_result
 from perse.evaluation.verdict import shown
 from perse.judgement import Judgement
@@ -18,7 +18,7 @@ def found() -> Evaluation:
         "blind": [answered(example.id, str(1 + n % 10)) for n, example in enumerate(examples)],
         "so-so": [_average(example, n) for n, example in enumerate(examples)],
     }
-    return evaluate_many(judges, [Part(examples, world(30, seed=7))])
+    return evaluate_many(judges, [Fold(examples, world(30, seed=7))])
 
 
 def _average(example: object, n: int) -> Judgement:

@@ -15,7 +15,7 @@ from perse.engines.transformers import TransformersEngine
 from perse.judgement import Judgement, Status
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS
-from perse.rendering.prompt import Ids, LabelSupport, Renderer, TextRenderer, label_room
+from perse.rendering.prompt import Ids, LabelTokens, Renderer, TextRenderer, label_room
 
 REVIEW, SCORE, PAIR = QUESTIONS["pointwise"], QUESTIONS["pointwise_score"], QUESTIONS["pairwise"]
 
@@ -37,7 +37,7 @@ class Writing:
         self.seeds += seeds
         return [Generation(self.ids(nth), "stop", -1.0, 0) for nth, _ in enumerate(prompts)]
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         self.read += prefixes
         return [LabelDistribution((1 / len(support.labels),) * len(support.labels), 1.0, 0) for _ in prefixes]
 

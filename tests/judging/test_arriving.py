@@ -21,7 +21,7 @@ from perse.judging.loop import JUDGEMENTS, answer_all, read_judgements
 from perse.questions import QUESTIONS
 from perse.questions.claims import VERIFY_FACTS
 from perse.records import ClaimsExample
-from perse.rendering.prompt import Ids, LabelSupport, Renderer, TextRenderer
+from perse.rendering.prompt import Ids, LabelTokens, Renderer, TextRenderer
 
 TWENTY = pointwise_examples(5, 4)
 BATCH = 8
@@ -117,7 +117,7 @@ class Counting(TransformersEngine):
 
     read = 0
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         self.read += len(prefixes)
         found = super().label_distributions(prefixes, support)
         return [one if isinstance(one, Failure) else replace(one, mass=0.9) for one in found]

@@ -96,7 +96,7 @@ def test_pairs_are_asked_in_both_orders_and_averaged(willing: Judge) -> None:
     question = QUESTIONS["pairwise"]
     example = pairwise_examples(1)[0]
     [judgement] = willing.ask(question, [example], GREEDY)
-    support = willing.renderer.label_support(question)
+    support = willing.renderer.label_tokens(question)
     as_given, swapped = willing.engine.label_distributions(
         [rendered.ids for rendered in willing.renderer.render(question, example)], support
     )

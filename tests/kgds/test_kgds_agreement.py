@@ -23,7 +23,7 @@ from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
 from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import Judge
-from perse.kgds.agreement.measures import Answered, Ruler, answered, measured, same_answers
+from perse.kgds.agreement.measures import Answered, SampleResamples, answered, measured, same_answers
 from perse.kgds.agreement.pairs import Pair, draw_pairs, lists, seems_said, word_share
 from perse.kgds.agreement.study import agreement
 from perse.kgds.benchmark import Benchmark, Sample, read_benchmark
@@ -192,7 +192,9 @@ def given_answers(truth: str, p_yes: list[float], *, ok: str | None = None, samp
 
 def test_values_by_hand() -> None:
     # Follows: 0.9, 0.4, (0.8 not answered). Does not: 0.4, 0.1, 0.6.
-    found = measured(given_answers("yyynnn", [0.9, 0.4, 0.8, 0.4, 0.1, 0.6], ok="xx.xxx"), Ruler(6, resamples=100, seed=0))
+    found = measured(
+        given_answers("yyynnn", [0.9, 0.4, 0.8, 0.4, 0.1, 0.6], ok="xx.xxx"), SampleResamples(6, resamples=100, seed=0)
+    )
     assert found["accuracy"].value == pytest.approx(3 / 6)  # 0.9, 0.4 and 0.1 are right: yes, no, no
     assert found["true"].value == pytest.approx(1 / 3)  # no answer is wrong
     assert found["false"].value == pytest.approx(2 / 3)
@@ -214,12 +216,12 @@ def test_values_by_hand() -> None:
 )
 def test_auroc_is_the_rank_statistic(true: list[float], false: list[float]) -> None:
     one = given_answers("y" * len(true) + "n" * len(false), true + false)
-    value = measured(one, Ruler(len(one.ok), resamples=100, seed=0))["AUROC"].value
+    value = measured(one, SampleResamples(len(one.ok), resamples=100, seed=0))["AUROC"].value
     assert value == pytest.approx(stats.mannwhitneyu(true, false).statistic / (len(true) * len(false)))
 
 
 def test_auroc_of_one_class_is_undefined_with_its_reason() -> None:
-    value = measured(given_answers("yyy", [0.2, 0.6, 0.9]), Ruler(3, resamples=100, seed=0))["AUROC"]
+    value = measured(given_answers("yyy", [0.2, 0.6, 0.9]), SampleResamples(3, resamples=100, seed=0))["AUROC"]
     assert value.estimate().value is None
     assert value.estimate().interval.reason == "undefined (answers to one class alone)"
 
@@ -228,10 +230,10 @@ def test_a_resample_weighs_a_claim_as_often_as_its_sample_was_drawn() -> None:
     rng = np.random.default_rng(5)
     who = np.repeat(np.arange(12), 3)
     one = given_answers("ynn" * 12, list(rng.random(36).round(1)), sample_of=list(who))
-    ruler = Ruler(12, resamples=100, seed=0)
-    found = measured(one, ruler)
+    shared = SampleResamples(12, resamples=100, seed=0)
+    found = measured(one, shared)
     for nth in (0, 7, 99):
-        times = ruler._drawn[:, nth + 1].astype(int)
+        times = shared._drawn[:, nth + 1].astype(int)
         rows = np.concatenate([np.flatnonzero(who == place) for place in range(12) for _ in range(times[place])])
         score, truth = one.p_yes[rows], one.truth[rows]
         statistic = stats.mannwhitneyu(score[truth], score[~truth]).statistic / (truth.sum() * (~truth).sum())
@@ -244,7 +246,7 @@ def test_a_resample_weighs_a_claim_as_often_as_its_sample_was_drawn() -> None:
 def test_agreement_of_two_ways_by_hand() -> None:
     # Answers y y n n and y n n n; the fifth was answered in one way only. Equal: 3 of 4. Chance: 1/2 * 1/4 + 1/2 * 3/4 = 1/2.
     one, other = (given_answers("ynynn", p, ok=ok) for p, ok in (([1, 1, 0, 0, 0], "xxxxx"), ([1, 0, 0, 0, 0], "xxxx.")))
-    found = same_answers(one, other, Ruler(5, resamples=100, seed=0))
+    found = same_answers(one, other, SampleResamples(5, resamples=100, seed=0))
     assert found["equal"].value == 0.75
     assert found["kappa"].value == pytest.approx((0.75 - 0.5) / 0.5)
     assert found["accuracy"].value == pytest.approx(3 / 5 - 3 / 5)
@@ -254,7 +256,7 @@ def test_agreement_of_two_ways_by_hand() -> None:
 
 def test_kappa_of_two_ways_that_always_say_yes_is_undefined() -> None:
     always = given_answers("yn", [0.9, 0.9])
-    found = same_answers(always, always, Ruler(2, resamples=100, seed=0))
+    found = same_answers(always, always, SampleResamples(2, resamples=100, seed=0))
     assert found["equal"].value == 1.0
     assert np.isnan(found["kappa"].value)
 

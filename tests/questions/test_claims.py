@@ -68,7 +68,7 @@ def yes_after(model: Any, ids: Ids, yes: int, no: int) -> float:
 def test_a_probability_of_yes_is_that_of_a_whole_pass_whatever_was_asked_before(willing: Judge) -> None:
     renderer, model = willing.renderer, willing.engine.model  # type: ignore[union-attr]
     assert isinstance(renderer, Renderer)
-    support = renderer.label_support(VERIFY_FACT)
+    support = renderer.label_tokens(VERIFY_FACT)
     (yes,), (no,) = support.labels
     found = willing.ask(VERIFY_FACT, [claim(n) for n in range(3)], GREEDY)
     for one, example in zip(found, [claim(n) for n in range(3)], strict=True):

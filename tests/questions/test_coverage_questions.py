@@ -46,7 +46,7 @@ def test_two_is_not_twenty_and_the_labels_to_100_equal_one_forward_pass_each(tok
     """Slow twin: each label's ids appended to the prompt, the probabilities of its tokens multiplied."""
     question, renderer = QUESTIONS["coverage_100"], Renderer(tokenizer, 2048)
     model = tiny_llama(tokenizer)
-    support = renderer.label_support(question)
+    support = renderer.label_tokens(question)
     assert [tokenizer.decode([*support.stem, *ids]).partition("[Score]")[2].strip() for ids in support.labels] == [
         "0", "20", "40", "60", "80", "100",
     ]  # fmt: skip

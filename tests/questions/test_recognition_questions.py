@@ -46,7 +46,7 @@ def test_a_pair_is_asked_once_in_the_order_given() -> None:
     [ask] = RECOGNITION_PAIR.asks(PAIR, ())
     assert ask.text.index("[Plot A]\nA shark.") < ask.text.index("[Plot B]\nA whale.")
     assert "Sea." not in ask.text and "Overall" not in ask.text
-    assert RECOGNITION_PAIR.unswap([(0.7, 0.3)]) == ((0.7, 0.3),)
+    assert RECOGNITION_PAIR.to_label_order([(0.7, 0.3)]) == ((0.7, 0.3),)
 
 
 def test_a_plot_cannot_pass_for_the_answer(tokenizer: Any) -> None:

@@ -26,7 +26,7 @@ from perse.judgement import Status, Tokens
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS, question_for
 from perse.records import ChoiceReference, PointwiseExample, ReviewReference, VerbatimExample, example_lines, parse_example
-from perse.rendering.prompt import LabelSupport, Renderer, TextRenderer
+from perse.rendering.prompt import LabelTokens, Renderer, TextRenderer
 from perse.settings.training import load_config
 from perse.training.rows.branches import training_branches
 from perse.training.trainer import train
@@ -107,8 +107,8 @@ def test_prompts_of_two_kinds_do_not_share_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("joined", ["0\n", "5\n", "0\n}"])
 def test_a_tokenizer_that_joins_a_label_with_what_ends_it_cannot_be_read(joined: str) -> None:
     with pytest.raises(BadInput, match="joins a label with what ends the answer; such a tokenizer cannot be read exactly"):
-        Renderer(joining_tokenizer(joined), 2048).label_support(POINTWISE)
-    support = Renderer(joining_tokenizer("10"), 2048).label_support(POINTWISE)
+        Renderer(joining_tokenizer(joined), 2048).label_tokens(POINTWISE)
+    support = Renderer(joining_tokenizer("10"), 2048).label_tokens(POINTWISE)
     assert [len(label) for label in support.labels] == [1] * 10, "joined with each other they are a label like any other"
 
 
@@ -145,7 +145,7 @@ def test_prompt_and_answer_are_the_whole_encoded_in_one_segment(tokenizer: Any, 
 @pytest.mark.parametrize("question", [POINTWISE, PAIRWISE], ids=["review", "choice"])
 def test_what_is_learned_of_a_label_is_what_is_read(tokenizer: Any, question: Any) -> None:
     renderer = Renderer(tokenizer, 4096)
-    support = renderer.label_support(question)
+    support = renderer.label_tokens(question)
     for n, label in enumerate(question.scale.labels):
         reference = (
             ReviewReference(review="x", score=int(label)) if question is POINTWISE else ChoiceReference(preference=label)
@@ -161,7 +161,7 @@ def test_the_review_that_is_written_ends_up_as_it_would_be_learned(tokenizer: An
     [example] = prompts(1)
     learned = renderer.completion(POINTWISE, example)[0]
     assert renderer.free_line(POINTWISE, 'A "wet" film 0.') == learned
-    assert learned[: len(renderer.free_stem(POINTWISE))] == renderer.free_stem(POINTWISE)
+    assert learned[: len(renderer.text_prefix(POINTWISE))] == renderer.text_prefix(POINTWISE)
 
 
 def test_special_tokens_in_a_prompt_are_let_through(tokenizers: dict[str, Any]) -> None:
@@ -197,7 +197,7 @@ class Writing:
         ids = tuple(self.tokenizer.encode(self.text, add_special_tokens=False))
         return [Generation(ids, "stop", -1.0, 0) for _ in prefixes]
 
-    def label_distributions(self, prefixes: Sequence[Any], support: LabelSupport) -> list[LabelDistribution]:
+    def label_distributions(self, prefixes: Sequence[Any], support: LabelTokens) -> list[LabelDistribution]:
         self.read = [self.tokenizer.decode(list(prefix + support.stem)) for prefix in prefixes]
         n = len(support.labels)
         return [LabelDistribution((0.0, 0.0, 1.0) + (0.0,) * (n - 3), 1.0, 0) for _ in prefixes]

@@ -32,7 +32,7 @@ def slowly(renderer: Any, question: Any, example: Any) -> Any:
     clean = question.clean(
         example, renderer.clean if exact else lambda text, lines=False: renderer.neutralise(text, lines=lines) or "(empty)"
     )
-    free = ANSWER if question.layout.free_stem is not None else 0
+    free = ANSWER if question.layout.text_prefix is not None else 0
     room = renderer.context - label_room(question) - free if exact else 0
     for start in range(len(clean.profile) + 1):
         asks = question.asks(clean, list(clean.profile[start:]))
@@ -123,7 +123,7 @@ def test_numbers_with_fewer_digits_leave_room_for_one_review_more(renderers: dic
     for kept in (9, 10, 99, 100):  # the budget of exactly so many
         renderer.context = 100_000
         length = len(renderer.render(QUESTIONS[name], reader(name, ["a"] * kept, "a query"), answer_tokens=ANSWER)[0].ids)
-        free = ANSWER if QUESTIONS[name].layout.free_stem is not None else 0
+        free = ANSWER if QUESTIONS[name].layout.text_prefix is not None else 0
         renderer.context = length + label_room(QUESTIONS[name]) + free
         found = quickly(renderer, QUESTIONS[name], example)
         assert abs(found[0].k_effective - kept) <= 1  # the newest reviews have other scores than those counted

@@ -243,24 +243,24 @@ def test_what_the_model_writes_is_tokenized_as_training_would(tokenizer: Any) ->
     first_line = renderer.completion(question, given_example)[0]
     assert given_example.reference is not None
     assert renderer.free_line(question, given_example.reference.review) == first_line
-    stem = renderer.free_stem(question)
+    stem = renderer.text_prefix(question)
     assert first_line[: len(stem)] == stem
 
 
 def test_every_label_line_is_stem_and_label_ids(tokenizer: Any) -> None:
     renderer = Renderer(tokenizer, 4096)
     for question in QUESTIONS.values():
-        support = renderer.label_support(question)
+        support = renderer.label_tokens(question)
         for label, ids in zip(question.scale.labels, support.labels, strict=True):
             assert ids
-            assert tokenizer.decode(list(support.stem + ids)).strip() == question.layout.label_stem + label
+            assert tokenizer.decode(list(support.stem + ids)).strip() == question.layout.label_prefix + label
 
 
 @pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])
 def test_the_label_is_read_where_it_was_trained(tokenizer: Any, name: str) -> None:
     """The last line of a trained answer is the stem, a label of the support, and what ends the turn, id for id."""
     renderer, question = Renderer(tokenizer, 4096), QUESTIONS[name]
-    support = renderer.label_support(question)
+    support = renderer.label_tokens(question)
     trained = {renderer.completion(question, one)[-1] for one in (pairwise_examples(3) if name == "pairwise" else LABELLED)}
     read = [support.stem + label + renderer.encode_tail() for label in support.labels]
     assert trained == set(read) and len(read) == len(question.scale.labels)
@@ -350,7 +350,7 @@ def test_a_tokenizer_to_which_several_labels_are_the_same_is_refused() -> None:
     tokenizer.backend_tokenizer.normalizer = normalizers.Replace(Regex("[0-9]"), "1")
     renderer = Renderer(tokenizer, 8192)
     with pytest.raises(BadInput, match=r"gives several of the labels 1, 2, 3.* the same tokens, so that no probability"):
-        renderer.label_support(QUESTIONS["pointwise_score"])
+        renderer.label_tokens(QUESTIONS["pointwise_score"])
 
 
 def test_many_threads_render_the_same_as_one(tokenizers: dict[str, Any]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Part, align
+from perse.evaluation.alignment import Fold, align
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     ChoiceReference,
@@ -50,7 +50,7 @@ def judged(id: str, label: str | None, distribution: dict[str, float] | None = N
 
 
 def data(examples: list[Example], judgements: list[Judgement]) -> RunData:
-    return report_data(align([Part(examples, None)], {"judge": judgements}))["judge"]
+    return report_data(align([Fold(examples, None)], {"judge": judgements}))["judge"]
 
 
 def test_scores_become_arrays_in_the_order_of_the_examples() -> None:

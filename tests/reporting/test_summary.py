@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from perse.evaluation.alignment import Part, align
+from perse.evaluation.alignment import Fold, align
 from perse.evaluation.evaluate import evaluate_many
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
@@ -75,7 +75,7 @@ def answer(example: Example, label: str | None) -> Judgement:
 
 def verdict(examples: list[Example], labels: list[str | None]) -> Verdict:
     judged = {"ours": [answer(example, label) for example, label in zip(examples, labels, strict=True)]}
-    parts = [Part(examples, None)]
+    parts = [Fold(examples, None)]
     (found,) = verdicts(evaluate_many(judged, parts, resamples=100), report_data(align(parts, judged)))
     return found
 
@@ -130,7 +130,7 @@ def test_what_the_cautions_say_is_not_said_again_under_a_table() -> None:
     unknown = texts(varied)[0].model_copy(update={"id": "x", "reference": None})
     examples = [*texts(varied), unknown]
     judged = {"ours": [answer(example, "7") for example in examples]}
-    evaluation = evaluate_many(judged, [Part(examples, None)], resamples=100, notes=["the moon was full"])
+    evaluation = evaluate_many(judged, [Fold(examples, None)], resamples=100, notes=["the moon was full"])
     notes = [note for part in sections(evaluation, []) for table in (*part.tables, *part.finer) for note in table.notes]
     said = cautions(evaluation, contamination=False)
     assert "The moon was full." in said and "1 of 121 samples are not in the numbers" in " ".join(said)

@@ -456,7 +456,7 @@ def test_the_embedded_engine_stops_between_prompts_when_nobody_waits(models: dic
     assert isinstance(engine, Stoppable)
     renderer, question = models["tiny"].renderer, QUESTIONS["pointwise_score"]
     prompts = [renderer.render(question, example)[0].ids for example in pointwise_examples(1, 3)]
-    support = renderer.label_support(question)
+    support = renderer.label_tokens(question)
     assert (
         len(engine.label_distributions(prompts, support)) == len(engine.generate(prompts, Sampling(0, 2), seeds=[1, 2, 3])) == 3
     )

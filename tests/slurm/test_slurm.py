@@ -380,7 +380,7 @@ def training(tmp_path: Path, tiny_model_folder: Path) -> tuple[Cluster, list[str
         f"data.path={data}",
         "lora.rank=4",
         "train.batch_size=2",
-        "train.branches=2",
+        "train.max_shared_examples=2",
         "train.row_tokens=4096",
         "train.rows_per_step=2",
         "train.report_to=[]",

@@ -49,7 +49,7 @@ def settings(model: Path, data: Path, out: Path, *more: str) -> list[str]:
         f"data.path={data}",
         "lora.rank=4",
         "train.batch_size=2",
-        "train.branches=2",
+        "train.max_shared_examples=2",
         "train.row_tokens=4096",
         "train.rows_per_step=2",
         "train.save_every=2",

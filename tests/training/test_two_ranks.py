@@ -30,7 +30,7 @@ def trained(launch: tuple[str, ...], model: Path, data: Path, out: Path, *more: 
         f"data.path={data}",
         "lora.rank=4",
         "train.batch_size=2",
-        "train.branches=2",
+        "train.max_shared_examples=2",
         "train.row_tokens=4096",
         "train.report_to=[]",
         "train.learning_rate=0.01",

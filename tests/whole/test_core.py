@@ -27,7 +27,7 @@ from perse.errors import BadInput
 from perse.evaluation.stats.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
 from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines
-from perse.rendering.prompt import ChatFrame, LabelSupport, Message, Rendered, Segment
+from perse.rendering.prompt import ChatFrame, LabelTokens, Message, Rendered, Segment
 from perse.results.result import Estimate, Interval
 from perse.scale import CHOICES, SCORES, Scale, rescale
 
@@ -127,7 +127,7 @@ VALUES = [
     Tokens(prompt=1, cached=0, generated=0),
     Segment("query", (1, 2)),
     Rendered((Segment("query", (1, 2)),), 0, 1),
-    LabelSupport((1,), ((2,), (3,))),
+    LabelTokens((1,), ((2,), (3,))),
     ChatFrame("<", "|", "", ">"),
     Message("text", 1),
     Generation((1, 2), "stop", -1.0, 0),

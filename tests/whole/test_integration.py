@@ -42,7 +42,7 @@ def test_prefix_reuse_changes_no_distribution_of_the_embedded_model(embedded: Pa
     question = QUESTIONS[name]
     examples = pairwise_examples() if name == "pairwise" else pointwise_examples(3, 3)
     prompts = [rendered.ids for example in examples for rendered in judge.renderer.render(question, example)]
-    support = judge.renderer.label_support(question)
+    support = judge.renderer.label_tokens(question)
     fast = judge.engine.label_distributions(prompts, support)
     slow = TransformersEngine(judge.engine.model, cache_bytes=0).label_distributions(prompts, support)  # type: ignore[attr-defined]
     for one, two in zip(fast, slow, strict=True):

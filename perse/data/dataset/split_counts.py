@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from perse.data.dataset.summary import Part, describe, shared_texts
+from perse.data.dataset.summary import SplitCounts, describe, shared_texts
 from perse.data.profiles.lengths import Lengths, pairwise_cells, pointwise_cells
 from perse.data.profiles.profiles import ExampleRow
 from perse.data.profiles.splits import sides
@@ -20,7 +20,7 @@ def parts_of(
     options: Mapping[str, Any],
     *,
     empty_side: bool = False,
-) -> tuple[Part, ...]:
+) -> tuple[SplitCounts, ...]:
     """The sides described, each with at least one example unless one may be empty.
 
     Args:
@@ -33,9 +33,9 @@ def parts_of(
     k, max_k, folds = options["k"], options["max_k"], options["folds"]
     ks = (k,) if max_k == k else range(max_k + 1)
     lengths = Lengths()
-    parts: list[Part] = []
+    parts: list[SplitCounts] = []
 
-    def part(name: str, side: Sequence[ExampleRow]) -> Part:
+    def part(name: str, side: Sequence[ExampleRow]) -> SplitCounts:
         cells = pointwise_cells(side, reviews, ks, lengths) if reviews else pairwise_cells(side, comparisons, k, lengths)
         return describe(name, side, reviews=reviews, comparisons=comparisons, cells=cells, k=k)
 

@@ -20,7 +20,7 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 _SCORES = tuple(str(score) for score in range(1, 11))
 
 
-class Part(BaseModel):
+class SplitCounts(BaseModel):
     """One side of a split, or one fold."""
 
     model_config = ConfigDict(frozen=True)
@@ -53,7 +53,7 @@ class Summary(BaseModel):
     digest: str
     reviewers: int
     records: int
-    parts: tuple[Part, ...]
+    parts: tuple[SplitCounts, ...]
     dropped: dict[str, dict[str, int]]
     """unit (rows, reviews or comparisons, reviewers, examples) -> reason -> how many."""
     notes: tuple[str, ...]
@@ -68,7 +68,7 @@ def describe(
     comparisons: Mapping[str, Comparison],
     cells: Sequence[Cell],
     k: int,
-) -> Part:
+) -> SplitCounts:
     """The numbers of the examples `rows`; one of `reviews` and `comparisons` holds their records.
 
     Args:
@@ -83,7 +83,7 @@ def describe(
             answers[row.aspect][comparisons[row.query_id].preference[row.aspect]] += 1
     told = [cell for cell in cells if cell.name == f"k={k}" or not reviews]
     fitting = sum(cell.examples - cell.too_long for cell in told)
-    return Part(
+    return SplitCounts(
         name=name,
         reviewers=len({row.reviewer_id for row in rows}),
         examples=len(rows),

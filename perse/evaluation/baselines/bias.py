@@ -56,7 +56,7 @@ def training_reviews(train: Iterable[PointwiseExample]) -> list[TrainingReview]:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExampleArrays:
     """Examples as arrays: `query` (n,) the row of each one's item; of each profile entry, (m,), whose example it is, the row
     of its item, and its score."""
 
@@ -66,10 +66,10 @@ class Asked:
     score: FloatArray
 
 
-def asked(examples: Sequence[PointwiseExample], row_of: Mapping[str, int]) -> Asked:
+def example_arrays(examples: Sequence[PointwiseExample], row_of: Mapping[str, int]) -> ExampleArrays:
     """Rows by `row_of`, `UNKNOWN` for other items."""
     shown = [(n, past) for n, example in enumerate(examples) for past in example.profile]
-    return Asked(
+    return ExampleArrays(
         query=np.array([row_of.get(example.item_id, UNKNOWN) for example in examples], dtype=np.int64),
         example=np.array([n for n, _ in shown], dtype=np.int64),
         shown=np.array([row_of.get(past.item_id or "", UNKNOWN) for _, past in shown], dtype=np.int64),
@@ -100,7 +100,7 @@ class BiasModel:
 
     def predict(self, examples: Sequence[PointwiseExample], *, unseen: bool = False) -> FloatArray:
         """mu + b_u + b_i of each, (n,), kept on the scale. `unseen` takes readers' own training reviews out of the item biases."""
-        return self._predict(asked(examples, self.row_of), self._own(examples) if unseen else None)
+        return self._predict(example_arrays(examples, self.row_of), self._own(examples) if unseen else None)
 
     def _own(self, examples: Sequence[PointwiseExample]) -> tuple[FloatArray, FloatArray]:
         """Sum and number of what the reader gave in training: (2, n) to the queries, (2, m) to the profile entries."""
@@ -108,7 +108,7 @@ class BiasModel:
         shown = [self.own.get((one.reviewer_id, past.item_id or "")) for one in examples for past in one.profile]
         return _sum_and_number(queries), _sum_and_number(shown)
 
-    def _predict(self, given: Asked, own: tuple[FloatArray, FloatArray] | None) -> FloatArray:
+    def _predict(self, given: ExampleArrays, own: tuple[FloatArray, FloatArray] | None) -> FloatArray:
         of_query, of_shown = own or (np.zeros((2, len(given.query))), np.zeros((2, len(given.shown))))
         deviations = given.score - self.mean - self._biases(given.shown, of_shown)
         size = len(given.query)
@@ -153,7 +153,7 @@ def fit_bias_model(
         return model
     known = [example for example in train if example.reference]
     gold = np.array([example.reference.score for example in known if example.reference], dtype=np.float64)
-    queries, theirs = asked(known, row_of), model._own(known)
+    queries, theirs = example_arrays(known, row_of), model._own(known)
 
     def squared_error(candidate: BiasModel) -> float:
         return float(((candidate._predict(queries, theirs) - gold) ** 2).sum())

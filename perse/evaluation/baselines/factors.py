@@ -23,7 +23,14 @@ from itertools import product
 
 import numpy as np
 
-from perse.evaluation.baselines.bias import BiasModel, TrainingReview, asked, fit_bias_model, on_scale, training_reviews
+from perse.evaluation.baselines.bias import (
+    BiasModel,
+    TrainingReview,
+    example_arrays,
+    fit_bias_model,
+    on_scale,
+    training_reviews,
+)
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.identity import draw, shuffled
 from perse.records import PointwiseExample
@@ -59,7 +66,7 @@ class FactorModel:
         return on_scale(np.concatenate([np.empty(0), *chunks]))
 
     def _predict(self, examples: Sequence[PointwiseExample]) -> FloatArray:
-        given = asked(examples, self.row_of)
+        given = example_arrays(examples, self.row_of)
         items = np.vstack([self.items, np.zeros(self.items.shape[1])])  # the last row, -1, is of unknown items
         shown, query = items[given.shown], items[given.query]
         penalties = _penalties(self.reader_penalty, self.factor_penalty, self.factors)

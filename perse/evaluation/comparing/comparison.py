@@ -14,8 +14,8 @@ from itertools import combinations
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Part, align, crossed
-from perse.evaluation.comparing.results import LEVEL, Asked, Comparison, Contrast, Pairing, Simple
+from perse.evaluation.alignment import Fold, align, crossed
+from perse.evaluation.comparing.results import LEVEL, Comparison, Contrast, JudgedItems, Pairing, Simple
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import sentence
 from perse.evaluation.predictions import gold_scores
@@ -39,7 +39,7 @@ _SHOWN_IDS = 5
 
 def compare(
     judges: Mapping[str, Sequence[Judgement]],
-    parts: Sequence[Part],
+    parts: Sequence[Fold],
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -54,7 +54,7 @@ def compare(
 
     Args:
         judges: the judgements of each, two or more, over all parts.
-        parts: what was judged, with the training side (see `perse.evaluation.alignment.Part`).
+        parts: what was judged, with the training side (see `perse.evaluation.alignment.Fold`).
         seed: of resamples, exchanges and the baseline's ties.
         resamples: bootstrap resamples.
         resample: for the intervals, reviewers with all their items; or reviewers and items (see `evaluate_many`).
@@ -276,10 +276,10 @@ def _adjusted(pairings: Sequence[Pairing]) -> list[Pairing]:
     return found
 
 
-def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> Asked:
+def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> JudgedItems:
     kept = {judgement.id for judgement in common}
     dropped = [judgement.id for judgement in given if judgement.id not in kept]
-    return Asked(
+    return JudgedItems(
         judged=len(given),
         common=len(common),
         dropped=len(dropped),

@@ -70,7 +70,7 @@ class Pairing(_Result):
     """What it comes to, in one sentence."""
 
 
-class Asked(_Result):
+class JudgedItems(_Result):
     """What one judge was asked, beside what it is compared on."""
 
     judged: int
@@ -97,7 +97,7 @@ class Comparison(_Result):
     kind: Literal["pointwise", "pairwise"]
     items: int
     reviewers: int
-    judges: dict[str, Asked]
+    judges: dict[str, JudgedItems]
     pairings: tuple[Pairing, ...]
     baselines: tuple[Simple, ...] = ()
     """All of `perse evaluate`, without p values: no table stands without them."""

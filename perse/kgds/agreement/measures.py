@@ -81,7 +81,7 @@ class Value:
         return replace(self, value=self.value - other.value, resampled=self.resampled - other.resampled)
 
 
-class Ruler:
+class SampleResamples:
     """Values on one set of resamples of `samples` samples."""
 
     def __init__(self, samples: int, *, resamples: int, seed: int) -> None:
@@ -134,33 +134,33 @@ def answered(pairs: Sequence[Pair], judgements: Sequence[Judgement], *, samples:
     )
 
 
-def measured(given: Answered, ruler: Ruler) -> dict[str, Value]:
+def measured(given: Answered, shared: SampleResamples) -> dict[str, Value]:
     """Accuracy and its parts over true and over false claims; the share of yes among the answers; AUROC, Brier score and mean P(yes)
     of true and of false claims, over the answers with a probability; mean mass, and AUROC, over whatever has a distribution."""
     every, known, who = np.ones_like(given.ok), given.known, given.sample
     return {
-        "accuracy": ruler.mean(given.right, every, who),
-        "true": ruler.mean(given.right, given.truth, who),
-        "false": ruler.mean(given.right, ~given.truth, who),
-        "said yes": ruler.mean(given.yes, given.ok, who),
-        "AUROC": ruler.auroc(given.p_yes, given.truth, chosen=known, sample=who),
-        "Brier": ruler.mean((given.p_yes - given.truth) ** 2, known, who),
-        "P(yes) of true": ruler.mean(given.p_yes, known & given.truth, who),
-        "P(yes) of false": ruler.mean(given.p_yes, known & ~given.truth, who),
-        "mass": ruler.mean(given.mass, ~np.isnan(given.mass), who),
-        "AUROC of any": ruler.auroc(given.p_any, given.truth, chosen=~np.isnan(given.p_any), sample=who),
+        "accuracy": shared.mean(given.right, every, who),
+        "true": shared.mean(given.right, given.truth, who),
+        "false": shared.mean(given.right, ~given.truth, who),
+        "said yes": shared.mean(given.yes, given.ok, who),
+        "AUROC": shared.auroc(given.p_yes, given.truth, chosen=known, sample=who),
+        "Brier": shared.mean((given.p_yes - given.truth) ** 2, known, who),
+        "P(yes) of true": shared.mean(given.p_yes, known & given.truth, who),
+        "P(yes) of false": shared.mean(given.p_yes, known & ~given.truth, who),
+        "mass": shared.mean(given.mass, ~np.isnan(given.mass), who),
+        "AUROC of any": shared.auroc(given.p_any, given.truth, chosen=~np.isnan(given.p_any), sample=who),
     }
 
 
-def same_answers(one: Answered, other: Answered, ruler: Ruler) -> dict[str, Value]:
+def same_answers(one: Answered, other: Answered, shared: SampleResamples) -> dict[str, Value]:
     """Of the same claims asked in two ways: the share of equal answers and Cohen's kappa of what was answered in both, and the paired
     differences of accuracy, over all, and of AUROC, over what has a probability in both."""
     every, both, known = np.ones_like(one.ok), one.ok & other.ok, one.known & other.known
-    accuracies = [ruler.mean(given.right, every, given.sample) for given in (one, other)]
-    aurocs = [ruler.auroc(given.p_yes, given.truth, chosen=known, sample=given.sample) for given in (one, other)]
+    accuracies = [shared.mean(given.right, every, given.sample) for given in (one, other)]
+    aurocs = [shared.auroc(given.p_yes, given.truth, chosen=known, sample=given.sample) for given in (one, other)]
     return {
-        "equal": ruler.mean(one.yes == other.yes, both, one.sample),
-        "kappa": ruler.kappa(one.yes, other.yes, chosen=both, sample=one.sample),
+        "equal": shared.mean(one.yes == other.yes, both, one.sample),
+        "kappa": shared.kappa(one.yes, other.yes, chosen=both, sample=one.sample),
         "accuracy": accuracies[0].minus(accuracies[1]),
         "AUROC": aurocs[0].minus(aurocs[1]),
     }

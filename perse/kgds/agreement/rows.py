@@ -11,7 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.judgement import Judgement
-from perse.kgds.agreement.measures import NO_ANSWERS, NO_PROBABILITIES, ONE_CLASS, Answered, Ruler, Value, answered, measured
+from perse.kgds.agreement.measures import (
+    NO_ANSWERS,
+    NO_PROBABILITIES,
+    ONE_CLASS,
+    Answered,
+    SampleResamples,
+    Value,
+    answered,
+    measured,
+)
 from perse.kgds.agreement.pairs import Pair, word_share
 from perse.results.result import Estimate, Interval
 
@@ -53,29 +62,31 @@ class Row:
         return ONE_CLASS if self.given.known.any() else NO_PROBABILITIES
 
 
-def rows_of(ways: Sequence[Way], *, places: Mapping[int, int], ruler: Ruler) -> dict[str, Row]:
+def rows_of(ways: Sequence[Way], *, places: Mapping[int, int], shared: SampleResamples) -> dict[str, Row]:
     """A row for each way, and where facts and opinions were asked, one for both one by one.
 
     Args:
         places: of the samples' numbers, 0 to C - 1.
     """
-    rows = {way.name: _row(NAMES[way.name], way.pairs, way.judgements, places=places, ruler=ruler) for way in ways}
+    rows = {way.name: _row(NAMES[way.name], way.pairs, way.judgements, places=places, shared=shared) for way in ways}
     singles = [way for way in ways if way.name != LISTED]
     if len(singles) == 2:
         pairs = [pair for way in singles for pair in way.pairs]
         judgements = [judgement for way in singles for judgement in way.judgements]
-        rows[ALL] = _row(ALL, pairs, judgements, places=places, ruler=ruler)
+        rows[ALL] = _row(ALL, pairs, judgements, places=places, shared=shared)
     return rows
 
 
-def _row(name: str, pairs: Sequence[Pair], judgements: Sequence[Judgement], *, places: Mapping[int, int], ruler: Ruler) -> Row:
+def _row(
+    name: str, pairs: Sequence[Pair], judgements: Sequence[Judgement], *, places: Mapping[int, int], shared: SampleResamples
+) -> Row:
     given = answered(pairs, judgements, samples=places)
     shares = np.array([word_share(pair.claim, pair.text) for pair in pairs], dtype=np.float64)
     every, who = np.ones_like(given.ok), given.sample
     words = {
-        "accuracy": ruler.mean((shares > 0.5) == given.truth, every, who),
-        "true": ruler.mean(shares > 0.5, given.truth, who),
-        "false": ruler.mean(shares <= 0.5, ~given.truth, who),
-        "AUROC": ruler.auroc(shares, given.truth, chosen=every, sample=who),
+        "accuracy": shared.mean((shares > 0.5) == given.truth, every, who),
+        "true": shared.mean(shares > 0.5, given.truth, who),
+        "false": shared.mean(shares <= 0.5, ~given.truth, who),
+        "AUROC": shared.auroc(shares, given.truth, chosen=every, sample=who),
     }
-    return Row(name, given, measured(given, ruler), words)
+    return Row(name, given, measured(given, shared), words)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.answering.exact import MIN_MASS
-from perse.kgds.agreement.measures import ALWAYS_SAME, NO_ANSWERS, Answered, Ruler, same_answers
+from perse.kgds.agreement.measures import ALWAYS_SAME, NO_ANSWERS, Answered, SampleResamples, same_answers
 from perse.kgds.agreement.pairs import Pairs
 from perse.kgds.agreement.rows import FACTS, LISTED, NAMES, Row, Way, rows_of
 from perse.kgds.agreement.words import answer, notes
@@ -24,12 +24,12 @@ Cell = Estimate | str | None
 def agreement_result(judge: str, ways: Sequence[Way], drawn: Pairs, *, seed: int, resamples: int) -> Result:
     """Everything that the study tells; `ways` are those that were asked."""
     places = {number: place for place, number in enumerate(sorted({pair.sample for pair in drawn.pairs}))}
-    ruler = Ruler(len(places), resamples=resamples, seed=seed)
-    rows = rows_of(ways, places=places, ruler=ruler)
+    shared = SampleResamples(len(places), resamples=resamples, seed=seed)
+    rows = rows_of(ways, places=places, shared=shared)
     costs = {way.name: _Cost.of(way) for way in ways}
     tables = [_answers_table(rows), _probabilities_table(rows, seed=seed)]
     if FACTS in rows:
-        tables.append(_both_ways(rows[FACTS], rows[LISTED], ruler))
+        tables.append(_both_ways(rows[FACTS], rows[LISTED], shared))
     tables.append(_costs(ways, costs))
     return Result(
         name="kgds-agreement",
@@ -108,8 +108,8 @@ def _promised(given: Answered) -> Promised | None:
     )
 
 
-def _both_ways(single: Row, listed: Row, ruler: Ruler) -> Table:
-    same = same_answers(single.given, listed.given, ruler)
+def _both_ways(single: Row, listed: Row, shared: SampleResamples) -> Table:
+    same = same_answers(single.given, listed.given, shared)
     known = next((row.undefined for row in (single, listed) if not row.given.known.any()), single.undefined)
     rows: tuple[tuple[Cell, ...], ...] = (
         ("equal answers", same["equal"].estimate(NO_ANSWERS)),

@@ -54,7 +54,7 @@ SCRIPTS = ("page.js", "plain.js")
 
 
 @dataclass(frozen=True)
-class Part:
+class Section:
     """A part of the page under one heading. `name` is its anchor; `finer` is folded away under `finer_title`."""
 
     name: str
@@ -76,7 +76,7 @@ class KgdsPage:
     models: tuple[tuple[str, str], ...]
     facts: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[Section, ...]
 
 
 def write_report(
@@ -134,14 +134,14 @@ def _page(results: Results, figures: Mapping[str, Figure], title: str | None) ->
     )
 
 
-def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Part, ...]:
+def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Section, ...]:
     probable, failures = probable_errors(results), failure_table(results)
 
     def drawn(*beginnings: str) -> tuple[Figure, ...]:
         return tuple(figure for start in beginnings for name, figure in figures.items() if name.startswith(start))
 
     return (
-        Part(
+        Section(
             "overall",
             "Overall performance",
             paper=(table_1(results),),
@@ -149,27 +149,27 @@ def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Part, ...]:
             finer=tuple(interval_tables(results)),
             finer_title="All values with their intervals",
         ),
-        Part(
+        Section(
             "background",
             "Background",
             "How much of the article is extracted, beside the share that experts hold to be needed.",
             figures=drawn("figure-2"),
         ),
-        Part(
+        Section(
             "together",
             "Background and opinions",
             "Do models whose background is better also cover more opinions? Each point is a model.",
             tables=(correlation_table(results),) if results.correlations else (),
             figures=drawn("figure-4", "figure-5"),
         ),
-        Part(
+        Section(
             "errors",
             "Errors in opinions",
             "Why the summary does not say what the experts wrote down, by type.",
             paper=(table_2(results), *((probable,) if probable else ())),
             figures=drawn("errors"),
         ),
-        Part(
+        Section(
             "counts",
             "Counts",
             tables=tuple(count_tables(results)),

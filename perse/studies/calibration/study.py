@@ -33,7 +33,7 @@ from perse.studies.calibration.risk_coverage import predicted
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.reading_runs import read_runs
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import POINTWISE, Ruler, heading, minus, shown_apart, words
+from perse.studies.frame.summarizing import POINTWISE, SharedResamples, heading, minus, shown_apart, words
 from perse.studies.frame.unanswered import coverage
 
 PAST = "past"
@@ -169,7 +169,7 @@ def _compare(
     corrected = correct(
         before, scores, reviewer={example.id: example.reviewer_id for example in examples}, seed=seed, slope=slope
     )
-    ruler = Ruler.over(examples, resamples=resamples, seed=seed)
+    shared = SharedResamples.over(examples, resamples=resamples, seed=seed)
     series: dict[str, FloatArray] = {
         BEFORE: np.array([before[example.id] for example in examples]),
         AFTER: np.array([corrected.predictions[example.id] for example in examples]),
@@ -177,14 +177,14 @@ def _compare(
     if all(example.profile for example in examples):
         averages = [sum(past.score for past in example.profile) / len(example.profile) for example in examples]
         series[AVERAGE] = np.array(averages)
-    values = {name: [ruler.value(metric, [(1.0, given)]) for metric in POINTWISE] for name, given in series.items()}
+    values = {name: [shared.value(metric, [(1.0, given)]) for metric in POINTWISE] for name, given in series.items()}
     points = tuple(
         Point(series=name, x="all", metric=metric, estimate=estimate, baseline=name == AVERAGE)
         for name, estimates in values.items()
         for metric, estimate in zip(POINTWISE, estimates, strict=True)
     )
     change = minus([(1.0, series[AFTER])], [(1.0, series[BEFORE])])
-    gains = {metric: ruler.value(metric, change) for metric in POINTWISE}
+    gains = {metric: shared.value(metric, change) for metric in POINTWISE}
     rows: list[tuple[Estimate | str | None, ...]] = [(name, *estimates) for name, estimates in values.items()]
     rows.append((f"{AFTER}, minus {BEFORE}", *gains.values()))
     table = Table(

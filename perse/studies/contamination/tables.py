@@ -35,7 +35,7 @@ from perse.studies.contamination.known_works import (
 )
 from perse.studies.contamination.plots import Pairs, Plots, better, pair_id
 from perse.studies.frame.arms import Answers
-from perse.studies.frame.summarizing import Ruler, shown_apart, undefined, words
+from perse.studies.frame.summarizing import SharedResamples, shown_apart, undefined, words
 
 FOR_A_READER = "for a reader (k = 1)"
 RANDOM = "random"
@@ -43,7 +43,7 @@ Cells = tuple[Estimate | str | None, ...]
 
 
 @dataclass(frozen=True)
-class Part:
+class Finding:
     """What one kind of question adds to the study's result."""
 
     points: tuple[Point, ...]
@@ -51,7 +51,7 @@ class Part:
     sentence: str
 
 
-def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, seed: int) -> Part:
+def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, seed: int) -> Finding:
     """The shape of table 8, and how far apart known and unknown are. `answers`: version -> those about single plots."""
     bootstrap = over_items(len(plots.items), resamples=resamples, seed=seed)
     points: list[Point] = []
@@ -93,10 +93,12 @@ def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, 
         ),
     )
     difference = Table(title="Kendall, known minus unknown", header=("version", "difference"), rows=tuple(gaps))
-    return Part(tuple(points), (table, difference), sentence)
+    return Finding(tuple(points), (table, difference), sentence)
 
 
-def of_pairs(plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, Answers]], *, resamples: int, seed: int) -> Part:
+def of_pairs(
+    plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, Answers]], *, resamples: int, seed: int
+) -> Finding:
     """The shapes of tables 6 and 7. `answers`: version -> those as given and those swapped."""
     truth = {pair_id(*pair): better(plots.truth, pair) for pair in pairs.pairs}
     bootstrap = over_items(len(pairs.pairs), resamples=resamples, seed=seed)
@@ -151,7 +153,7 @@ def of_pairs(plots: Plots, pairs: Pairs, answers: Mapping[str, tuple[Answers, An
     sentence = (
         f"Of {len(pairs.pairs)} pairs, the share chosen alike in both orders and the bias for the first: {'; '.join(whole)}."
     )
-    return Part(tuple(points), (groups, one_known), sentence)
+    return Finding(tuple(points), (groups, one_known), sentence)
 
 
 def _of_group(pairs: Paired, here: BoolArray, bootstrap: Bootstrap) -> dict[str, Estimate]:
@@ -173,7 +175,7 @@ def _everywhere(series: str, versions: Iterable[str], values: Mapping[str, Estim
 
 def of_readers(
     readers: Mapping[str, Sequence[PointwiseExample]], answers: Mapping[str, Answers], *, resamples: int, seed: int
-) -> Part:
+) -> Finding:
     """Figure 8: the same queries in every version, in one order, for readers known by one review."""
     given = {version: [answers[version].get(example.id) for example in examples] for version, examples in readers.items()}
     kept = [n for n, row in enumerate(zip(*given.values(), strict=True)) if all(one and one.status is Status.OK for one in row)]
@@ -185,12 +187,14 @@ def of_readers(
         same = [examples[n] for n in kept]
         values = [undefined("no items")] * len(COEFFICIENTS)
         if same:
-            ruler = Ruler.over(same, resamples=resamples, seed=seed)
+            shared = SharedResamples.over(same, resamples=resamples, seed=seed)
             scores = np.array([predicted(one) for n in kept if (one := given[version][n]) is not None])
-            values = [ruler.value(metric, [(1.0, scores)]) for metric in COEFFICIENTS]
+            values = [shared.value(metric, [(1.0, scores)]) for metric in COEFFICIENTS]
             for arithmetic in pointwise_baselines(same, None, seed=seed):
                 if arithmetic.predictions is not None:
-                    simple = {metric: ruler.value(metric, [(1.0, np.array(arithmetic.predictions))]) for metric in COEFFICIENTS}
+                    simple = {
+                        metric: shared.value(metric, [(1.0, np.array(arithmetic.predictions))]) for metric in COEFFICIENTS
+                    }
                     beside.append((f"{version}, {arithmetic.name}", None, *simple.values()))
                     points += _everywhere(f"{arithmetic.name}, {FOR_A_READER}", [version], simple)
         points += [
@@ -205,4 +209,4 @@ def of_readers(
         rows=(*rows, *beside),
         notes=("the same readers and queries in every version, one query each, and answered in all",),
     )
-    return Part(tuple(points), (table,), f"For readers known by one review, Kendall is: {', '.join(kendalls)}.")
+    return Finding(tuple(points), (table,), f"For readers known by one review, Kendall is: {', '.join(kendalls)}.")

@@ -17,7 +17,7 @@ from perse.results.result import Estimate, Point, Table
 from perse.studies.frame.arms import Answers
 from perse.studies.frame.summarizing import (
     NOTHING,
-    Ruler,
+    SharedResamples,
     answered_by_all,
     arithmetic,
     crossed_note,
@@ -59,7 +59,7 @@ class Condition:
 class Measured:
     """Values of every series (a judge, its labels, a baseline) at every x, all on the same items."""
 
-    ruler: Ruler
+    shared: SharedResamples
     metrics: tuple[str, ...]
     main: str
     """The metric that the answer is told in."""
@@ -84,7 +84,7 @@ class Measured:
         missing = [place for place in (left, right) if not self.values.get(place)]
         if missing:
             return undefined(f"no value of {missing[0][0]} at {missing[0][1]}: {NOTHING}")
-        return self.ruler.value(metric, minus(mean_of(self.values[left]), mean_of(self.values[right])))
+        return self.shared.value(metric, minus(mean_of(self.values[left]), mean_of(self.values[right])))
 
     def differences(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[Estimate, ...]:
         """`difference` for every metric."""
@@ -93,7 +93,7 @@ class Measured:
     def value(self, series: str, x: str, metric: str) -> Estimate:
         """The value of a point."""
         passes = self.values.get((series, x))
-        return self.ruler.value(metric, mean_of(passes)) if passes else undefined(NOTHING)
+        return self.shared.value(metric, mean_of(passes)) if passes else undefined(NOTHING)
 
     def simple(self, x: str) -> str | None:
         """The baseline of the profile that there is at `x`."""
@@ -104,11 +104,11 @@ def measure(conditions: Sequence[Condition], *, resamples: int, seed: int) -> Me
     """Measure the conditions on the items that every pass of every one answered (pairs: all; one not answered is wrong, and an arm
     without any answer has no value)."""
     named = {f"{one.judge}, {one.x}, pass {n}": answers for one in conditions for n, answers in enumerate(one.passes, start=1)}
-    shared = set.intersection(*({example.id for example in one.examples} for one in conditions))
-    asked = [example for example in conditions[0].examples if example.id in shared]
+    common = set.intersection(*({example.id for example in one.examples} for one in conditions))
+    asked = [example for example in conditions[0].examples if example.id in common]
     kept = {example.id for example in answered_by_all(asked, named)} if asked else set()
     shown = {id(one): [example for example in one.examples if example.id in kept] for one in conditions}
-    ruler = Ruler.over(shown[id(conditions[0])] or conditions[0].examples, resamples=resamples, seed=seed)
+    shared = SharedResamples.over(shown[id(conditions[0])] or conditions[0].examples, resamples=resamples, seed=seed)
     metrics = metrics_of(conditions[0].examples)
     values: dict[tuple[str, str], tuple[FloatArray, ...]] = {}
     found: list[Point] = []
@@ -116,20 +116,20 @@ def measure(conditions: Sequence[Condition], *, resamples: int, seed: int) -> Me
     for one in conditions:
         for series, passes in readings(one.judge, shown[id(one)], one.passes).items():
             values[series, one.x] = passes
-            here = points(ruler, series, one.x, metrics=metrics, passes=passes)
+            here = points(shared, series, one.x, metrics=metrics, passes=passes)
             found += here
             rows.append((series, one.x, _entries(one.passes), _answered(one.passes), *(point.estimate for point in here)))
     for one in {one.x: one for one in conditions}.values() if kept else ():
         for name, predicted in arithmetic(shown[id(one)], seed=seed).items():
             values[name, one.x] = (predicted,)
-            here = points(ruler, name, one.x, metrics=metrics, passes=[predicted], baseline=True)
+            here = points(shared, name, one.x, metrics=metrics, passes=[predicted], baseline=True)
             found += here
             rows.append((name, one.x, None, None, *(point.estimate for point in here)))
     largest = max(len(one.examples) for one in conditions)
     notes = [f"{len(kept)} of {largest} items stand behind each value: those that have an answer under every condition"]
     notes += crossed_note([example for example in asked if example.id in kept])
     notes += [f"{name}: {_statuses(given)}" for name, given in named.items() if _ok(given) < len(given)]
-    return Measured(ruler, metrics, headline(conditions[0].examples), values, tuple(found), tuple(rows), (*notes, READINGS))
+    return Measured(shared, metrics, headline(conditions[0].examples), values, tuple(found), tuple(rows), (*notes, READINGS))
 
 
 def _ok(answers: Answers) -> int:

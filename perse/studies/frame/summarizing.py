@@ -43,7 +43,7 @@ Terms = Sequence[tuple[float, FloatArray]]
 
 
 @dataclass(frozen=True)
-class Ruler:
+class SharedResamples:
     """Items, whose they are, and the resamples that every value of a study shares. For pairs `gold` is not used."""
 
     gold: FloatArray
@@ -53,7 +53,7 @@ class Ruler:
     """Resampled values by prediction: each enters a value and several differences, and is resampled once."""
 
     @classmethod
-    def over(cls, examples: Sequence[Example], *, resamples: int, seed: int) -> Ruler:
+    def over(cls, examples: Sequence[Example], *, resamples: int, seed: int) -> SharedResamples:
         """For these examples, in this order."""
         _, reviewer = np.unique(np.array([one.reviewer_id for one in examples], dtype=object), return_inverse=True)
         gold = np.array([one.truth if isinstance(one.truth, float | int) else np.nan for one in examples])
@@ -122,9 +122,9 @@ def minus(left: Terms, right: Terms) -> Terms:
     return (*left, *((-weight, values) for weight, values in right))
 
 
-def spread(ruler: Ruler, metric: str, passes: Sequence[FloatArray]) -> float | None:
+def spread(shared: SharedResamples, metric: str, passes: Sequence[FloatArray]) -> float | None:
     """Standard deviation (n - 1) of `metric` over several passes; None for one pass or an undefined value."""
-    values = [ruler.value(metric, mean_of([given])).value for given in passes]
+    values = [shared.value(metric, mean_of([given])).value for given in passes]
     known = [value for value in values if value is not None]
     return float(np.std(known, ddof=1)) if len(known) == len(values) > 1 else None
 
@@ -236,7 +236,13 @@ def readings(name: str, examples: Sequence[Example], passes: Sequence[Answers]) 
 
 
 def points(
-    ruler: Ruler, series: str, x: str, *, metrics: Sequence[str], passes: Sequence[FloatArray], baseline: bool = False
+    shared: SharedResamples,
+    series: str,
+    x: str,
+    *,
+    metrics: Sequence[str],
+    passes: Sequence[FloatArray],
+    baseline: bool = False,
 ) -> list[Point]:
     """One point for each metric: the mean over the passes and their standard deviation; undefined without a pass."""
     return [
@@ -244,8 +250,8 @@ def points(
             series=series,
             x=x,
             metric=metric,
-            estimate=ruler.value(metric, mean_of(passes)) if passes else undefined(NOTHING),
-            spread=spread(ruler, metric, passes),
+            estimate=shared.value(metric, mean_of(passes)) if passes else undefined(NOTHING),
+            spread=spread(shared, metric, passes),
             baseline=baseline,
         )
         for metric in metrics

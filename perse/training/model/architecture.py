@@ -148,6 +148,6 @@ def meta_model(config: TrainConfig, described: Architecture, *, checkpointing: b
         if config.model.quantize is not None:
             mark_packed(model)
         lora = config.lora
-        if lora is not None and config.train.branches > 1:
+        if lora is not None and config.train.max_shared_examples > 1:
             lora = lora.model_copy(update={"dropout": 0.0})
         return adapted(model, lora, checkpointing=checkpointing)

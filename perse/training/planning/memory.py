@@ -31,7 +31,7 @@ from perse.training.rows.trie import PackedRow, Span, Tree
 
 
 @dataclass(frozen=True)
-class Standing:
+class StaticMemory:
     """Bytes that are there whatever the row, on one device that holds all of it."""
 
     weights: int
@@ -43,14 +43,14 @@ class Standing:
         return self.weights + self.gradients + self.optimizer
 
 
-def standing(model: Any) -> Standing:
+def static_memory(model: Any) -> StaticMemory:
     """Of a model as the Trainer trains it, by fused AdamW: two moments in each trained parameter's own type, and a float32
     count of steps for each. Buffers count as weights; tied parameters once; what will be packed in 4 bits, as packed."""
     parameters = list(model.parameters())
     trained = [each for each in parameters if each.requires_grad]
     gradients = sum(each.nbytes for each in trained)
     weights = sum(held_bytes(each) for each in (*parameters, *model.buffers()))
-    return Standing(weights, gradients, 2 * gradients + 4 * len(trained))
+    return StaticMemory(weights, gradients, 2 * gradients + 4 * len(trained))
 
 
 def gathered(model: Any, *, itemsize: int) -> int:
@@ -65,7 +65,7 @@ def gathered(model: Any, *, itemsize: int) -> int:
 
 @dataclass(frozen=True)
 class Activations:
-    """Bytes beyond `Standing` in one forward and backward pass.
+    """Bytes beyond `StaticMemory` in one forward and backward pass.
 
     `saved`: held between forward and backward. `peak`: the most at any time. `saved_sharded`, `peak_sharded`: the same
     without copies of whole weights in the type they are computed in, which sharded training makes and drops layer by layer.

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perse.training.planning.memory import Activations, Standing
+from perse.training.planning.memory import Activations, StaticMemory
 
 MOST_DEVICES = 1024
 """Where no smaller number of devices would do, more are not suggested either."""
@@ -24,7 +24,7 @@ class Needs:
     """What decides the memory of one device: `off`, `on` are the passes without and with gradient checkpointing; `gathered`
     as `memory.gathered`."""
 
-    standing: Standing
+    static_memory: StaticMemory
     off: Activations
     on: Activations
     gathered: int
@@ -53,12 +53,12 @@ class Placement:
 
 def placement(needs: Needs, *, devices: int, sharded: bool, checkpointing: bool) -> Placement:
     """Bytes of one of `devices`."""
-    standing, rows = needs.standing, needs.on if checkpointing else needs.off
+    static, rows = needs.static_memory, needs.on if checkpointing else needs.off
     if sharded:
-        parts = [-(-whole // devices) for whole in (standing.weights, standing.gradients, standing.optimizer)]
+        parts = [-(-whole // devices) for whole in (static.weights, static.gradients, static.optimizer)]
         return Placement(True, checkpointing, parts[0], parts[1], parts[2], needs.gathered, rows.peak_sharded)
-    buckets = standing.gradients if devices > 1 else 0
-    return Placement(False, checkpointing, standing.weights, standing.gradients, standing.optimizer, buckets, rows.peak)
+    buckets = static.gradients if devices > 1 else 0
+    return Placement(False, checkpointing, static.weights, static.gradients, static.optimizer, buckets, rows.peak)
 
 
 def optimizer_divided(needs: Needs, *, devices: int, checkpointing: bool, gradients: bool, bf16: bool) -> Placement:
@@ -67,15 +67,15 @@ def optimizer_divided(needs: Needs, *, devices: int, checkpointing: bool, gradie
     Args:
         bf16: float32 weights are computed in bfloat16. DeepSpeed then holds them so, and float32 ones beside AdamW's moments.
     """
-    standing, rows = needs.standing, needs.on if checkpointing else needs.off
+    static, rows = needs.static_memory, needs.on if checkpointing else needs.off
     share = 2 if bf16 else 1
-    held = standing.gradients // share
+    held = static.gradients // share
     return Placement(
         sharded=False,
         checkpointing=checkpointing,
-        weights=standing.weights // share,
+        weights=static.weights // share,
         gradients=-(-held // devices) if gradients else held,
-        optimizer=-(-(standing.optimizer + (standing.gradients if bf16 else 0)) // devices),
+        optimizer=-(-(static.optimizer + (static.gradients if bf16 else 0)) // devices),
         communication=2 * 500_000_000 * (4 // share),  # two buckets, as configs/deepspeed/zero2.json has them
         activations=rows.peak_sharded,
     )

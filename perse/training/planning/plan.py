@@ -18,7 +18,7 @@ from perse.training.model.adapting import without_adapter
 from perse.training.model.architecture import Architecture, architecture, meta_model
 from perse.training.planning.flops import passed, training_flops
 from perse.training.planning.hardware import Device
-from perse.training.planning.memory import activations, gathered, standing
+from perse.training.planning.memory import activations, gathered, static_memory
 from perse.training.planning.placement import Needs, Placement, chosen, placements, remedies
 from perse.training.rows.attention import check_packable
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
@@ -101,7 +101,7 @@ def plan(
     described = architecture(config.model.path, trust_remote_code=config.model.trust_remote_code)
     models = {again: meta_model(config, described, checkpointing=again) for again in (False, True)}
     model = models[False]
-    weights, held = passed(model), standing(model)
+    weights, held = passed(model), static_memory(model)
     if weights is None:
         raise BadInput(
             f"model.path={config.model.path} is a mixture of experts, and what a row takes depends on the experts its tokens are "

@@ -56,7 +56,7 @@ def training_branches(
     Raises:
         BadInput: an example without a reference, or none that fits.
     """
-    kept = label_room(question) + (answer_tokens if question.layout.free_stem is not None else 0)
+    kept = label_room(question) + (answer_tokens if question.layout.text_prefix is not None else 0)
     fitting: list[Branch] = []
     too_long: list[str] = []
     longest = 0

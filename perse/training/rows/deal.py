@@ -44,7 +44,7 @@ Numbers = NDArray[np.int64]
 def rows_key(config: TrainConfig, tokenizer: Path) -> str:
     """Digest of all that rows depend on: settings, the data's bytes, the tokenizer's, and perse's own code."""
     data, train = config.data, config.train
-    packing = ("epochs", "steps", "batch_size", "row_tokens", "branches", "rows_per_step", "seed")
+    packing = ("epochs", "steps", "batch_size", "row_tokens", "max_shared_examples", "rows_per_step", "seed")
     said = {
         "data": data.model_dump(mode="json"),
         "train": {name: getattr(train, name) for name in packing},

@@ -78,7 +78,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> P
         rows_per_step=settings.rows_per_step,
         row_tokens=settings.row_tokens,
         batch_size=settings.batch_size,
-        branches=settings.branches,
+        max_shared_examples=settings.max_shared_examples,
         seed=settings.seed,
     )
     known = {id(branch): hashlib.sha256(repr(branch).encode()).digest() for branch in fitting}

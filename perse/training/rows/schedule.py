@@ -55,7 +55,7 @@ def schedule(
     rows_per_step: int,
     row_tokens: int | None,
     batch_size: int,
-    branches: int,
+    max_shared_examples: int,
     seed: int,
 ) -> Schedule:
     """The rows of `epochs` passes, or of `steps` optimizer steps where they are given.
@@ -75,7 +75,7 @@ def schedule(
             some,
             row_tokens=row_tokens or batch_size * max(branch.tokens for branch in some),
             batch_size=batch_size,
-            branches_per_group=branches,
+            max_shared_examples=max_shared_examples,
             seed=f"{seed} {epoch}",
         )
         part = 1.0 if steps is not None else min(1.0, epochs - epoch)
@@ -86,7 +86,7 @@ def schedule(
         if len(rows) >= wanted:
             break
     rows += [()] * (-len(rows) % rows_per_step)
-    return Schedule(tuple(rows), rows_per_step, passes, share=branches > 1)
+    return Schedule(tuple(rows), rows_per_step, passes, share=max_shared_examples > 1)
 
 
 class RowDataset(Dataset[PackedRow]):

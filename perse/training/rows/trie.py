@@ -4,7 +4,7 @@ Branches that begin with equal segments of token ids are laid out depth first: a
 the other, to any depth (instruction -> profile -> query -> aspect). Positions go on from the branch point, and a token sees
 its own path only, so losses and gradients are those of separate rows while the shared tokens are computed once. Branches
 with nothing in common stand in one row as trees of their own, without padding. The trade-off: examples of one reader come
-in one optimizer step together, at most `branches_per_group` of them in a row.
+in one optimizer step together, at most `max_shared_examples` of them in a row.
 
 Letters: L tokens of a row, T learned tokens.
 """
@@ -163,11 +163,11 @@ def _by_segment(paths: Sequence[tuple[Ids, ...]], members: Sequence[int], depth:
 
 
 def pack(
-    branches: Sequence[Branch], *, row_tokens: int, batch_size: int, branches_per_group: int, seed: int | str
+    branches: Sequence[Branch], *, row_tokens: int, batch_size: int, max_shared_examples: int, seed: int | str
 ) -> list[tuple[Branch, ...]]:
     """The branches, shuffled by `seed`, as rows of at most `row_tokens` tokens and `batch_size` examples.
 
-    Branches with equal segments before the query are a group. At most `branches_per_group` that share a profile come into one
+    Branches with equal segments before the query are a group. At most `max_shared_examples` that share a profile come into one
     row; the rest of it is for other profiles, so a row of few readers stays short of `batch_size`. Without a profile there is
     no such limit: they share an instruction, as everybody does. Nor is there with 1: nothing is shared then.
 
@@ -181,14 +181,14 @@ def pack(
             f"holds {row_tokens}; raise train.row_tokens, or lower model.context to leave such examples out"
         )
     rng = random.Random(f"{seed} pack")
-    share = branches_per_group > 1
-    most = min(branches_per_group, batch_size)
+    share = max_shared_examples > 1
+    most = min(max_shared_examples, batch_size)
     pieces = [(at, piece) for at, group in enumerate(_groups(branches, rng)) for piece in _pieces(group, most, row_tokens)]
     rng.shuffle(pieces)
     rows: list[tuple[Branch, ...]] = []
     still_open: list[_Filling] = []
     for group, piece in pieces:
-        limit = branches_per_group if share and piece[0].k_effective else batch_size
+        limit = max_shared_examples if share and piece[0].k_effective else batch_size
         row = next(
             (row for row in still_open if row.groups[group] + len(piece) <= limit and row.takes(piece, row_tokens, batch_size)),
             None,

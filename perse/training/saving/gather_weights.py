@@ -18,14 +18,14 @@ from torch import Tensor
 from perse.errors import SaveFailed
 
 
-def whole_weights(model: Any, *, leads: bool) -> dict[str, Tensor]:
+def gather_weights(model: Any, *, is_main_process: bool) -> dict[str, Tensor]:
     """The model's tensors by name, whole and on the CPU; of a model with an adapter those of the adapter alone.
 
     Every process must call it, for they put the pieces together. One tensor is gathered at a time, so that no device holds
     more than that beside its own part.
 
     Returns:
-        on the first process (`leads`) the tensors, tied ones as one object; on the others nothing.
+        on the first process (`is_main_process`) the tensors, tied ones as one object; on the others nothing.
     Raises:
         SaveFailed: a tensor has another shape than the model's.
     """
@@ -33,20 +33,20 @@ def whole_weights(model: Any, *, leads: bool) -> dict[str, Tensor]:
     gathered: dict[int, Tensor] = {}
     for name, tensor in _wanted(model):
         if id(tensor) not in gathered:
-            whole = _gathered(tensor, leads=leads)
-            if leads:
+            whole = _gathered(tensor, is_main_process=is_main_process)
+            if is_main_process:
                 if tuple(whole.shape) != _shape(tensor):
                     raise SaveFailed(
                         f"{name} was gathered with shape {tuple(whole.shape)}, expected {_shape(tensor)}; nothing was saved of it"
                     )
                 gathered[id(tensor)] = whole
-        if leads:
+        if is_main_process:
             found[name] = gathered[id(tensor)]
     return found
 
 
 def write_weights(model: Any, weights: Mapping[str, Tensor], folder: Path) -> None:
-    """Write the `whole_weights` as the model (or its adapter) is saved, open the files again, and compare.
+    """Write the `gather_weights` as the model (or its adapter) is saved, open the files again, and compare.
 
     Raises:
         SaveFailed: what is on the disk is not what was in memory.
@@ -99,17 +99,17 @@ def _shape(tensor: Any) -> tuple[int, ...]:
     return tuple(getattr(tensor, "ds_shape", tensor.shape))
 
 
-def _gathered(tensor: Any, *, leads: bool) -> Tensor:
+def _gathered(tensor: Any, *, is_main_process: bool) -> Tensor:
     if hasattr(tensor, "ds_id") or hasattr(tensor, "_hp_mapping"):  # where DeepSpeed computes in bfloat16 it learns in float32
         from deepspeed.utils import safe_get_full_fp32_param
 
         master = safe_get_full_fp32_param(tensor)
         if master is not None:
-            return master.detach().to("cpu", copy=True) if leads else torch.empty(0)
+            return master.detach().to("cpu", copy=True) if is_main_process else torch.empty(0)
     with _zero_gathers(tensor):
         whole = tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
         # What ZeRO gathers is gone after this, so it is copied also where it is on the CPU already.
-        return whole.detach().to("cpu", copy=hasattr(tensor, "ds_id")) if leads else torch.empty(0)
+        return whole.detach().to("cpu", copy=hasattr(tensor, "ds_id")) if is_main_process else torch.empty(0)
 
 
 def _zero_gathers(tensor: Any) -> Any:

@@ -24,7 +24,7 @@ from perse.training.saving.checkpoints import LATEST, LIST, made_by, step_of
 log = logging.getLogger(__name__)
 
 
-def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
+def reshard(checkpoint: Path, trainer: Any, process: Launched) -> None:
     """Make `trainer` able to go on from `checkpoint`, whoever wrote it.
 
     Raises:
@@ -39,7 +39,7 @@ def regroup(checkpoint: Path, trainer: Any, process: Launched) -> None:
     if wrote["world_size"] == process.world_size or not process.sharding.startswith("zero"):
         return
     folder = checkpoint / f"for-any-{step_of(checkpoint)}"
-    if process.leads and not (folder.exists() and (checkpoint / LATEST).exists()):
+    if process.is_main_process and not (folder.exists() and (checkpoint / LATEST).exists()):
         log.info("putting together what %s processes wrote, for %s", wrote["world_size"], process.world_size)
         _together(checkpoint, folder)
     wait_for_all(process)

@@ -25,7 +25,7 @@ from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.questions import Question
 from perse.records import Example
-from perse.rendering.prompt import Ids, LabelSupport, Renderer
+from perse.rendering.prompt import Ids, LabelTokens, Renderer
 from perse.settings.training import Attention
 from perse.training.rows.attention import NAME as TREE
 from perse.training.rows.batches import answer_loss, collate
@@ -170,5 +170,5 @@ class _Brief:
         brief = replace(sampling, max_new_tokens=min(sampling.max_new_tokens, self.most))
         return self.engine.generate(prompts, brief, seeds=seeds)
 
-    def label_distributions(self, prefixes: Sequence[Ids], support: LabelSupport) -> list[LabelDistribution | Failure]:
+    def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         return self.engine.label_distributions(prefixes, support)

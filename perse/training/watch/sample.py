@@ -45,7 +45,7 @@ class Watched:
     @property
     def cost(self) -> WatchCost:
         """Tokens of one judging."""
-        written = len(self.judged) * self.new_tokens if self.question.layout.free_stem is not None else 0
+        written = len(self.judged) * self.new_tokens if self.question.layout.text_prefix is not None else 0
         return WatchCost(sum(len(row.ids) for row in self.rows), tokens_once(self.asks), written)
 
 
@@ -126,7 +126,7 @@ def watched(
         log.info("%d of the %d watched examples do not fit and are left out", len(sample.too_long), len(drawn))
     fitting = {branch.example_id for branch in sample.fitting}
     judged = [one for one in drawn if one.id in fitting]
-    if question.layout.free_stem is not None:
+    if question.layout.text_prefix is not None:
         judged = judged[: watch.generated]
     asks = tuple(
         tuple(segment.ids for segment in prompt.segments)
@@ -138,9 +138,9 @@ def watched(
         sample.fitting,
         row_tokens=max(longest, train.row_tokens or train.batch_size * longest),
         batch_size=train.batch_size,
-        branches_per_group=train.branches,
+        max_shared_examples=train.max_shared_examples,
         seed=f"{train.seed} watch",
     )
-    packed_rows = tuple(packed(row, share=train.branches > 1) for row in rows)
+    packed_rows = tuple(packed(row, share=train.max_shared_examples > 1) for row in rows)
     decides = "kendall_imputed" if best == "kendall" else best  # who answers only what is easy is no better judge
     return Watched(question, tuple(judged), packed_rows, asks, answer_tokens, watch.new_tokens, decides)

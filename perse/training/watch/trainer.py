@@ -28,7 +28,7 @@ from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
 from perse.training.saving.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal, sealed_files
-from perse.training.saving.gather_weights import whole_weights, write_weights
+from perse.training.saving.gather_weights import gather_weights, write_weights
 from perse.training.throughput import Throughput
 from perse.training.watch.plan import SHARE
 
@@ -115,9 +115,9 @@ class WatchedTrainer(Trainer):
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
         """Whole weights, however they are divided, written by the first process and compared with what is in memory."""
-        leads = self.is_world_process_zero()
-        weights = whole_weights(self.model, leads=leads)
-        if leads:
+        is_main_process = self.is_world_process_zero()
+        weights = gather_weights(self.model, is_main_process=is_main_process)
+        if is_main_process:
             folder = Path(output_dir or str(self.args.output_dir))
             with saving("the weights", folder.parent):
                 write_weights(self.accelerator.unwrap_model(self.model, keep_torch_compile=False), weights, folder)
@@ -149,7 +149,7 @@ class WatchedTrainer(Trainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """The Trainer's, sealed and put in its place; then those that are not kept are deleted."""
         aside, process = self.kept.folder / ASIDE, self.kept.process
-        if process.leads:
+        if process.is_main_process:
             shutil.rmtree(aside, ignore_errors=True)
             aside.mkdir(parents=True)
         wait_for_all(process)
@@ -158,13 +158,13 @@ class WatchedTrainer(Trainer):
             with saving(name, self.kept.folder):
                 super()._save_checkpoint(model, trial)
                 wait_for_all(process)
-                if process.leads:
+                if process.is_main_process:
                     made_by = {"world_size": process.world_size, "sharding": process.sharding}
                     seal(aside / name, self.kept.folder, facts=self.kept.facts, made_by=made_by)
         except SaveFailed:
             shutil.rmtree(aside, ignore_errors=True)
             raise
-        if process.leads:
+        if process.is_main_process:
             aside.rmdir()
             newest, best = self.state.global_step, self.state.best_global_step
             remove_others(self.kept.folder, newest=newest, keep=self.kept.keep, best=best)

@@ -35,7 +35,7 @@ def test_distributions_are_those_of_the_told_log_probabilities(
     """Split digits: P(10) = P("1") P("0" | "1"), and P(1) = P("1") - P(10). Whole numbers: as told. Then over their sum."""
     question = QUESTIONS["pointwise_score"]
     renderer = Renderer(tokenizers[kind], 2048)
-    support = renderer.label_support(question)
+    support = renderer.label_tokens(question)
     prompts = [renderer.render(question, example)[0].ids for example in pointwise_examples(2, 2)]
     first = [label[0] for label in support.labels]
 
@@ -63,7 +63,7 @@ def test_every_setting_that_a_server_could_have_of_its_own_is_said(
     server: Stub, completions: Completions, tokenizers: dict[str, Any]
 ) -> None:
     renderer = Renderer(tokenizers["chatml"], 2048)
-    support = renderer.label_support(QUESTIONS["pointwise_score"])
+    support = renderer.label_tokens(QUESTIONS["pointwise_score"])
     engine = CompletionsEngine(server.url, "m")
     engine.label_distributions([(5, 6, 7)], support)
     engine.generate([(5, 6, 7)], Sampling(0.8, 12, frozenset({9, 8}), {"type": "object"}), seeds=[2**62])
@@ -107,7 +107,7 @@ def test_what_was_written_comes_back_with_its_end_and_its_mean_log_probability(s
 def test_a_server_that_leaves_a_label_out_is_a_failure_and_not_a_distribution(
     server: Stub, completions: Completions, tokenizers: dict[str, Any]
 ) -> None:
-    support = Renderer(tokenizers["whole_numbers"], 2048).label_support(QUESTIONS["pointwise_score"])
+    support = Renderer(tokenizers["whole_numbers"], 2048).label_tokens(QUESTIONS["pointwise_score"])
 
     def top_two_only(body: Json) -> Json:
         answer = completions.answer(body)
@@ -150,7 +150,7 @@ def test_a_vllm_server_judges_exactly_and_an_adapter_with_its_base_models_tokeni
         assert judge.renderer.context == 4096
         server = {"engine": "openai", "url": vllm.url, "model": name, "api": "completions", "server": "vllm 0.32.0"}
         assert judge.engine.settings == server
-        ten, one = (judge.renderer.label_support(QUESTIONS["pointwise_score"]).labels[n][0] for n in (9, 0))
+        ten, one = (judge.renderer.label_tokens(QUESTIONS["pointwise_score"]).labels[n][0] for n in (9, 0))
         completions.next = lambda ids, ten=ten, one=one: {ten: 0.6, one: 0.2}  # type: ignore[misc]
         judgements = judge.ask(QUESTIONS["pointwise_score"], pointwise_examples(2, 2), JudgeSettings(temperature=0))
         assert {judgement.label for judgement in judgements} == {"10"}

@@ -9,7 +9,7 @@ import pytest
 from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Part
+from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.results import Comparison, Contrast
 from perse.evaluation.comparing.telling import comparison_result
@@ -33,7 +33,7 @@ def compared(
     judges: dict[str, Sequence[Judgement]], examples: Sequence[PointwiseExample] = WORLD, **options: object
 ) -> Comparison:
     settings = {"resamples": 100, "permutations": 199, **options}
-    return compare(judges, [Part(examples, None)], **settings)  # type: ignore[arg-type]
+    return compare(judges, [Fold(examples, None)], **settings)  # type: ignore[arg-type]
 
 
 def judges(**noise: float) -> dict[str, Sequence[Judgement]]:
@@ -150,7 +150,7 @@ def test_accuracy_counts_what_was_not_answered_as_wrong() -> None:
     examples = [pair(f"p{n}", f"r{n // 2}", "A", profile=({"Ending": "B"},)) for n in range(24)]
     right = [answered(example.id, "A", distribution={"A": 0.9, "B": 0.1}) for example in examples]
     half = [failed(example.id) if n % 2 else right[n] for n, example in enumerate(examples)]
-    result = compare({"half": half, "right": right}, [Part(examples, None)], resamples=100, permutations=500)
+    result = compare({"half": half, "right": right}, [Fold(examples, None)], resamples=100, permutations=500)
     first, *baselines = result.pairings
     assert (first.contrasts[0].one, first.contrasts[0].other, first.answered) == (1.0, 0.5, 12)
     # 12 readers, each half right: exchanged differences are as large in 2 of 2^12 exchanges, of which 500 were drawn.
@@ -170,11 +170,11 @@ def test_summaries_are_compared_with_the_training_mean() -> None:
         given = (answered(example.id, str(1 + (n + shift) % 4)) for n, example in enumerate(examples))
         return [one.model_copy(update={"question": question}) for one in given]
 
-    result = compare({"off": judge(2), "near": judge(0)}, [Part(examples, examples)], resamples=100, permutations=199)
+    result = compare({"off": judge(2), "near": judge(0)}, [Fold(examples, examples)], resamples=100, permutations=199)
     assert result.pairings[0].verdict.startswith("near is better than off")
     assert result.pairings[1].other == "training mean" and result.pairings[1].contrasts[0].one is not None
     with pytest.raises(BadInput, match="different questions"):
-        compare({"off": judge(2), "near": judge(0, "sentiment")}, [Part(examples, None)])
+        compare({"off": judge(2), "near": judge(0, "sentiment")}, [Fold(examples, None)])
 
 
 def test_one_reader_gives_no_p_and_no_interval_but_reasons() -> None:
@@ -229,8 +229,8 @@ def test_without_a_profile_and_training_data_the_baseline_is_said_to_be_missing(
 def test_the_values_of_all_baselines_stand_beside_the_judges() -> None:
     train = world(10, seed=5)
     both = judges(one=2, two=2)
-    result = compare(both, [Part(WORLD, train)], resamples=100, permutations=199)
-    evaluated = evaluate_many(both, [Part(WORLD, train)], resamples=100)
+    result = compare(both, [Fold(WORLD, train)], resamples=100, permutations=199)
+    evaluated = evaluate_many(both, [Fold(WORLD, train)], resamples=100)
     theirs = {row.name: row.columns for row in evaluated.rows if not row.judge}
     assert [one.name for one in result.baselines] == [*theirs]
     for one in result.baselines:

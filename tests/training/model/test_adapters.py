@@ -21,7 +21,7 @@ from perse.training.model import quantized
 from perse.training.model.adapting import adapted
 from perse.training.model.architecture import architecture, meta_model
 from perse.training.model.quantized import check_undivided, load_base, packed_bytes
-from perse.training.planning.memory import activations, standing
+from perse.training.planning.memory import activations, static_memory
 from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.branches import training_branches
@@ -187,7 +187,7 @@ def test_packed_weights_by_hand() -> None:
 def test_what_4_bit_weights_take_is_planned_to_the_byte(base: Path) -> None:
     config = settings(base, "qlora")
     planned = meta_model(config, architecture(str(base)), checkpointing=False)
-    predicted = standing(planned)
+    predicted = static_memory(planned)
     model = made(config, base)
     held: dict[int, int] = {}
     for each in (*model.parameters(), *model.buffers()):
@@ -195,7 +195,7 @@ def test_what_4_bit_weights_take_is_planned_to_the_byte(base: Path) -> None:
         for tensor in (each, *((state.absmax, state.state2.absmax) if state else ())):
             held[tensor.untyped_storage()._cdata] = tensor.untyped_storage().nbytes()
     assert predicted.weights == sum(held.values())
-    whole = standing(meta_model(settings(base, "lora"), architecture(str(base)), checkpointing=False))
+    whole = static_memory(meta_model(settings(base, "lora"), architecture(str(base)), checkpointing=False))
     assert (predicted.gradients, predicted.optimizer) == (whole.gradients, whole.optimizer)
     shapes = {name: each.requires_grad for name, each in model.named_parameters()}
     assert shapes == {name: each.requires_grad for name, each in planned.named_parameters()}

@@ -24,7 +24,7 @@ from perse.training.model.adapting import adapted, check_trainable
 from perse.training.model.architecture import KNOWN, architecture, meta_model
 from perse.training.planning.flops import Passed, passed, training_flops
 from perse.training.planning.hardware import GPUS, Device, device, reported
-from perse.training.planning.memory import Activations, Standing, activations, gathered, standing
+from perse.training.planning.memory import Activations, StaticMemory, activations, gathered, static_memory
 from perse.training.planning.placement import Needs, chosen, placement, placements, remedies
 from perse.training.planning.plan import Plan, plan
 from perse.training.planning.telling import SHARDED, WHOLE, plan_words
@@ -118,14 +118,14 @@ def test_weights_gradients_and_optimizer_are_predicted_to_the_byte(
     folder = tiny_model_folder if which == "tiny" else embedded
     config = settings(folder, "x", *more)
     described = architecture(str(folder))
-    predicted = standing(meta_model(config, described, checkpointing=False))
+    predicted = static_memory(meta_model(config, described, checkpointing=False))
     model = load_model(config, folder, shared=True)
     arguments = TrainingArguments(output_dir=str(tmp_path), use_cpu=True, report_to="none")
     optimizer = Trainer(model=model, args=arguments).create_optimizer()
     model(torch.zeros((1, 2), dtype=torch.long)).logits.sum().backward()
     optimizer.step()
     parameters = list(model.parameters())
-    assert predicted == Standing(
+    assert predicted == StaticMemory(
         weights=sum(each.nbytes for each in (*parameters, *model.buffers())),
         gradients=sum(each.grad.nbytes for each in parameters if each.grad is not None),
         optimizer=sum(value.nbytes for state in optimizer.state.values() for value in state.values()),
@@ -234,7 +234,7 @@ def test_activations_are_what_a_process_grows_by(more: list[str], embedded: Path
 # Placement, in bytes small enough to add up
 
 
-NEEDS = Needs(Standing(80, 40, 81), off=Activations(100, 120, 90, 110), on=Activations(10, 30, 5, 25), gathered=7)
+NEEDS = Needs(StaticMemory(80, 40, 81), off=Activations(100, 120, 90, 110), on=Activations(10, 30, 5, 25), gathered=7)
 
 
 def test_one_device_holds_all_and_several_divide_it() -> None:

@@ -328,7 +328,7 @@ def run(model: Path, data: Path, out: Path, *more: str) -> Path:
         "lora.rank=4",
         "train.epochs=3",
         "train.batch_size=8",
-        "train.branches=8",
+        "train.max_shared_examples=8",
         "train.row_tokens=16384",
         "train.rows_per_step=1",
         "train.learning_rate=0.01",
@@ -358,7 +358,9 @@ def test_accumulating_four_rows_is_one_row_of_all_and_checkpointing_is_neither(
     gradient that is all rounding moves a weight as far as any other: later losses, and weights, agree less closely."""
     given = (tiny_model_folder, data)
     whole = run(*given, tmp_path / "whole", *trained)
-    parts = run(*given, tmp_path / "parts", "train.batch_size=2", "train.branches=2", "train.rows_per_step=4", *trained)
+    parts = run(
+        *given, tmp_path / "parts", "train.batch_size=2", "train.max_shared_examples=2", "train.rows_per_step=4", *trained
+    )
     again = run(*given, tmp_path / "again", "train.gradient_checkpointing=true", *trained)
     assert len(logged(whole)) == 3 and logged(whole)[-1] < logged(whole)[0]
     for other in (parts, again):
@@ -376,7 +378,7 @@ def test_examples_that_share_nothing_have_the_losses_of_rows_of_their_own(
     tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
     shared = run(tiny_model_folder, data, tmp_path / "shared", "train.epochs=1")
-    side = run(tiny_model_folder, data, tmp_path / "side", "train.branches=1", "train.epochs=1")
+    side = run(tiny_model_folder, data, tmp_path / "side", "train.max_shared_examples=1", "train.epochs=1")
     each = run(tiny_model_folder, data, tmp_path / "each", "train.batch_size=1", "train.rows_per_step=8", "train.epochs=1")
     assert logged(shared, "share_ratio")[0] > 1.5
     for folder in (side, each):
@@ -395,7 +397,7 @@ def test_dropout_is_applied_where_nothing_is_shared_and_said_to_be_none_where_so
     dropped = ["lora.dropout=0.5", "train.steps=1", "train.batch_size=2"]
     said = "(lora.dropout=0.5) is not applied: branches share"
     with caplog.at_level(logging.WARNING):
-        run(*given, tmp_path / "side", "train.branches=1", *dropped)
+        run(*given, tmp_path / "side", "train.max_shared_examples=1", *dropped)
         assert said not in caplog.text
         run(*given, tmp_path / "shared", *dropped)
         assert said in caplog.text

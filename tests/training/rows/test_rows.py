@@ -109,7 +109,13 @@ def test_the_key_changes_with_whatever_rows_depend_on_and_with_nothing_else(
 ) -> None:
     config = settings(tiny_model_folder, data)
     key = rows_key(config, tiny_model_folder)
-    for more in ("train.seed=3", "train.branches=1", "train.rows_per_step=4", "data.answer_tokens=50", "model.context=1024"):
+    for more in (
+        "train.seed=3",
+        "train.max_shared_examples=1",
+        "train.rows_per_step=4",
+        "data.answer_tokens=50",
+        "model.context=1024",
+    ):
         assert rows_key(settings(tiny_model_folder, data, more), tiny_model_folder) != key, more
     for more in ("train.learning_rate=1", "lora.rank=2", f"output={tmp_path / 'other'}", "train.world_size=1"):
         assert rows_key(settings(tiny_model_folder, data, more), tiny_model_folder) == key, more

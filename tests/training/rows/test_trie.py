@@ -97,14 +97,14 @@ def test_packing_keeps_every_example_once_and_every_limit(
     branches = branches_of(drawn)
     if max(branch.tokens for branch in branches) > row_tokens:
         with pytest.raises(BadInput, match="raise train.row_tokens"):
-            pack(branches, row_tokens=row_tokens, batch_size=batch_size, branches_per_group=most, seed=seed)
+            pack(branches, row_tokens=row_tokens, batch_size=batch_size, max_shared_examples=most, seed=seed)
         return
-    rows = pack(branches, row_tokens=row_tokens, batch_size=batch_size, branches_per_group=most, seed=seed)
+    rows = pack(branches, row_tokens=row_tokens, batch_size=batch_size, max_shared_examples=most, seed=seed)
     assert sorted(branch.example_id for row in rows for branch in row) == sorted(branch.example_id for branch in branches)
     for row in rows:
         assert len(row) <= batch_size
         assert len(packed(row, share=most > 1).ids) <= row_tokens
-    assert rows == pack(branches, row_tokens=row_tokens, batch_size=batch_size, branches_per_group=most, seed=seed)
+    assert rows == pack(branches, row_tokens=row_tokens, batch_size=batch_size, max_shared_examples=most, seed=seed)
 
 
 @settings(deadline=None, max_examples=60)
@@ -112,7 +112,7 @@ def test_packing_keeps_every_example_once_and_every_limit(
 def test_no_row_has_more_of_a_profile_than_asked(queries: list[int], most: int, more: int, seed: int) -> None:
     """However many a row could take, and wherever a profile's other pieces went."""
     branches = [branch for reader, count in enumerate(queries) for branch in readers(1, count, first=reader)]
-    rows = pack(branches, row_tokens=1000, batch_size=most + more, branches_per_group=most, seed=seed)
+    rows = pack(branches, row_tokens=1000, batch_size=most + more, max_shared_examples=most, seed=seed)
     assert sorted(branch.example_id for row in rows for branch in row) == sorted(branch.example_id for branch in branches)
     for row in rows:
         assert len(row) <= most + more
@@ -122,7 +122,7 @@ def test_no_row_has_more_of_a_profile_than_asked(queries: list[int], most: int, 
 @pytest.mark.parametrize(("k", "most"), [(0, 4), (1, 1)], ids=["no-profile", "nothing-shared"])
 def test_a_row_is_filled_where_no_profile_is_shared(k: int, most: int) -> None:
     branches = [replace(one, k=k, k_effective=k) for one in readers(1, 16)]
-    rows = pack(branches, row_tokens=1000, batch_size=8, branches_per_group=most, seed=0)
+    rows = pack(branches, row_tokens=1000, batch_size=8, max_shared_examples=most, seed=0)
     assert [len(row) for row in rows] == [8, 8]
 
 
@@ -136,17 +136,17 @@ def readers(count: int, queries: int, *, first: int = 0) -> list[Branch]:
 
 
 def test_a_readers_examples_share_a_row_up_to_the_cap() -> None:
-    rows = pack(readers(6, 8), row_tokens=10 + 4 * 5, batch_size=4, branches_per_group=4, seed=0)
+    rows = pack(readers(6, 8), row_tokens=10 + 4 * 5, batch_size=4, max_shared_examples=4, seed=0)
     assert {len(row) for row in rows} == {4} and len(rows) == 12
     assert all(len({branch.example_id.split("-")[0] for branch in row}) == 1 for row in rows)
     assert {len(packed(row).ids) for row in rows} == {30}
-    assert rows != pack(readers(6, 8), row_tokens=30, batch_size=4, branches_per_group=4, seed=1)
+    assert rows != pack(readers(6, 8), row_tokens=30, batch_size=4, max_shared_examples=4, seed=1)
 
 
 def sizes_and_readers(seed: int | str) -> list[tuple[int, int]]:
     """Of 60 readers in their order, each second with 4 examples, the others with 1: of each row how many, and the reader."""
     branches = [one for r in range(60) for one in readers(1, 4 if r % 2 else 1, first=r)]
-    rows = pack(branches, row_tokens=30, batch_size=4, branches_per_group=4, seed=seed)
+    rows = pack(branches, row_tokens=30, batch_size=4, max_shared_examples=4, seed=seed)
     return [(len(row), int(branch.example_id[1:].split("-")[0])) for row in rows for branch in row[:1]]
 
 
@@ -165,20 +165,20 @@ def test_rows_that_nothing_filled_are_not_the_last_of_an_epoch() -> None:
     branches = [one for r in range(160) for one in readers(1, 3 if r % 2 else 1, first=r)]
     places: list[float] = []
     for seed in range(10):
-        rows = pack(branches, row_tokens=1000, batch_size=4, branches_per_group=4, seed=seed)
+        rows = pack(branches, row_tokens=1000, batch_size=4, max_shared_examples=4, seed=seed)
         places += [at / len(rows) for at, row in enumerate(rows) if len(row) < 4]
     assert len(places) > 100 and 0.38 < sum(places) / len(places) < 0.62
 
 
 def test_who_shares_a_row_is_drawn_from_all_and_not_from_neighbours() -> None:
     branches = readers(40, 1)
-    rows = pack(branches, row_tokens=1000, batch_size=4, branches_per_group=2, seed=0)
+    rows = pack(branches, row_tokens=1000, batch_size=4, max_shared_examples=2, seed=0)
     apart = [abs(int(one.example_id[1:-2]) - int(other.example_id[1:-2])) for row in rows for one, other in pairwise(row)]
     assert sum(apart) / len(apart) > 8  # neighbours are 1 apart, two of 40 drawn at random 13.7
 
 
 def test_a_readers_examples_are_shuffled_before_they_are_dealt_to_rows() -> None:
-    rows = pack(readers(10, 8), row_tokens=30, batch_size=4, branches_per_group=4, seed=0)
+    rows = pack(readers(10, 8), row_tokens=30, batch_size=4, max_shared_examples=4, seed=0)
     dealt = [sorted(int(branch.example_id[-1]) for branch in row) for row in rows]
     assert sum(own in ([0, 1, 2, 3], [4, 5, 6, 7]) for own in dealt) < len(dealt) / 4
 
@@ -191,13 +191,20 @@ def test_questions_about_the_same_text_stand_in_the_same_row() -> None:
         for text in range(4)
     ]
     for seed in range(4):
-        rows = pack(branches, row_tokens=1000, batch_size=4, branches_per_group=4, seed=seed)
+        rows = pack(branches, row_tokens=1000, batch_size=4, max_shared_examples=4, seed=seed)
         assert [Counter(Counter(one.example_id[0] for one in row).values()) for row in rows] == [{2: 2}] * 2
 
 
 def test_the_rows_of_a_step_are_those_of_the_schedule_in_their_order() -> None:
     planned = schedule(
-        lambda _: readers(6, 2), epochs=1, steps=None, rows_per_step=3, row_tokens=15, batch_size=1, branches=1, seed=0
+        lambda _: readers(6, 2),
+        epochs=1,
+        steps=None,
+        rows_per_step=3,
+        row_tokens=15,
+        batch_size=1,
+        max_shared_examples=1,
+        seed=0,
     )
     assert planned.steps == 4
     laid_out = [row.example_ids for step in range(1, 5) for row in planned.step_rows(step)]
@@ -206,7 +213,14 @@ def test_the_rows_of_a_step_are_those_of_the_schedule_in_their_order() -> None:
 
 def test_every_epoch_is_shuffled_anew() -> None:
     planned = schedule(
-        lambda _: readers(30, 1), epochs=2, steps=None, rows_per_step=1, row_tokens=15, batch_size=1, branches=1, seed=0
+        lambda _: readers(30, 1),
+        epochs=2,
+        steps=None,
+        rows_per_step=1,
+        row_tokens=15,
+        batch_size=1,
+        max_shared_examples=1,
+        seed=0,
     )
     seen = [branch.example_id for row in planned.rows for branch in row]
     assert sorted(seen[:30]) == sorted(seen[30:]) and seen[:30] != seen[30:]
@@ -220,7 +234,7 @@ def test_with_one_branch_a_group_nothing_is_shared() -> None:
         rows_per_step=1,
         row_tokens=45,
         batch_size=8,
-        branches=1,
+        max_shared_examples=1,
         seed=0,
     )
     for at in range(len(planned.rows)):
@@ -233,7 +247,14 @@ def test_with_one_branch_a_group_nothing_is_shared() -> None:
 def test_a_schedule_has_whole_steps_and_every_example_once_an_epoch(epochs: float, steps: int | None) -> None:
     branches = readers(5, 3)
     planned = schedule(
-        lambda _: branches, epochs=epochs, steps=steps, rows_per_step=4, row_tokens=25, batch_size=3, branches=3, seed=0
+        lambda _: branches,
+        epochs=epochs,
+        steps=steps,
+        rows_per_step=4,
+        row_tokens=25,
+        batch_size=3,
+        max_shared_examples=3,
+        seed=0,
     )
     assert len(planned.rows) == planned.steps * 4
     seen = [branch.example_id for row in planned.rows for branch in row]
@@ -253,7 +274,14 @@ def test_a_schedule_has_whole_steps_and_every_example_once_an_epoch(epochs: floa
 def test_a_fraction_of_an_epoch_is_that_fraction_of_its_rows(epochs: float, readers_: int) -> None:
     branches = readers(readers_, 1)
     planned = schedule(
-        lambda _: branches, epochs=epochs, steps=None, rows_per_step=1, row_tokens=15, batch_size=1, branches=1, seed=0
+        lambda _: branches,
+        epochs=epochs,
+        steps=None,
+        rows_per_step=1,
+        row_tokens=15,
+        batch_size=1,
+        max_shared_examples=1,
+        seed=0,
     )
     assert epochs * readers_ <= len(planned.rows) + 1e-6 and len(planned.rows) < epochs * readers_ + 1
     assert planned.epochs == pytest.approx(len(planned.rows) / readers_)
@@ -268,7 +296,7 @@ def test_only_the_draws_that_are_needed_are_made() -> None:
         asked.append(epoch)
         return readers(2, 2)
 
-    planned = schedule(draw, epochs=9, steps=3, rows_per_step=2, row_tokens=None, batch_size=100, branches=2, seed=0)
+    planned = schedule(draw, epochs=9, steps=3, rows_per_step=2, row_tokens=None, batch_size=100, max_shared_examples=2, seed=0)
     assert planned.steps == 3 and asked == list(range(len(asked))) and len(asked) <= 6
 
 
@@ -282,7 +310,7 @@ def test_every_epoch_is_packed_from_its_own_draw() -> None:
         rows_per_step=1,
         row_tokens=60,
         batch_size=2,
-        branches=2,
+        max_shared_examples=2,
         seed=0,
     )
     seen = [branch.example_id for row in planned.rows for branch in row]

@@ -21,7 +21,7 @@ from perse.errors import BadInput, SaveFailed
 from perse.records import example_lines
 from perse.settings.training import load_config
 from perse.training.saving.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
-from perse.training.saving.gather_weights import check_written, whole_weights, write_weights
+from perse.training.saving.gather_weights import check_written, gather_weights, write_weights
 from perse.training.trainer import train
 
 FACTS = {"model_digest": "m", "data_digest": "d"}
@@ -111,7 +111,7 @@ def model() -> Any:
 
 
 def test_what_is_written_equals_what_is_in_memory(model: Any, tmp_path: Path) -> None:
-    weights = whole_weights(model, leads=True)
+    weights = gather_weights(model, is_main_process=True)
     assert set(weights) == set(model.state_dict())
     write_weights(model, weights, tmp_path)
     names = sorted(weights)
@@ -121,12 +121,12 @@ def test_what_is_written_equals_what_is_in_memory(model: Any, tmp_path: Path) ->
         check_written(tmp_path, {**weights, "one.more": torch.ones(1)})
     with pytest.raises(SaveFailed, match=f"holds {names[0]}, which the model has not"):
         check_written(tmp_path, {name: weights[name] for name in names[1:]})
-    assert whole_weights(model, leads=False) == {}
+    assert gather_weights(model, is_main_process=False) == {}
 
 
 def test_empty_shards_are_no_saved_model(model: Any, tmp_path: Path) -> None:
     """What ZeRO-3 leaves in a module, and has been published as a trained adapter before."""
-    weights = whole_weights(model, leads=True)
+    weights = gather_weights(model, is_main_process=True)
     empty = {name: torch.empty(0) for name in weights}
     model.save_pretrained(tmp_path, state_dict=empty)
     with pytest.raises(SaveFailed, match=r"as \(0,\) of torch.float32, expected \(\d+"):

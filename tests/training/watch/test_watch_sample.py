@@ -49,7 +49,7 @@ def test_a_best_that_pairs_do_not_have_is_refused(renderer: Renderer) -> None:
 
 def test_watched_rows_keep_the_limit_of_rows_that_are_trained_on(renderer: Renderer) -> None:
     def lengths(row_tokens: int | None) -> list[int]:
-        train = TRAIN.model_copy(update={"row_tokens": row_tokens, "branches": 1})
+        train = TRAIN.model_copy(update={"row_tokens": row_tokens, "max_shared_examples": 1})
         some = pointwise_examples(2, 3, k=2)
         what = watched(some, renderer, QUESTIONS["pointwise_score"], watch=Watch(), train=train, answer_tokens=64)
         return [len(row.ids) for row in what.rows]

@@ -25,7 +25,7 @@ from perse.training.rows.schedule import RowDataset, Schedule, schedule
 from perse.training.watch.sample import Watched, watched
 from perse.training.watch.trainer import Kept, WatchedTrainer
 
-TRAIN = Train(learning_rate=0.01, batch_size=4, branches=4)
+TRAIN = Train(learning_rate=0.01, batch_size=4, max_shared_examples=4)
 
 
 def sample(renderer: Renderer, name: str = "pointwise_score", **settings: Any) -> Watched:
@@ -61,7 +61,7 @@ def rows_to_train(renderer: Renderer, rows: int = 2) -> Schedule:
     examples = pointwise_examples(4, 4, k=1)
     branches = training_branches(renderer, QUESTIONS["pointwise_score"], examples, answer_tokens=64).fitting
     return schedule(
-        lambda _: branches, epochs=1, steps=8, rows_per_step=rows, row_tokens=1024, batch_size=2, branches=2, seed=0
+        lambda _: branches, epochs=1, steps=8, rows_per_step=rows, row_tokens=1024, batch_size=2, max_shared_examples=2, seed=0
     )
 
 
