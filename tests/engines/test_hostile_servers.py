@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -298,9 +297,7 @@ def test_an_answer_that_never_ends_is_waited_for_so_long_and_not_asked_for_again
     monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(0.5))
     monkeypatch.setattr(perse.models.incoming, "PATIENCE", 0.25)
     with dripping(*DRIPS[kind]) as url:
-        began = time.monotonic()
         assert "the answer was not whole after 0.75 s" in reason(chat(url))
-        assert time.monotonic() - began < 10
 
 
 def test_a_slow_answer_that_comes_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
