@@ -34,13 +34,15 @@ class Judgement:
 
 
 def judgement() -> Judgement:
-    """What `perse ask` printed. Raises AttributeError where the page no longer shows it."""
+    """What `perse ask` printed. Raises SystemExit where the page no longer shows it."""
     page = (ROOT / "docs" / "demo.md").read_text(encoding="utf-8")
     asked = page[page.index("perse ask ") :]
     score = re.search(r"score (\d+) of \d+ +expected ([\d.]+)", asked)
+    if score is None:
+        raise SystemExit("docs/demo.md shows no answer of perse ask")
     return Judgement(
-        score[1],  # type: ignore[index]
-        score[2],  # type: ignore[index]
+        score[1],
+        score[2],
         " ".join(re.findall(r"^│ (.*?) *│$", asked, re.M)),
         {label: float(share) for label, share in re.findall(r"^ ?(\d+)  (0\.\d+) #", asked, re.M)},
     )
