@@ -20,8 +20,8 @@ PICTURE = ROOT / "docs" / "one-judgement.svg"
 ASKED = ROOT / "perse" / "samples" / "ask"
 
 WIDTH, TOP = 880, 62
-LEFT, CARD = 24, 392
-RIGHT, ANSWER = 592, 264
+LEFT, CARD = 24, 416
+RIGHT, ANSWER = 604, 252
 BAR, BEST = "#4d7fa8", "#b5543c"
 
 
@@ -61,11 +61,11 @@ def drawing() -> str:
     sheet.text(LEFT, y, "A new text", size=15, bold=True)
     low = _new(sheet, y + 14, (ASKED / "plot.txt").read_text(encoding="utf-8").strip())
     middle = (TOP + low) / 2
-    sheet.arrow(LEFT + CARD + 10, middle, 452)
-    sheet.box(456, middle - 32, 86, 64, fill=INK, edge=INK)
-    sheet.text(499, middle - 2, "judge", size=16, colour="#ffffff", bold=True, at="middle")
-    sheet.text(499, middle + 17, "a 135M Llama", size=10.5, colour="#d7dbe2", at="middle")
-    sheet.arrow(546, middle, RIGHT - 8)
+    sheet.arrow(LEFT + CARD + 8, middle, 472)
+    sheet.box(476, middle - 30, 90, 60, fill=INK, edge=INK)
+    sheet.text(521, middle - 2, "judge", size=16, colour="#ffffff", bold=True, at="middle")
+    sheet.text(521, middle + 17, "a 135M Llama", size=10.5, colour="#d7dbe2", at="middle")
+    sheet.arrow(570, middle, RIGHT - 8)
     _answer(sheet, said, middle)
     return sheet.svg(low + 22)
 

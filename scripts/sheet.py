@@ -12,7 +12,7 @@ PAPER, INK, DIM, LINE = "#fbfaf7", "#1d2430", "#5b6472", "#c9ccd3"
 SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 MONO = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 
-WIDEST = 0.56
+WIDEST = 0.53
 """Mean width of a letter in sizes of its font, in the wider of the fonts above: lines are broken so that none runs over."""
 
 
