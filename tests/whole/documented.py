@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from places import ROOT
 
-PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").glob("*.md")))
+PAGES = ("README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md")))
 BLOCK = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.S | re.M)
 INLINE = re.compile(r"`((?:perse|python benchmarks/)[^`\n]* [^`\n]*)`")
 SHELLS = ("", "bash", "sh", "console")

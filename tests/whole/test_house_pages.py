@@ -1,0 +1,100 @@
+"""The pictures are those that the scripts draw now; every room has a page, and what the pages name is there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+from places import ROOT
+
+PAGES = ROOT / "docs" / "rooms"
+ROOMS = sorted(folder.parent.name for folder in (ROOT / "perse").glob("*/__init__.py"))
+DOTTED = re.compile(r"`(perse(?:\.\w+)+)")
+PATH = re.compile(r"`((?:perse|tests|docs|configs|scripts)/[^`\s]*)`")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.fixture
+def scripts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "scripts"))
+
+
+@pytest.mark.parametrize("script", ["draw_floors", "draw_judgement"])
+@pytest.mark.usefixtures("scripts")
+def test_a_committed_picture_is_the_one_its_script_draws(script: str) -> None:
+    module = importlib.import_module(script)
+    assert module.PICTURE.read_text(encoding="utf-8") == module.drawing(), f"run: python scripts/{script}.py"
+
+
+@pytest.mark.usefixtures("scripts")
+def test_the_picture_of_one_judgement_shows_a_whole_distribution() -> None:
+    said = importlib.import_module("draw_judgement").judgement()
+    assert list(said.probabilities) == [str(label) for label in range(1, 11)] and said.review
+    assert abs(sum(said.probabilities.values()) - 1) < 0.05
+
+
+def test_every_room_has_a_page_and_every_page_a_room() -> None:
+    assert sorted(page.stem for page in PAGES.glob("*.md")) == ROOMS
+
+
+def test_the_architecture_links_every_room() -> None:
+    linked = LINK.findall((ROOT / "docs" / "architecture.md").read_text(encoding="utf-8"))
+    assert sorted(Path(link).stem for link in linked if link.startswith("rooms/")) == ROOMS
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_page_of_a_room_names_what_exists(room: str) -> None:
+    page = (PAGES / f"{room}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# `{room}`: ")
+    gone = [name for name in DOTTED.findall(page) if not exists(name)]
+    gone += [path for path in PATH.findall(page) if not (ROOT / path).exists()]
+    gone += [link for link in LINK.findall(page) if not (PAGES / link).exists()]
+    gone += [f"ROOM={part}" for part in re.findall(r"make test ROOM=(\S+)", page) if not (ROOT / "tests" / part).is_dir()]
+    assert not gone
+
+
+@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.usefixtures("scripts")
+def test_a_page_of_a_room_says_what_the_contract_lets_it_use(room: str) -> None:
+    floors = importlib.import_module("draw_floors").floors()
+    below = floors[next(at for at, floor in enumerate(floors) if room in [each.name for each in floor]) + 1]
+    line = re.search(r"^\*\*May use\*\* the floors from (.*) down\.$", (PAGES / f"{room}.md").read_text(encoding="utf-8"), re.M)
+    assert line and re.findall(r"`(\w+)`", line[1]) == [each.name for each in below if not each.to_come]
+
+
+@pytest.mark.parametrize("name", ["perse.judging.judge.Jude", "perse.judging.juge", "perse.nowhere", "perse.records.Revue"])
+def test_a_name_that_moved_is_noticed(name: str) -> None:
+    assert not exists(name)
+
+
+@pytest.mark.parametrize("page", ["README.md", *sorted(str(page.relative_to(ROOT)) for page in (ROOT / "docs").rglob("*.md"))])
+def test_every_link_of_a_page_leads_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert [link for link in LINK.findall(text) if not ((ROOT / page).parent / link).exists()] == []
+
+
+def exists(name: str) -> bool:
+    """Whether a module of that name is there, or a module that defines or imports its last part; nothing is imported for it."""
+    place = ROOT / Path(*name.split("."))
+    if (place / "__init__.py").is_file() or place.with_suffix(".py").is_file():
+        return True
+    module = place.parent / "__init__.py" if place.parent.is_dir() else place.parent.with_suffix(".py")
+    return module.is_file() and place.name in set(_names(ast.parse(module.read_text(encoding="utf-8"))))
+
+
+def _names(module: ast.Module) -> list[str]:
+    found = []
+    for part in module.body:
+        match part:
+            case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+                found.append(part.name)
+            case ast.ImportFrom() | ast.Import():
+                found += [alias.asname or alias.name for alias in part.names]
+            case ast.Assign():
+                found += [target.id for target in part.targets if isinstance(target, ast.Name)]
+            case ast.AnnAssign():
+                found += [part.target.id] if isinstance(part.target, ast.Name) else []
+    return found
