@@ -56,6 +56,7 @@ def run_app(typer_app: typer.Typer) -> None:
     try:
         environment.clean(os.environ)
         _refuse_half_characters(sys.argv[1:])
+        _refuse_named_pipes(sys.argv[1:])
         _refuse_lost_folder()
         try:
             code = _called(typer_app)
@@ -237,6 +238,17 @@ def _refuse_half_characters(arguments: Sequence[str]) -> None:
     for number, argument in enumerate(arguments, start=1):
         if is_half(argument):
             raise BadInput(f"argument {number}, '{argument}', is not UTF-8; give the text as UTF-8, or rename the file")
+
+
+def _refuse_named_pipes(arguments: Sequence[str]) -> None:
+    """One that nobody writes to would be waited for without end. The pipes of a shell, as /dev/stdin and `<(...)`, have no name of
+    their own in a folder."""
+    for path in (part for argument in arguments for part in (argument, argument.partition("=")[2])):
+        with suppress(OSError, ValueError):
+            if Path(path).is_fifo() and Path(path).resolve().is_fifo():
+                raise BadInput(
+                    f"{path} is a named pipe, for which a command could wait without end; give a file, or /dev/stdin"
+                )
 
 
 def list_recipes(recipes: dict[str, Path]) -> None:
