@@ -8,18 +8,22 @@ entry points, and has them wherever it is installed (docs/contributing.md):
     irony = "my_package.irony:IRONY"
 
 Other packages are looked at when somebody first asks for a name, not at import. One that cannot be used is left out with a
-warning: a broken package must not keep the others from working.
+warning: a broken package must not keep the others from working. Of one that fails later, while it is used, `fault_of_addition`
+says which package it was.
 """
 
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
-from types import MappingProxyType
+from importlib.metadata import EntryPoint, distributions, entry_points
+from types import FrameType, FunctionType, MappingProxyType, MethodType
 from typing import TypeVar
 
+from perse.bounded import first_line
+from perse.errors import BadInput
 from perse.secrets import printable, redact
 
 log = logging.getLogger(__name__)
@@ -87,5 +91,66 @@ def _said(error: BaseException) -> str:
         return type(error).__name__
 
 
+def _words(error: BaseException) -> str:
+    try:
+        return redact(first_line(error))
+    except Exception:  # noqa: BLE001
+        return type(error).__name__
+
+
 def _package(point: EntryPoint) -> str:
     return f"the package {point.dist.name}" if point.dist else point.value
+
+
+def fault_of_addition(error: BaseException) -> BadInput | None:
+    """What another package did that ended in `error`, by its name; None where none that adds to perse was at work.
+
+    It was at work where its code was called last, or where perse was at something of its making, which it cannot use. An exit from
+    a command that the package itself brings is that command's own end.
+    """
+    points = (point for package in distributions() for point in package.entry_points if point.group.startswith("perse."))
+    added = {_home(point.module): point for point in points}
+    added.pop(_home(__name__), None)
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)] if added else []
+    for at in reversed(range(len(frames))):
+        here = _home(frames[at].f_globals.get("__name__", ""))
+        if here in added:
+            package = _package(added[here])
+            if not isinstance(error, SystemExit):
+                return BadInput(f"{package}, which adds to perse, failed in {_line(frames[at])}: {_words(error)}; {_REMEDY}")
+            if _called_by_perse(frames[:at]):
+                return BadInput(f"{package}, which adds to perse, wanted to end it, in {_line(frames[at])}; {_REMEDY}")
+            return None
+        if here == _home(__name__) and not isinstance(error, SystemExit) and (made := _makers(frames[at]) & added.keys()):
+            package = _package(added[min(made)])
+            return BadInput(
+                f"{package}, which adds to perse, gave something that {_line(frames[at])}, cannot use: {_words(error)}; {_REMEDY}"
+            )
+    return None
+
+
+_REMEDY = "what was finished is kept: report it to its authors, or uninstall it"
+_NO_CALLERS = ("perse.__main__", "perse.commands.app", "perse.commands.terminal")
+"""They run whole commands, also those of other packages."""
+
+
+def _called_by_perse(frames: Iterable[FrameType]) -> bool:
+    names = [str(frame.f_globals.get("__name__", "")) for frame in frames]
+    return any(_home(name) == _home(__name__) and name not in _NO_CALLERS for name in names)
+
+
+def _makers(frame: FrameType) -> set[str]:
+    """The packages of what a function has at hand, and of what that is made of."""
+    held = [*frame.f_locals.values()]
+    held += [part for one in held for part in getattr(one, "__dict__", {}).values()]
+    return {
+        _home(one.__module__ if isinstance(one, type | FunctionType | MethodType) else type(one).__module__) for one in held
+    }
+
+
+def _home(module: str | None) -> str:
+    return (module or "").partition(".")[0]
+
+
+def _line(frame: FrameType) -> str:
+    return f"{frame.f_globals.get('__name__')}, line {frame.f_lineno}"

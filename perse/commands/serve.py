@@ -11,7 +11,7 @@ import typer
 from rich.markup import escape
 
 from perse.commands.options.training import Overrides, ServingConfig, ShowRecipes
-from perse.commands.terminal import err, list_recipes, run_app
+from perse.commands.terminal import err, list_recipes, run_app, say
 from perse.errors import BadInput
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
         list_recipes(recipes())
         return
     settings = load_config(config, overrides or [])
+    if config in recipes() and not any(given.startswith("model=") for given in overrides or ()):
+        say(f"no judge was named, so the recipe's is served, {settings.model}; name another with model=PATH")
     on_vllm = settings.engine == "vllm" or (settings.engine == "auto" and vllm_installed())
     if on_vllm:
         require_vllm()

@@ -23,9 +23,11 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
+from perse import environment
 from perse.errors import BadInput, PerseError, panic
 from perse.files.disk import save_failed, write_failed
 from perse.installing import extra_for, install
+from perse.registry import fault_of_addition
 from perse.secrets import HARMLESS, printable, redact
 from perse.strict import is_half
 
@@ -51,16 +53,13 @@ def run_app(typer_app: typer.Typer) -> None:
     logging.getLogger("perse").setLevel(logging.INFO)
     logging.getLogger("bitsandbytes").setLevel(logging.ERROR)  # peft imports it, and on a CPU it warns of a kernel it lacks
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-    for name in (
-        "MPLBACKEND",
-        "SOURCE_DATE_EPOCH",
-    ):  # figures are drawn without a backend and without a date, whatever these say
-        os.environ.pop(name, None)
     try:
+        environment.clean(os.environ)
         _refuse_half_characters(sys.argv[1:])
+        _refuse_named_pipes(sys.argv[1:])
         _refuse_lost_folder()
         try:
-            code = typer_app(standalone_mode=False)  # so that it raises what it would show in a box of its own
+            code = _called(typer_app)
         finally:
             _flush_output()
         sys.exit(code if isinstance(code, int) else 0)
@@ -74,12 +73,6 @@ def run_app(typer_app: typer.Typer) -> None:
     except typer.Abort:
         err.print("aborted")
         sys.exit(1)
-    except ModuleNotFoundError as error:
-        extra = extra_for(error.name or "")
-        if extra is None:
-            raise
-        _say(BadInput(f"this needs {error.name}, which is not installed; run: {install(extra)}"))
-        sys.exit(2)
     except RecursionError as error:
         _say(
             BadInput(
@@ -102,6 +95,12 @@ def run_app(typer_app: typer.Typer) -> None:
                 )
             )
             sys.exit(2)
+        if isinstance(error, ModuleNotFoundError) and (extra := extra_for(error.name or "")):
+            _say(BadInput(f"this needs {error.name}, which is not installed; run: {install(extra)}"))
+            sys.exit(2)
+        if named := environment.named_in(error, os.environ):
+            _say(named)
+            sys.exit(2)
         _say_bug(error)
         sys.exit(1)
     except BaseException as error:
@@ -110,6 +109,26 @@ def run_app(typer_app: typer.Typer) -> None:
             raise
         _say(panicked)
         sys.exit(2)
+
+
+def _called(typer_app: typer.Typer) -> object:
+    """What the command line returns.
+
+    Raises:
+        BadInput: a package that adds to perse failed; whatever else is raised in it, raised on.
+    """
+    try:
+        return typer_app(standalone_mode=False)  # so that it raises what it would show in a box of its own
+    except (PerseError, USAGE_ERROR, typer.Abort, OSError, KeyboardInterrupt):  # they say themselves what to do
+        raise
+    except BaseException as error:
+        missing = isinstance(error, ModuleNotFoundError) and extra_for(error.name or "")
+        fault = None if missing else fault_of_addition(error)
+        if fault is None:
+            raise
+        if os.environ.get(TRACEBACK):
+            say(printable(redact(traceback.format_exc())))
+        raise fault from error
 
 
 TRACEBACK = "PERSE_TRACEBACK"
@@ -219,6 +238,17 @@ def _refuse_half_characters(arguments: Sequence[str]) -> None:
     for number, argument in enumerate(arguments, start=1):
         if is_half(argument):
             raise BadInput(f"argument {number}, '{argument}', is not UTF-8; give the text as UTF-8, or rename the file")
+
+
+def _refuse_named_pipes(arguments: Sequence[str]) -> None:
+    """One that nobody writes to would be waited for without end. The pipes of a shell, as /dev/stdin and `<(...)`, have no name of
+    their own in a folder."""
+    for path in (part for argument in arguments for part in (argument, argument.partition("=")[2])):
+        with suppress(OSError, ValueError):
+            if Path(path).is_fifo() and Path(path).resolve().is_fifo():
+                raise BadInput(
+                    f"{path} is a named pipe, for which a command could wait without end; give a file, or /dev/stdin"
+                )
 
 
 def list_recipes(recipes: dict[str, Path]) -> None:

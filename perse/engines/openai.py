@@ -32,6 +32,7 @@ from perse.engines.http import Answer, SharedClient, cause, key_refused, listed,
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput
 from perse.judgement import MOST_TOKENS, Tokens
+from perse.models.incoming import Unfit
 from perse.rendering.prompt import Ids, LabelTokens
 from perse.secrets import without_keys
 
@@ -41,6 +42,10 @@ _TOKEN = re.compile("token_id:(?:0|[1-9][0-9]{0,9})")
 Request = dict[str, Any]
 Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
 """Sends a request and reads the answer."""
+
+
+class Strange(ValueError):
+    """An answer that the OpenAI API does not have; the message says what is wrong with it."""
 
 
 class Server:
@@ -91,8 +96,10 @@ class Server:
                 raise BadInput(f"{self.url} knows no model '{self.model}' (404: {said(error)}); {names}") from None
             reason = f"{self.url} answered {error.status_code} after {tries(error)}: {said(error)}"
             return RequestFailure(reason, error.status_code)
-        except (APIError, AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
-            return Failure(f"{self.url} did not answer what was asked for ({type(error).__name__}: {safe(str(error))})")
+        except (Strange, Unfit, APIError) as error:
+            return Failure(f"{self.url} did not answer what was asked for ({safe(str(error))})")
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError):  # its fields are not the API's
+            return Failure(f"{self.url} did not answer what was asked for (the answer is none of the OpenAI API)")
 
 
 class CompletionsEngine:
@@ -216,32 +223,42 @@ def _vllm(ids: Ids, ours: Request) -> Request:
     return {"prompt": [list(ids)], **plain, "extra_body": body}
 
 
+def _choice(answer: Any) -> Any:
+    """The first of an answer, and the only one that was asked for."""
+    if isinstance(answer, list | str):
+        raise Strange(f"a JSON {'list' if isinstance(answer, list) else 'string'}, expected an object with 'choices'")
+    choices = getattr(answer, "choices", None)
+    if not isinstance(choices, list) or not choices:
+        raise Strange("an answer without choices")
+    return choices[0]
+
+
 def _completion(answer: Any) -> Completion:
-    choice = answer.choices[0]
+    choice = _choice(answer)
     ids, told = tuple(map(_id, choice.token_ids)), choice.logprobs
     steps = tuple({_named(name): _number(p) for name, p in step.items()} for step in told.top_logprobs)
     own = tuple(map(_number, told.token_logprobs))
     if not len(ids) == len(steps) == len(own):
-        raise ValueError(f"{len(ids)} tokens, log-probabilities of {len(steps)}")
+        raise Strange(f"{len(ids)} tokens, log-probabilities of {len(steps)}")
     return Completion(ids, own, steps, _reason(choice), _tokens(answer).cached)
 
 
 def _id(told: Any) -> int:
     if type(told) is not int:
-        raise TypeError(f"a token id is no integer but {type(told).__name__}")
+        raise Strange(f"a token id is no integer but {type(told).__name__}")
     return told
 
 
 def _named(name: str) -> int:
     """The token that vLLM calls so; only one spelling is taken, so that no token is told twice."""
     if not _TOKEN.fullmatch(name):
-        raise ValueError(f"a token is called '{name[:40]}', expected token_id:N")
+        raise Strange(f"a token is called '{name[:40]}', expected token_id:N")
     return int(name.removeprefix("token_id:"))
 
 
 def _number(told: Any) -> float:
     if isinstance(told, bool) or not isinstance(told, int | float):
-        raise TypeError(f"a log-probability is no number but {type(told).__name__}")
+        raise Strange(f"a log-probability is no number but {type(told).__name__}")
     return float(told)
 
 
@@ -262,11 +279,14 @@ def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
 
 
 def _reply(answer: Any) -> Reply:
-    message, reason = answer.choices[0].message, _reason(answer.choices[0])
+    choice = _choice(answer)
+    message, reason = choice.message, _reason(choice)
+    if message is None:
+        raise Strange("a choice without a message")
     refusal = getattr(message, "refusal", None)
     text = message.content or refusal or ""
     if not isinstance(text, str):
-        raise TypeError(f"the message's content is no text but {type(text).__name__}")
+        raise Strange(f"the message's content is no text but {type(text).__name__}")
     return Reply(
         without_keys(text.encode("utf-8", "replace").decode()),
         reason,

@@ -19,6 +19,7 @@ import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import Any
@@ -48,6 +49,9 @@ COMMIT = ".perse-commit"
 PLAN = ".plan.json"
 NAMES = ".names.json"
 """Written first into `.perse-new`: what else is to be written there that has no name of the folder's own."""
+
+ITSELF = "manifest_sha256"
+"""In a manifest, that of the manifest without it."""
 
 NOTHING = Belongings(what="", kinds=(), names=())
 
@@ -89,7 +93,7 @@ class Claim:
             write(stage)
             files = {name: digest_of(stage / name) for name in _files(stage)}
             assert all(map(self.belongings.may_own, files)), files
-            (stage / MANIFEST).write_text(without_keys(manifest_text({**manifest, "files": files})), "utf-8")
+            (stage / MANIFEST).write_text(manifest_text({**manifest, "files": files}), "utf-8")
             if self.target.is_dir():
                 _put(stage, also)
                 own = own_files(self.out, self.belongings, overwrite=self.overwrite) | also.keys()
@@ -196,8 +200,19 @@ def update_files(
 
 
 def manifest_text(manifest: Mapping[str, Any]) -> str:
-    """A manifest as it is written."""
+    """A manifest as it is written, without keys, and with the digest of itself by which one that a person edited is known."""
+    text = without_keys(_plain({name: value for name, value in manifest.items() if name != ITSELF}))
+    return _plain({**json.loads(text), ITSELF: sha256(text.encode()).hexdigest()})
+
+
+def _plain(manifest: Mapping[str, Any]) -> str:
     return json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+def _edited(target: Path) -> bool:
+    """Whether a folder's manifest is not as perse wrote it; older ones do not tell."""
+    manifest = manifest_of(target) or {}
+    return ITSELF in manifest and (target / MANIFEST).read_bytes() != manifest_text(manifest).encode()
 
 
 def _begin(stage: Path, names: Iterable[str]) -> None:
@@ -239,7 +254,8 @@ def _as_listed(target: Path, names: Collection[str] | None) -> dict[str, list[st
     """What a folder's manifest says of its files, or of those in `names`; of a card always something, also in older ones."""
     was = (manifest_of(target) or {}).get("files")
     listed = {str(name): [str(digest)] for name, digest in was.items()} if isinstance(was, dict) else {}
-    return {CARD: [], **{name: digests for name, digests in listed.items() if names is None or name in names}}
+    edited: dict[str, list[str]] = {MANIFEST: []} if names is None and _edited(target) else {}
+    return {CARD: [], **{name: digests for name, digests in listed.items() if names is None or name in names}, **edited}
 
 
 def _may_take(target: Path, name: str, ours: Mapping[str, Any]) -> bool:

@@ -99,7 +99,11 @@ def _server(address: str) -> tuple[str, str]:
 def load_judge(name: str, options: LoadOptions) -> Loaded:
     """See `Judge.load`."""
     parts = parse_judge(name)
-    return ENGINES[parts.engine].load(parts, options)
+    kind = ENGINES[parts.engine]
+    loaded = kind.load(parts, options)
+    if not isinstance(loaded, Loaded):  # of another package
+        raise TypeError(f"the engine '{kind.name}' gave {type(loaded).__name__}, expected Loaded")
+    return loaded
 
 
 def _load_server(parts: JudgeName, options: LoadOptions) -> Loaded:

@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
-from perse.formats.json_text import file_bytes, json_value
+from perse.formats.json_text import file_bytes, json_value, shortened
 from perse.records import explain
 from perse.strict import Strict
 
@@ -109,26 +109,32 @@ class Sample(_Part):
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
         indices = [paragraph.index for paragraph in self.article]
-        if indices != list(range(1, len(indices) + 1)):
-            raise ValueError(f"paragraphs of SBK are numbered {indices}; expected 1 to {len(indices)}")
+        for expected, index in enumerate(indices, start=1):
+            if index != expected:
+                raise ValueError(f"SBK numbers its paragraph {expected} as {index}; expected 1 to {len(indices)}, in order")
         supporting = [paragraph.index for paragraph in self.supporting]
         for name, listed in (
             ("BSP", supporting),
             ("BSPAF", [one.index for one in self.supporting_facts]),
             ("BNPAF", [one.index for one in self.nonsupporting_facts]),
         ):
-            if len(set(listed)) < len(listed):
-                raise ValueError(f"{name} lists a paragraph twice: {listed}")
+            if twice := [index for at, index in enumerate(listed) if index in listed[:at]]:
+                raise ValueError(f"{name} lists paragraph {twice[0]} twice; expected each once")
             if strange := sorted(set(listed) - set(indices)):
                 raise ValueError(f"{name} lists paragraph {strange[0]}; the article has {len(indices)}")
         if {one.index for one in self.supporting_facts} != set(supporting):
             raise ValueError("BSPAF and BSP list different paragraphs; expected the same")
         if {one.index for one in self.nonsupporting_facts} != set(indices) - set(supporting):
             raise ValueError("BNPAF must list every paragraph that BSP does not")
-        wrong = [fact for one in self.supporting_facts for fact in one.facts if fact.type == NONSUPPORTING]
-        wrong += [fact for one in self.nonsupporting_facts for fact in one.facts if fact.type in (KEY, NON_KEY)]
-        if wrong:
-            raise ValueError(f"fact '{wrong[0].text}' has type {wrong[0].type}, which no fact of such a paragraph has")
+        for where, parts, never in (
+            ("BSPAF", self.supporting_facts, (NONSUPPORTING,)),
+            ("BNPAF", self.nonsupporting_facts, (KEY, NON_KEY)),
+        ):
+            wrong = [fact for one in parts for fact in one.facts if fact.type in never]
+            if wrong:
+                raise ValueError(
+                    f"{where} has a fact of type {wrong[0].type}, which no fact there has: {shortened(wrong[0].text)}; correct its type"
+                )
         return self
 
     @property

@@ -177,6 +177,8 @@ def sentence_embeddings(name: str) -> Any:
     Raises:
         BadInput: it cannot be used.
     """
+    if not name.strip():
+        raise BadInput("the embedding model has no name; give --embedding-model a folder or a hub name")
     from sentence_transformers import SentenceTransformer
 
     if Path(name).is_dir():

@@ -20,6 +20,10 @@ Parts = tuple[tuple[str, str | None], ...]
 """Texts as a person is shown them, each behind its caption; None: there is no such text."""
 
 
+_LONGEST = 300
+"""Characters that are told of a problem: it may repeat what a file holds."""
+
+
 class Record(Strict):
     """A record is not changed, and has no field that is not known."""
 
@@ -115,9 +119,10 @@ class PersonalExample(Example, Protocol):
 
 
 def explain(error: ValidationError) -> str:
-    """The first problem of a validation error as "field 'a.b': what was wrong"."""
+    """The first problem of a validation error as "field 'a.b': what was wrong", of the whole as what was wrong alone; not at length."""
     first = error.errors(include_url=False, include_context=False)[0]
-    where = ".".join(str(part) for part in first["loc"]) or "value"
-    message = first["msg"]
-    ours = message.removeprefix("Value error, ")
-    return f"field '{where}': {ours if ours != message else message[0].lower() + message[1:]}"
+    where, said = ".".join(str(part) for part in first["loc"]), first["msg"]
+    message = said.removeprefix("Value error, ")
+    told = message if message != said else message[0].lower() + message[1:]
+    told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]}..."
+    return f"field '{where}': {told}" if where else told

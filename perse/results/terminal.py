@@ -21,6 +21,9 @@ from perse.results.words import footnotes, shown, value_and_interval
 _GAP = 2
 """Blanks between two columns."""
 
+_LEAST = 40
+"""Columns that a terminal is taken to have that says fewer, in which no table could be read."""
+
 
 @dataclass(frozen=True)
 class _Column:
@@ -48,6 +51,7 @@ def print_result(result: Result, console: Console, *, everything: bool = False) 
     Args:
         everything: also tables that are details (see `Table.detail`).
     """
+    console.width = max(console.width, _LEAST)
     for line in result.answer.splitlines():
         console.print(safe(line), style="bold", highlight=False)
     for table in result.tables:
@@ -65,6 +69,7 @@ def hidden(result: Result) -> list[str]:
 
 def print_table(table: Table, console: Console) -> None:
     """A table in as many parts as its width asks for, and its footnotes."""
+    console.width = max(console.width, _LEAST)
     console.print()
     console.print(safe(table.title), style="bold", highlight=False)
     names, parts = _parts(table, console.width)

@@ -15,7 +15,7 @@ import typer
 from perse.commands import terminal
 from perse.commands.app import app
 from perse.errors import BadInput
-from perse.models.opening import check_embedding_model
+from perse.models.opening import check_embedding_model, sentence_embeddings
 from perse.secrets import redact_tree
 
 
@@ -127,3 +127,8 @@ def test_an_embedding_model_of_the_librarys_modules_is_taken(tmp_path: Path) -> 
         json.dumps([OWN, {**OWN, "path": "1_Pooling", "type": "sentence_transformers.models.Pooling"}])
     )
     check_embedding_model(tmp_path)
+
+
+def test_an_embedding_model_without_a_name_is_refused_whatever_the_folder() -> None:
+    with pytest.raises(BadInput, match="the embedding model has no name; give --embedding-model"):
+        sentence_embeddings("")

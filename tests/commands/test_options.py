@@ -17,7 +17,7 @@ from command_line import perse
 from typer.testing import CliRunner
 
 import perse as package
-from perse.commands import options
+from perse.commands import options, terminal
 from perse.commands.app import app
 from perse.commands.options import building, judging, kgds, training
 from perse.commands.options.grouping import grouped
@@ -176,3 +176,29 @@ def test_groups_have_the_names_of_what_they_become() -> None:
     assert names(judging.Loading) <= names(RewriteOptions) & names(Asking) & set(inspect.signature(Judge.load).parameters)
     assert names(building.Drawing, building.Reading) <= names(PointwiseOptions) & names(PairwiseOptions)
     assert names(building.Enough) <= names(PointwiseOptions)
+
+
+@pytest.mark.parametrize("both", [("--json", "--markdown"), ("--markdown", "--json")])
+def test_two_media_at_once_are_refused_in_one_sentence(tmp_path: Path, both: tuple[str, str]) -> None:
+    done = perse("evaluate", tmp_path, *both)
+    assert done.returncode == 2 and done.stdout == ""
+    assert f"{both[1]}: --json and --markdown were both given; choose one of them" in done.stderr
+
+
+@pytest.mark.parametrize("shape", ["{}", "--reviews={}"])
+def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path, shape: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    done = perse("data", "describe", shape.format(tmp_path / "pipe"))
+    assert done.returncode == 2
+    assert done.stderr.strip() == (
+        f"perse: {tmp_path / 'pipe'} is a named pipe, for which a command could wait without end; give a file, or /dev/stdin"
+    )
+
+
+def test_a_pipe_of_the_shell_is_no_named_pipe() -> None:
+    read, write = os.pipe()
+    try:
+        terminal._refuse_named_pipes([f"/dev/fd/{read}", f"--text=/proc/self/fd/{read}", "/dev/stdin"])
+    finally:
+        os.close(read)
+        os.close(write)

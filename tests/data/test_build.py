@@ -401,6 +401,19 @@ def test_building_anew_keeps_what_a_user_put_into_the_folder_and_refuses_an_inpu
     assert load_folder(out).digest == before and (out / "reviews.jsonl").exists()
 
 
+def test_a_manifest_that_was_edited_is_kept_when_its_set_is_replaced(raw: Path, tmp_path: Path) -> None:
+    out = tmp_path / "set"
+    pointwise(raw, out)
+    pointwise(raw, out, seed=1, overwrite=True)
+    assert not list(out.glob("*.kept-*"))
+    edited = (out / "manifest.json").read_text("utf-8").replace('"seed": 1', '"seed": 7')
+    (out / "manifest.json").write_text(edited, "utf-8")
+    for _ in range(2):
+        pointwise(raw, out, seed=2, overwrite=True)
+    assert [one.name for one in out.glob("*.kept-*")] == ["manifest.kept-1.json"]
+    assert (out / "manifest.kept-1.json").read_text("utf-8") == edited
+
+
 def test_a_second_build_of_a_folder_is_refused_before_anything_is_read_or_paid_for(tmp_path: Path) -> None:
     absent, out = tmp_path / "absent.jsonl", tmp_path / "set"
     plain = PointwiseOptions(reviews=absent, items=absent, out=out)

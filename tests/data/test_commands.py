@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from command_line import perse
 from typer.testing import CliRunner, Result
 
 from perse.commands.data.build import app
@@ -94,3 +95,18 @@ def test_an_output_that_nothing_can_stand_beside_is_refused_in_a_sentence(tmp_pa
     for place in ("/", ".", "", ".."):
         said = CliRunner().invoke(app, [command, *given, "--out", place]).exception
         assert isinstance(said, BadInput) and len(str(said)) < 200, (place, said)
+
+
+@pytest.mark.parametrize(
+    "line", ['{"item_id": 5, "names": {}}', '{"item_id": "a"}', '{"item_id": "a", "names": ["Ann"]}', "5", "{"]
+)
+def test_a_damaged_log_of_a_rewriting_is_named_with_its_line_by_the_next(tmp_path: Path, line: str) -> None:
+    table, made = tmp_path / "plots.csv", tmp_path / "anonymous.jsonl"
+    table.write_text("item_id,text\na,Anna Berg left Paris for the sea. She found the lamp there.\n")
+    done = perse("data", "anonymize", "--items", table, "--out", made)
+    assert done.returncode == 0, done.stderr
+    log = tmp_path / "anonymous.jsonl.work" / "rewriting.jsonl"
+    log.write_text(line + "\n" + log.read_text())
+    done = perse("data", "summarize", "--items", made, "--out", tmp_path / "short.jsonl")
+    assert done.returncode == 2 and f"{log}, line 1" in done.stderr.replace("\n", ""), done.stderr
+    assert "Traceback" not in done.stderr and not (tmp_path / "short.jsonl").exists()

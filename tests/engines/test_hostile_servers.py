@@ -247,6 +247,23 @@ def test_more_tokens_than_were_asked_for_are_a_failure() -> None:
         assert reason(written(server.url)) == "50 tokens were written where 9 were asked for"
 
 
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"[1]", "a JSON list, expected an object with 'choices'"),
+        (b'"hello"', "a JSON string, expected an object with 'choices'"),
+        *((said, "an answer without choices") for said in (b"7", b"null", b"{}", b'{"choices": []}', b'{"choices": "x"}')),
+        (b'{"choices": [{}]}', "a choice without a message"),
+        (b'{"choices": [{"message": {"content": 5}}]}', "the message's content is no text but int"),
+        *((said, "the answer is none of the OpenAI API") for said in (b'{"choices": [1]}', b"<html>", b"")),
+    ],
+)
+def test_an_answer_of_another_shape_is_told_in_our_own_words(answer: bytes, says: str) -> None:
+    with hostile(lambda *_: answer) as server:
+        assert reason(chat(server.url)).endswith(f"/v1 did not answer what was asked for ({says})")
+        assert "Error" not in reason(written(server.url))
+
+
 @pytest.mark.parametrize(("told", "kept"), [("\ud800", "\\ud800"), ("x" * 1000, "x" * 40), ("a\x1b[2Jb", "a\\x1b[2Jb")])
 def test_why_an_answer_ended_is_a_short_word_that_can_be_written(told: str, kept: str) -> None:
     def change(choice: dict[str, Any], body: Any) -> None:

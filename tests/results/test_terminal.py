@@ -104,3 +104,11 @@ def test_details_are_left_out_and_named() -> None:
 def test_texts_of_files_are_no_markup_and_move_no_cursor() -> None:
     text = "\n".join(printed(Table(title="[bold]t", header=("[red]h",), rows=(("[link=x]\x1b[2J",),)), width=80))
     assert "[bold]t" in text and "[red]h" in text and "[link=x][2J" in text
+
+
+def test_a_terminal_that_says_it_has_one_column_is_given_lines_that_can_be_read() -> None:
+    table = Table(title="Agreement with readers", header=("", "judges"), rows=(("movies", "12"),), breaks=())
+    written = io.StringIO()
+    result = Result(name="x", asks="How far?", answer="The judge agrees with readers.", tables=(table,))
+    print_result(result, Console(file=written, width=1))
+    assert "The judge agrees with readers." in written.getvalue() and "Agreement with readers" in written.getvalue()

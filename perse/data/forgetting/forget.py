@@ -187,7 +187,7 @@ def _counted_again(
         new[CARD] = release_card(manifest).encode()
     if isinstance(manifest.get("files"), dict):
         manifest["files"] |= {name: sha256(content).hexdigest() for name, content in new.items() if name in manifest["files"]}
-    return new | {MANIFEST: without_keys(manifest_text(manifest)).encode()}
+    return new | {MANIFEST: manifest_text(manifest).encode()}
 
 
 def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:

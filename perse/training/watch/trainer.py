@@ -12,8 +12,8 @@ import logging
 import math
 import shutil
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
@@ -23,7 +23,7 @@ from accelerate.utils import broadcast_object_list
 from torch import Tensor
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from perse.errors import SaveFailed
+from perse.errors import BadInput, SaveFailed
 from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
@@ -235,8 +235,15 @@ def _check_shapes(optimizer: Any) -> None:
                 raise ValueError(f"'{name}' of the optimizer has shape {shape}, its parameter {tuple(parameter.shape)}")
 
 
-def _gone_on_from(checkpoint: str | None) -> AbstractContextManager[None]:
-    return one_sentence(f"the checkpoint {checkpoint}", remedy="move it away, and the same command goes on from the one before")
+@contextmanager
+def _gone_on_from(checkpoint: str | None) -> Iterator[None]:
+    what, remedy = f"the checkpoint {checkpoint}", "move it away, and the same command goes on from the one before"
+    with one_sentence(what, remedy=remedy):
+        try:
+            yield
+        except (AttributeError, IndexError, KeyError, TypeError) as error:  # whose words are about Python, not about the file
+            why = f"it lacks {error}" if isinstance(error, KeyError) else "a part of it is not what the Trainer saves"
+            raise BadInput(f"{what} cannot be used ({why}); {remedy}") from error
 
 
 def deciding(line: Mapping[str, float], args: TrainingArguments) -> float | None:

@@ -170,6 +170,42 @@ def test_a_pickle_planted_in_a_checkpoint_is_not_run_and_is_one_sentence(
     assert "move it away, and the same command goes on from the one before" in said
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("optimizer.pt", {"state": {}}, "it lacks 'param_groups'"),
+        ("optimizer.pt", {}, "it lacks 'param_groups'"),
+        ("optimizer.pt", 5, "a part of it is not what the Trainer saves"),
+        ("scheduler.pt", [], "a part of it is not what the Trainer saves"),
+        ("rng_state.pth", {}, "it lacks 'python'"),
+        ("rng_state.pth", {"python": 5}, "a part of it is not what the Trainer saves"),
+    ],
+)
+def test_a_damaged_part_of_a_checkpoint_is_told_in_our_own_words(
+    trained: tuple[Path, list[str]], tmp_path: Path, name: str, content: object, why: str
+) -> None:
+    def damage(run: Path) -> None:
+        torch.save(content, run / "checkpoints" / "checkpoint-4" / name)
+        resealed(run / "checkpoints" / "checkpoint-4")
+
+    code, said = changed(trained, tmp_path, damage)
+    assert code == 2 and f"checkpoint-4 cannot be used ({why}); move it away" in said, said
+
+
+def test_a_finished_run_whose_merged_weights_are_gone_says_so_and_makes_them_anew(
+    trained: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    def damage(run: Path) -> None:
+        (run / "merged").mkdir()
+        (run / "merged" / "config.json").write_text("{}")
+
+    code, said = changed(trained, tmp_path, damage)
+    assert code == 2 and "merged has lost its weights (*.safetensors); move the folder away" in said, said
+    (tmp_path / "run" / "merged").rename(tmp_path / "away")
+    code, said = changed((tmp_path / "run", trained[1]), tmp_path / "again", lambda run: None)
+    assert code == 0 and list((tmp_path / "again" / "run" / "merged").glob("*.safetensors")), said
+
+
 def test_weights_of_a_checkpoint_that_are_a_pickle_are_refused_unread(trained: tuple[Path, list[str]], tmp_path: Path) -> None:
     sign = tmp_path / "it was run"
 

@@ -1,0 +1,61 @@
+"""Variables of the environment that libraries read when they are imported, looked at before any is.
+
+What they say to a wrong one ("invalid literal for int()") names neither the variable nor the remedy. A value of nothing is taken
+as none, and those that only harm are removed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, MutableMapping
+
+from perse.errors import BadInput
+from perse.secrets import redact
+
+_NUMBERS = (
+    *("WORLD_SIZE", "RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_PORT"),
+    *("HF_HUB_DOWNLOAD_TIMEOUT", "HF_HUB_ETAG_TIMEOUT", "ACCELERATE_GRADIENT_ACCUMULATION_STEPS"),
+)
+_WORDS = {
+    "ACCELERATE_MIXED_PRECISION": ("no", "fp16", "bf16", "fp8"),
+    "ACCELERATE_LOG_LEVEL": ("debug", "info", "warning", "error", "critical"),
+}
+_ADDRESSES = ("HF_ENDPOINT",)
+_REMOVED = ("MPLBACKEND", "SOURCE_DATE_EPOCH")
+"""Figures are drawn without a backend and without a date, whatever these say."""
+
+
+def clean(environment: MutableMapping[str, str]) -> None:
+    """Make the environment one that libraries can read.
+
+    Raises:
+        BadInput: a variable holds what none of them can; the message names it.
+    """
+    for name in _REMOVED:
+        environment.pop(name, None)
+    for name in (*_NUMBERS, *_WORDS, *_ADDRESSES):
+        if not environment.get(name, "").strip():
+            environment.pop(name, None)
+    for name in _NUMBERS:
+        if not re.fullmatch(r"\s*-?[0-9]{1,9}\s*", environment.get(name, "0")):
+            raise _wrong(name, environment[name], "a whole number")
+    for name, words in _WORDS.items():
+        if environment.get(name, words[0]).lower() not in words:
+            raise _wrong(name, environment[name], f"one of {', '.join(words)}")
+    for name in _ADDRESSES:
+        if not re.match(r"https?://[^/\s]", environment.get(name, "https://host")):
+            raise _wrong(name, environment[name], "an address that begins with https:// or http://")
+
+
+def named_in(error: BaseException, environment: Iterable[str]) -> BadInput | None:
+    """What a library says of a variable of the environment, by whose name it calls it, as TORCH_LOGS; None where it names none."""
+    said = set(re.findall(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+\b", str(error)))
+    name = min(said & set(environment), default=None)
+    if name is None:
+        return None
+    what = redact(" ".join(str(error).split()))[:200]  # cut afterwards: half a key is not known as one
+    return BadInput(f"{name} in the environment cannot be used ({what}); correct it, or unset it")
+
+
+def _wrong(name: str, found: str, expected: str) -> BadInput:
+    return BadInput(f"{name} in the environment is '{redact(found)[:100]}', expected {expected}; correct it, or unset it")
