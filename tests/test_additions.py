@@ -158,3 +158,30 @@ assert TextRenderer().neutralise("so [Sadness] 5") == "so [Sadness] 5", "prompts
 """
     done = run(place, "-c", code)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_question_that_fails_in_the_server_is_named_and_the_server_lives(place: Path, tiny_model_folder: Path) -> None:
+    code = f"""
+from pathlib import Path
+from fastapi.testclient import TestClient
+import outside
+from perse.answering.base import JudgeSettings
+from perse.serving.embedded import embedded_app, embedded_models
+exec('''
+import sys
+def fails(self, example, clean):
+    if example.poem == "leave":
+        sys.exit(7)
+    return example.no_such_thing
+''', vars(outside))
+outside.Sadness.clean = outside.fails
+models = embedded_models("tiny", Path({str(tiny_model_folder)!r}), {{}}, dtype="float32", context=2048)
+app = embedded_app(models, JudgeSettings())
+with TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False) as client:
+    for poem in ("fail", "leave", "fail"):
+        item = {{"reviewer_id": "r", "poem": poem}}
+        answer = client.post("/v1/judge/poem", json={{"question": "sadness", "input": item}})
+        assert answer.status_code == 500 and "the package outside" in answer.json()["error"]["message"], answer.text
+"""
+    done = run(place, "-c", code)
+    assert done.returncode == 0, done.stderr

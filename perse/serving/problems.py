@@ -22,6 +22,7 @@ from starlette.requests import ClientDisconnect
 
 from perse.errors import BadInput, EngineLost, PerseError, TooLong, panic
 from perse.records import explain
+from perse.registry import fault_of_addition
 from perse.secrets import printable
 from perse.serving.schemas import ErrorBody, Problem, Results
 
@@ -108,9 +109,14 @@ class ProblemRoute(APIRoute):
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
             except ClientDisconnect:  # in the middle of its body; nobody reads this
                 return Response(status_code=HTTPStatus.BAD_REQUEST)
-            except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
+            except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
                 raise
             except BaseException as error:  # a panic in Rust, as of a tokenizer's pattern, is no Exception
+                if fault := fault_of_addition(error):
+                    log.error("%s %s: %s", request.method, request.url.path, fault)
+                    return answer(body(str(fault), HTTPStatus.INTERNAL_SERVER_ERROR))
+                if isinstance(error, SystemExit):
+                    raise
                 if panicked := panic(error):
                     log.warning("%s %s: %s", request.method, request.url.path, panicked)
                     return answer(problem(panicked))
