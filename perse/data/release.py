@@ -29,6 +29,7 @@ from perse.errors import BadInput
 from perse.files.belongings import Belongings
 from perse.files.replacing import Claim, claimed
 from perse.files.runlog import file_digest
+from perse.formats.templates import templates
 from perse.identity import shuffled
 from perse.records import ChoiceReference, Example, example_lines
 
@@ -231,51 +232,7 @@ def _counted(count: int, unit: str) -> str:
 
 def release_card(manifest: Mapping[str, Any]) -> str:
     """What the folder holds and what to be wary of, as Markdown under the hub's YAML header."""
-    counts, options = manifest["counts"], manifest["options"]
-    left_out = [f"- {_counted(count, 'row')}: {reason}" for reason, count in manifest["dropped"].items()]
-    apart = [f"- {reason}: {count}" for part in ("not_parsed", "conflicts") for reason, count in manifest[part].items()]
-    warnings = [f"- {what} stands in {_counted(count, 'prompt')}" for what, count in manifest["warnings"].items()]
-    if options["keep_names"]:
-        people = "Reviewers stand under the names they were released with."
-    else:
-        people = "Reviewers stand under pseudonyms, keyed hashes of the names they were released with. Prompts are unchanged."
-    aspects = [f"- {aspect}: {count}" for aspect, count in counts["aspects"].items()]
+    counts = manifest["counts"]
     files = {"verbatim": "verbatim.jsonl"} | ({"examples": "examples.jsonl"} if counts["examples"] else {})
-    lines = [
-        *hub_header(files, rows=counts["prompts"]),
-        "# Released PerSE data",
-        "",
-        f"`verbatim.jsonl` holds {_counted(counts['prompts'], 'prompt')} of {_counted(counts['reviewers'], 'reviewer')}, as they were released.",
-        f"`examples.jsonl` holds {counts['examples']} of them with profile and query apart, under the same ids.",
-        "",
-        *([*aspects, ""] if aspects else []),
-        "    perse score --examples verbatim.jsonl --judge JUDGE --out RUN",
-        "",
-        f"Made by perse {manifest['perse']} from:",
-        "",
-        *[f"- `{source['name']}`, sha256 {source['sha256']}" for source in manifest["sources"]],
-        "",
-        f"With: {', '.join(f'{name} {value}' for name, value in sorted(options.items()))}.",
-        "",
-        "Left out:",
-        "",
-        *(left_out or ["- nothing"]),
-        "",
-        "Not taken apart, or not merged:",
-        "",
-        *(apart or ["- nothing"]),
-        "",
-        "## Warning",
-        "",
-        "A model may know what is asked about, or the very review, from its training: what it then says is memory, not",
-        "judgement. The plots of films had their names changed before the release, the reviews had not. Found as written:",
-        "",
-        *(warnings or ["- no title and no reviewer's name in any prompt"]),
-        "",
-        "## Licence and people",
-        "",
-        "The licence is that of the released files: perse adds none.",
-        people,
-        "",
-    ]
-    return "\n".join(lines)
+    card = templates("perse.data", counted=_counted).get_template("release.md.jinja")
+    return card.render(manifest, header=hub_header(files, rows=counts["prompts"]))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
 
 _MEANS_SOMETHING = re.compile(r"([\\`*_\[\]{}|#~$!>+])")
 _FOLDER = re.compile(r"(?<![\w.:/~])(?:~|/[\w.+@-]+|[A-Za-z]:\\[\w.+@ -]+)(?:[/\\][\w.+@-]+)+")
@@ -20,9 +19,3 @@ def plain(text: object) -> str:
 def word(text: str) -> str:
     """A name as an argument of a command line that is shown in a block of code; anything unusual in it is an underscore."""
     return re.sub(r"[^\w.@/:+-]", "_", text) or "_"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of a table; cells are Markdown already."""
-    lines = [f"| {' | '.join(header)} |", "|---" * len(header) + "|"]
-    return [*lines, *(f"| {' | '.join(row)} |" for row in rows), ""]

@@ -16,10 +16,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from perse.drawing.figure import Figure
+from perse.formats.templates import templates
 from perse.reporting.samples import Samples
 from perse.results.result import Estimate, Result, Table
 from perse.results.words import footnotes, value_and_interval
@@ -112,11 +113,15 @@ def fill(template: str, scripts: Sequence[str], **values: object) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters.update(
-        beside=value_and_interval, csv_address=_csv_address, drawing=_drawing, footnotes=footnotes, typed=_typed
+    environment = templates(
+        "perse.reporting",
+        "page",
+        html=True,
+        beside=value_and_interval,
+        csv_address=_csv_address,
+        drawing=_drawing,
+        footnotes=footnotes,
+        typed=_typed,
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     return environment

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,6 +27,7 @@ from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of
 from perse.files.replacing import Claim, reading
+from perse.formats.templates import table, templates
 from perse.records import explain
 from perse.strict import Strict
 
@@ -193,86 +195,20 @@ def persum_tables(summary: PersumSummary) -> list[Table]:
 
 def persum_card(manifest: Mapping[str, Any]) -> str:
     """The folder's README.md: what it is, how it was made, what it is not."""
-    options, judge, samples = manifest["options"], manifest["judge"], manifest["samples"]
-    total = sum(sum(row.values()) for row in samples.values())
-    named = f"{judge['model']}{' + ' + judge['adapter'] if judge['adapter'] else ''}"
-    steps = list(next(iter(manifest["funnel"].values())))
-    failed = [
-        f"- {what}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
-        for what, counts in manifest["judgements"].items()
-    ]
-    names = (
-        "Reviewers stand under their own names (`keep_names`): do not pass this folder on without their consent."
-        if options["keep_names"]
-        else "Reviewers stand under pseudonyms, keyed hashes of their ids; whoever knows the salt can compute them.\n"
-        "Texts are unchanged and may still tell who wrote them."
-    )
-    lines = [
-        "---",
-        "pretty_name: PerSum, built with perse",
-        "task_categories:",
-        "- summarization",
-        "configs:",
-        "- config_name: default",
-        "  data_files:",
-        "  - split: test",
-        f"    path: {SAMPLES}",
-        "---",
-        "",
-        "# PerSum: opinion summaries for one person",
-        "",
-        f"{total} samples. Each has the reviews of one product by others (`product_reviews`), what one user wrote of other products",
-        "of the category (`history`), and that user's review of this product (`own`), which says what a summary for them should hold.",
-        "Built as section 4.1 and appendix A of the Rehearsal paper describe; files and judge are named below.",
-        "",
-        *_markdown(samples, GROUPS),
-        "",
-        f"High: covers history and product, agrees with the product's reviews (every score above {options['high']:g}). Low: every score",
-        f"above {options['low']:g}, up to {options['high']:g}. HHPL: history high, product low.",
-        "",
-        *(line for note in manifest["notes"] for line in (f"**{note[0].upper()}{note[1:]}.**", "")),
-        "## How it was built",
-        "",
-        f"By perse {manifest['perse']} from:",
-        "",
-        *(f"- {category}: `{one['name']}`, sha256 {one['sha256']}" for category, one in manifest["sources"].items()),
-        "",
-        "Reviews left after each step:",
-        "",
-        *_markdown(manifest["funnel"], steps),
-        "",
-        f"Judged by {named} (weights {judge['digest'][:12] or 'not at hand'}):",
-        "",
-        *failed,
-        "",
-        "With:",
-        "",
-        *(f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in sorted(options.items())),
-        "",
-        "## Licence",
-        "",
-        "That of the source files: perse adds none. Fill it in before you pass the folder on.",
-        "",
-        "## People",
-        "",
-        names,
-        "",
-    ]
-    return "\n".join(lines)
+    total = sum(sum(row.values()) for row in manifest["samples"].values())
+    environment = templates("perse.data.persum", json=partial(json.dumps, ensure_ascii=False), by_category=_markdown)
+    return environment.get_template("card.md.jinja").render(manifest, total=total, groups=GROUPS)
 
 
 def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("", no_wrap=True)
+    shown = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    shown.add_column("", no_wrap=True)
     for column in columns:
-        table.add_column(Text(column), justify="right")
+        shown.add_column(Text(column), justify="right")
     for name, counts in rows.items():
-        table.add_row(Text(name), *(f"{counts.get(column, 0):,}" for column in columns))
-    return table
+        shown.add_row(Text(name), *(f"{counts.get(column, 0):,}" for column in columns))
+    return shown
 
 
-def _markdown(rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> list[str]:
-    body = [
-        f"| {name} | " + " | ".join(str(counts.get(column, 0)) for column in columns) + " |" for name, counts in rows.items()
-    ]
-    return ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|", *body]
+def _markdown(rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> str:
+    return table(["", *columns], [[name, *(counts.get(column, 0) for column in columns)] for name, counts in rows.items()])

@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perse.drawing.named_rows import value_in_words
+from perse.formats.templates import table
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores
 from perse.kgds.scoring.words import named
-from perse.publishing.markdown import plain, table
+from perse.publishing.markdown import plain
 from perse.results.result import Table
 
 PATTERN_NAMES: Mapping[Pattern, str] = {"ebs-aos": "EBS-AOS", "abs-aos": "ABS-AOS"}
@@ -206,7 +207,7 @@ def markdown(tables: Sequence[PaperTable]) -> str:
     for one in tables:
         header = ["Model", *(f"{group} {column}" for group, columns in one.groups for column in columns)]
         rows = [[plain(name), *map(_markdown_cell, cells)] for name, cells in one.rows]
-        lines += [f"## {one.title}", "", *table(header, rows), *(f"- {plain(note)}" for note in one.notes), ""]
+        lines += [f"## {one.title}", "", table(header, rows), "", *(f"- {plain(note)}" for note in one.notes), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
