@@ -1,6 +1,6 @@
 """What judges cost: tokens, money, time, and how much of the profiles they were shown.
 
-Counted over a judge's whole run, not over the items of a table: a run is what one pays for.
+Counted over a judge's whole run, not over the items of a table: the run is what is paid for.
 """
 
 from __future__ import annotations

@@ -39,9 +39,9 @@ FACTORS = (2, 8)
 FACTOR_PENALTIES = (5.0, 20.0, 100.0)
 SWEEPS = 10
 FEWEST_READERS = 10
-"""With fewer training readers than these nothing is held out: two factors at the largest penalty."""
+"""With fewer training readers nothing is held out: two factors and the largest penalty are used."""
 MOST_READERS = 1000
-"""So many training readers are enough to choose by; the model chosen is fitted on all."""
+"""Most training readers used to choose the settings; the chosen model is fitted on all."""
 _CHUNK = 20_000  # readers regressed at once
 
 

@@ -1,4 +1,4 @@
-"""A Comparison as a Result: what it comes to in a sentence a pair, then the numbers."""
+"""A Comparison as a Result: one sentence per pair, then the numbers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _runs(comparison: Comparison) -> Table:
 
 
 def _baselines(comparison: Comparison) -> Table:
-    """What needs no judge, whether or not it is compared with."""
+    """The baselines, whether or not they are compared with."""
     lines: list[tuple[Cell, ...]] = []
     notes = []
     for one in comparison.baselines:
