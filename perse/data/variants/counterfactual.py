@@ -1,4 +1,4 @@
-"""The same question with a profile that the reader did not write: empty, another reader's, or their own dealt anew.
+"""The same question with a profile that the reader did not write: empty, another reader's, or their own re-drawn.
 
 A judge that has learned the reader must lose by each; one that has learned what texts are good loses by none. Each takes away
 something else: `without_profile` all that is known, `with_another_profile` the reader, `dealt_anew` the reader's taste but not
