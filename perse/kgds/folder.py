@@ -1,7 +1,7 @@
-"""A KGDS run folder: one model's summaries, and below it what a judge said of them.
+"""A KGDS run folder: one model's summaries, and a judge's answers about them.
 
     RUN/manifest.json            who wrote, from which benchmark, how
-    RUN/summaries.jsonl          one summary a line, of a sample under a pattern and paradigm; may be written by anybody
+    RUN/summaries.jsonl          one summary per line, of a sample under a pattern and paradigm; may come from elsewhere
     RUN/answers.sqlite           everything that the model answered
     RUN/NAME/judgements.jsonl    a verification, "verified" unless named: one judgement for each fact and opinion asked about
     RUN/NAME/asked.json          digest of each summary that was asked about, so that no judgement is taken for another text's
@@ -46,13 +46,13 @@ ANSWERS = "answers.sqlite"
 FEEDBACK = "feedback"
 
 GREEDY = JudgeSettings(temperature=0)
-"""How a judge is asked: the likelier label counts."""
+"""The judge's settings: the likelier label counts."""
 
 Combination = tuple[Pattern, Paradigm]
 
 
 class Summary(Strict):
-    """One summary: `paragraphs` under ebs-aos, `background` under abs-aos, and `opinions`; none of them where `status` is not ok."""
+    """One summary: `paragraphs` under ebs-aos, `background` under abs-aos, and `opinions`; none of them if `status` is not ok."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,16 +66,16 @@ class Summary(Strict):
     opinions: str | None = None
     error: str | None = None
     tries: tuple[str, ...] = ()
-    """What became of each try at it, bad ones included."""
+    """The outcome of every try."""
 
     @property
     def place(self) -> str:
-        """Where it stands: the beginning of the ids of its judgements. Sorts by sample."""
+        """The prefix of its judgements' ids. Sorts by sample."""
         return place(self.pattern, self.paradigm, self.sample)
 
     @property
     def digest(self) -> str:
-        """Of what a judge is shown of it."""
+        """Digest of the parts that a judge is shown."""
         return hashlib.sha256(json.dumps([self.background, self.opinions]).encode()).hexdigest()[:16]
 
 
@@ -98,7 +98,7 @@ def read_summaries(run: Path) -> dict[Combination, dict[int, Summary]]:
     """The summaries of a run folder, by pattern and paradigm and by sample.
 
     Raises:
-        BadInput: there are none, or a line that is none, or one sample has two; the message names the line.
+        BadInput: no summaries, an invalid line, or two summaries of one sample; the message names the line.
     """
     path = run / SUMMARIES
     if not path.exists():
@@ -130,7 +130,7 @@ def summaries_of(run: Path, benchmark: Benchmark) -> dict[Combination, dict[int,
     """`read_summaries` of a run of this benchmark.
 
     Raises:
-        BadInput: it was made from another file, or has a summary of a sample that this one does not have.
+        BadInput: it was made from another file, or summarizes a sample that is not in this one.
     """
     check_benchmark(run, benchmark)
     found = read_summaries(run)
@@ -157,7 +157,7 @@ def verification(run: Path, name: str) -> Path:
     """The folder of the verification `name` of a run.
 
     Raises:
-        BadInput: it is no name, or that of something else in the run folder.
+        BadInput: an invalid name, or that of something else in the run folder.
     """
     return run / PathName(name, what="--name", reserved=(MANIFEST, SUMMARIES, ANSWERS, FEEDBACK))
 
@@ -191,7 +191,7 @@ def check_same(folder: Path, summaries: Sequence[Summary]) -> None:
 
 
 def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> list[Outcomes]:
-    """What became of a run's summaries, by pattern and paradigm; verified under `name`, if they were.
+    """The outcomes of a run's summaries, by pattern and paradigm; verified under `name`, if they were.
 
     Raises:
         BadInput: a summary of a sample that the benchmark does not have, a verification that is not finished or of other texts.
@@ -261,7 +261,7 @@ def _words(judgement: str) -> str:
 
 
 def identity_of(judge: Judge, benchmark: Benchmark, *questions: Question) -> dict[str, Any]:
-    """What two commands that ask a judge these questions must share to be the same; the wording is known by one prompt each."""
+    """Identifies a command that asks a judge these questions; the wording by the digest of one prompt each."""
     claim = ClaimExample(id="probe", reviewer_id="probe", text="A text.", claim="A claim.")
     claims = ClaimsExample(id="probe", reviewer_id="probe", text="A text.", claims=("A claim.",))
     probes: dict[type, Asked] = {ClaimExample: claim, ClaimsExample: claims}

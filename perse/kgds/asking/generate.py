@@ -37,7 +37,7 @@ TEMPLATE = "kgds_summary.jinja"
 
 
 class Fault(StrEnum):
-    """What can be wrong with a summary that can be read."""
+    """Problems of a summary that can be read."""
 
     NO_SUCH_PARAGRAPH = "no_such_paragraph"
 
@@ -94,12 +94,12 @@ def generate(
 
 
 def _after(told: OnProgress, before: int, total: int, done: int, _of: int) -> None:
-    """Tell of a part of the work, before which some was done."""
+    """Report the progress of a part of the work."""
     told(before + done, total)
 
 
 def _form(max_new_tokens: int) -> str:
-    """What is asked for and in which form, as one digest."""
+    """A digest of the prompts and the form of the answers."""
     forms = [schema(pattern, reflects=one, max_new_tokens=max_new_tokens) for pattern in PATTERNS for one in (False, True)]
     return hashlib.sha256((source(TEMPLATE) + json.dumps(forms)).encode()).hexdigest()
 
@@ -138,7 +138,7 @@ class _Asking:
             for name, one in structured.items()
             if one.value is not None
         }
-        failed, total = len(structured) - len(turns), len(structured)  # without an answer there is nothing to reflect on
+        failed, total = len(structured) - len(turns), len(structured)  # without an answer there is no reflection
         told(failed, total)
         after = partial(_after, told, failed, total)
         reflected = self._ask(turns, samples, pattern, reflects=True, on_progress=after) if turns else {}
@@ -187,7 +187,7 @@ def prompt(writer: Writer, sample: Sample, pattern: Pattern) -> str:
 
 
 def checked(sample: Sample, answer: str, pattern: Pattern) -> Good[Content] | Fair[Content] | Bad:
-    """What to make of an answer. One that cites paragraphs that do not exist would do, since they count in nothing; it is asked for again."""
+    """Judges an answer. One that cites missing paragraphs is usable, since these are ignored, but is asked for again."""
     try:
         content = read_content(answer, pattern)
     except ValueError as error:

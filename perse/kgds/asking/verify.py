@@ -1,4 +1,4 @@
-"""Which facts and opinions does a summary tell? Every fact and clear opinion is put to the judge (KGDS, sections 4.4 and 4.5).
+"""Which facts and opinions does a summary state? Every fact and clear opinion is put to the judge (KGDS, sections 4.4 and 4.5).
 
 Facts are asked about one by one, each with an exact probability and sharing all but itself with the others about that summary; or in a list
 for each paragraph, as the paper does. Opinions are asked about one by one. All types of facts are asked about, as in the paper, though only
@@ -38,7 +38,7 @@ from perse.records import Asked, ClaimExample, ClaimsExample
 
 @dataclass(frozen=True)
 class Questions:
-    """What is to be asked: facts one by one or a paragraph's at a time, and opinions."""
+    """The questions: facts one by one or a paragraph's at a time, and opinions."""
 
     facts: list[ClaimExample] = field(default_factory=list)
     lists: list[ClaimsExample] = field(default_factory=list)
@@ -51,7 +51,7 @@ class Questions:
 
 
 def plain_opinion(text: str) -> str:
-    """An opinion without the annotators' marks around what they made clear."""
+    """An opinion without the annotators' marks of clarified references."""
     return text.replace("**", "")
 
 
@@ -71,7 +71,7 @@ def verify(
         on_progress: told how many of all judgements there are.
     Raises:
         RunMismatch: the folder was begun by another judge, with another benchmark or with facts asked in the other way.
-        BadInput: a summary that has changed since it was verified, or of a sample that the benchmark does not have.
+        BadInput: a summary that changed since it was verified, or of a sample that is not in the benchmark.
         EngineLost: the engine is gone for good.
     """
     folder = verification(run, name)
@@ -89,7 +89,7 @@ def verify(
 
 
 def questions(samples: Mapping[int, Sample], summaries: Sequence[Summary], facts: FactMode) -> Questions:
-    """Everything to be asked about these summaries."""
+    """All questions about these summaries."""
     wanted = Questions()
     for one in summaries:
         sample = samples[one.sample]
