@@ -1,4 +1,4 @@
-"""Per-MPST: a corpus of plots and a table of reviews -> a data set of readers and plots that no judge has by heart.
+"""Per-MPST: a corpus of plots and a table of reviews -> a data set of readers and plots that no judge can know by heart.
 
 The plots are anonymized and summarized first (PerSE, appendix A.2), but only those that a reader with enough reviews
 has reviewed: rewriting is what costs. Everything else is `perse data pointwise` with the paper's numbers (section 4.1).
@@ -31,7 +31,7 @@ from perse.records import Review
 from perse.secrets import without_keys
 
 NAMES = "names_sha256"
-"""By which the manifest tells which names in the work folder are those of its texts."""
+"""The manifest's key that links names in the work folder to its texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class PerMpstOptions:
 
     @property
     def work(self) -> Path:
-        """The folder beside the data set that keeps what does not belong into it: answers and original names."""
+        """The folder next to the data set for answers and original names, which must not be in it."""
         return work_folder(self.build.out)
 
 
@@ -54,13 +54,13 @@ def build_per_mpst(options: PerMpstOptions, *, on_progress: OnPart = unseen_part
     """Reads, rewrites, and builds the data set; original names go to `names.jsonl` in the work folder.
 
     Args:
-        on_progress: told what is being done, to how many of how many texts.
+        on_progress: called with the step, and how many of how many texts are done.
     Raises:
         BadInput: as `build_pointwise`; also a writer that cannot be asked, or no plot that could be rewritten.
         EngineLost: the writer failed at everything; the same command continues.
     """
     build = options.build
-    inputs = (options.plots, build.reviews, options.rewriting.cache)  # the answers are kept when the data set is built anew
+    inputs = (options.plots, build.reviews, options.rewriting.cache)  # the answers are kept when the data set is built again
     with claimed(build.out, DATA_SET, overwrite=build.overwrite, inputs=inputs) as place:
         return _build(options, place, on_progress)
 

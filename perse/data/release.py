@@ -2,7 +2,7 @@
 
     verbatim.jsonl     the released prompts as they are, without the marks of their turns
     examples.jsonl     the same rows with profile and query apart, where the prompt could be taken apart
-    manifest.json      the files and options they come from, what was left out, what to be wary of
+    manifest.json      the files and options they come from, what was left out, warnings
     README.md          the same for a person
     skipped.jsonl      the bad rows that were left out, if any were
 
@@ -44,7 +44,7 @@ RELEASE = Belongings(
     kinds=(KIND,),
     names=("verbatim.jsonl", "examples.jsonl", "skipped.jsonl", "README.md"),
 )
-"""What is such a folder's own."""
+"""The files of such a folder."""
 
 GIVEN_AWAY = "the profile shows the query, or nearly"
 """Such rows are in verbatim.jsonl only, as they were released."""
@@ -52,7 +52,7 @@ GIVEN_AWAY = "the profile shows the query, or nearly"
 
 @dataclass(frozen=True)
 class ReleaseSummary:
-    """What was written."""
+    """The result of a build."""
 
     out: Path
     manifest: Mapping[str, Any]
@@ -93,7 +93,7 @@ def build_release(
         on_error: `skip` leaves out, counts and lists bad rows instead of stopping at the first.
         overwrite: replace `out` if it is such a folder.
     Raises:
-        BadInput: options that make no sense, a file or a row that cannot be used, no row left, or `out` is taken.
+        BadInput: invalid options, a file or a row that cannot be used, no row left, or `out` is taken.
     """
     _check(paths, limit=limit, keep_names=keep_names, salt=salt, on_error=on_error)
     with claimed(out, RELEASE, overwrite=overwrite, inputs=paths) as place:
@@ -209,7 +209,7 @@ def _aspects(examples: Sequence[Example]) -> dict[str, int]:
 
 
 def _warnings(released: Sequence[Released]) -> dict[str, int]:
-    """How many prompts still name what they should not: a model that knows the film needs no reader."""
+    """How many prompts still name titles or reviewers, by which a model may recall the film."""
     names: dict[str, Callable[[Released], Sequence[str | None]]] = {
         "the title of what is asked about": lambda one: (one.title,),
         "a title of the profile": lambda one: one.profile_titles,
@@ -222,7 +222,7 @@ def _warnings(released: Sequence[Released]) -> dict[str, int]:
 
 
 def _named(name: str | None, prompt: str) -> bool:
-    """Whether a name stands in a prompt as a word, written the same way: "It" is not "it"."""
+    """Whether a name is in a prompt as a word, written the same way: "It" is not "it"."""
     return bool(name) and re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", prompt) is not None
 
 
@@ -231,7 +231,7 @@ def _counted(count: int, unit: str) -> str:
 
 
 def release_card(manifest: Mapping[str, Any]) -> str:
-    """What the folder holds and what to be wary of, as Markdown under the hub's YAML header."""
+    """What the folder holds, with warnings, as Markdown under the hub's YAML header."""
     counts = manifest["counts"]
     files = {"verbatim": "verbatim.jsonl"} | ({"examples": "examples.jsonl"} if counts["examples"] else {})
     card = templates("perse.data", counted=_counted).get_template("release.md.jinja")

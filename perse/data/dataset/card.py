@@ -57,9 +57,9 @@ def _size(rows: int) -> str:
 
 
 def shared_texts_notes(parts: Sequence[Mapping[str, Any]], *, split: str) -> tuple[str, ...]:
-    """How many validation texts also stand in training, from the manifest's `parts`; nothing for reviews.
+    """How many validation texts are also in training, from the manifest's `parts`; nothing for reviews.
 
-    `reviewer_item` keeps pairs apart, not the single texts in them (PerSE, section 4.1), so whoever reads an accuracy must
+    `reviewer_item` keeps pairs apart, not the single texts in them (PerSE, section 4.1), so readers of an accuracy must
     know how many texts were not new.
     """
     counted = [part for part in parts if part.get("texts_in_training") is not None]

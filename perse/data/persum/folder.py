@@ -1,4 +1,4 @@
-"""The PerSum folder: what is written, and read back checked (Rehearsal, section 4.1 and appendix A).
+"""The PerSum folder: written, and checked when read back (Rehearsal, section 4.1 and appendix A).
 
     samples.jsonl    one sample a line: a user's review of a product, the others' reviews of it, and the user's history
     manifest.json    files, options, how many candidates each filter left, who judged and how often it failed
@@ -39,7 +39,7 @@ KIND = "persum"
 SAMPLES = "samples.jsonl"
 
 PERSUM = Belongings(what="PerSum folder", kinds=(KIND,), names=(SAMPLES, "skipped.jsonl", "README.md"))
-"""What is such a folder's own."""
+"""The files of such a folder."""
 
 Group = Literal["High", "Low", "HHPL"]
 
@@ -62,7 +62,7 @@ class ProductReview(_Record):
 
 
 class Scores(_Record):
-    """How the user's review stands to the product's other reviews and to the user's history, 1 to 5 each."""
+    """How well the user's review agrees with the product's other reviews and the user's history, 1 to 5 each."""
 
     history_coverage: float = Field(ge=1, le=5)
     product_coverage: float = Field(ge=1, le=5)
@@ -84,24 +84,24 @@ class Sample(_Record):
 
 
 class PersumSummary(_Record):
-    """What was made, in numbers; as JSON this is what `--json` prints. All by category."""
+    """Counts of a build by category, as `--json` prints them."""
 
     out: Path | None
-    """None where nothing was asked for but the counts."""
+    """None if only the counts were asked for."""
     funnel: dict[str, dict[str, int]]
     """How many reviews are left after each step."""
     left_out: dict[str, dict[str, int]]
-    """Why reviews left."""
+    """Why reviews were left out."""
     groups: dict[str, dict[str, int]]
     """How many candidates are of each group; without these samples there is no table."""
     samples: dict[str, dict[str, int]]
     """How many of them were drawn."""
     notes: tuple[str, ...]
-    """What a person should know before using the data."""
+    """Cautions about the data."""
 
 
 def check_samples(samples: Sequence[Sample], where: Path) -> None:
-    """That no sample gives its own answer away, and holds what it says.
+    """Check that no sample gives its own answer away, and that its reviews are of the right people and products.
 
     Raises:
         BadInput: the user's review, or nearly, is among the other reviews, or a review stands on the wrong side; names the line.
@@ -148,7 +148,7 @@ def load_persum(folder: Path) -> list[Sample]:
     """The samples of a folder, checked.
 
     Raises:
-        BadInput: no PerSum folder, a line that is no sample, or one that gives its answer away; names file and line.
+        BadInput: no PerSum folder, an invalid line, or a sample that gives its answer away; names file and line.
     """
     with reading(folder):
         return _load(folder)
@@ -166,7 +166,7 @@ def parse_samples(lines: Iterable[tuple[int, object]], where: Path) -> list[Samp
     """Numbered lines of a file as samples, not yet checked.
 
     Raises:
-        BadInput: a line that is no sample.
+        BadInput: an invalid line.
     """
     samples = []
     for line, fields in lines:

@@ -41,7 +41,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "category": ("main_category", "product_category"),
     }
 )
-"""Under what names fields are found; here `text` is the review and `title` its headline or the product's name."""
+"""The names of fields in the files; here `text` is the review and `title` its headline or the product's name."""
 
 AMAZON_FIELDS = Role(("reviewer_id", "item_id", "review", "score", "title", "time", "category"), aliases=_NAMES)
 PRODUCT_FIELDS = Role(("item_id", "title", "description", "features"), aliases=_NAMES)
@@ -71,11 +71,11 @@ _TAG = re.compile(r"</?[a-z][^<>]*>|<!--[^<>]*-->", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmazonReview:
-    """One review of one product. Nobody else has one by the same reviewer of the same product."""
+    """One review of one product, the only one by this reviewer."""
 
     reviewer_id: str
     item_id: str
-    """The product: `parent_asin` where there is one, else `asin`."""
+    """The product: `parent_asin` if there is one, else `asin`."""
     review: str
     score: float
     """Stars, 1 to 5; `perse.scale.rescale` takes them to 1-10."""
