@@ -1,7 +1,7 @@
 """The model card: README.md of a trained judge, for a person who finds it and for the hub that lists it.
 
-It says what is known and that the rest is unknown: nothing in it is computed for the first time, and no licence, language or
-model name is made up. It needs no torch, and a part of the run folder that is missing costs one line of the card.
+It shows what is known and calls the rest unknown: nothing is computed for it, and no licence, language or
+model name is made up. It needs no torch, and a missing part of the run folder costs one line of the card.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = N
 
 
 def _hub_fields(base: str | None, *, adapter: bool) -> dict[str, Any]:
-    """What the hub reads at the top of a card; what is not known is left out.
+    """The header that the hub reads; unknown fields are left out.
 
     Args:
         base: the base model's name on the hub.
@@ -72,7 +72,7 @@ def _hub_fields(base: str | None, *, adapter: bool) -> dict[str, Any]:
 
 
 def for_weights(card: str, *, adapter: bool) -> str:
-    """The card with a header that says beside which weights it lies: an adapter, or a whole model. All else in it stays."""
+    """The card with a header that says which weights it is for: an adapter, or a whole model. The rest is unchanged."""
     fields, body = _split(card)
     fields["library_name"] = "peft" if adapter else "transformers"
     if "base_model" in fields:

@@ -1,4 +1,4 @@
-"""Text from files as Markdown shows it, letter for letter: names and settings are untrusted, and folders are nobody's business."""
+"""Text from files as Markdown shows it, letter for letter: names and settings are untrusted, and folders are private."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _FOLDER = re.compile(r"(?<![\w.:/~])(?:~|/[\w.+@-]+|[A-Za-z]:\\[\w.+@ -]+)(?:[/\
 
 
 def plain(text: object) -> str:
-    """One line without any meaning to Markdown or HTML; of folders only the last part is told."""
+    """One line without any meaning to Markdown or HTML; of folders only the last part is shown."""
     kept = "".join(letter if letter.isprintable() else " " for letter in str(text))
     told = _FOLDER.sub(lambda found: re.split(r"[/\\]", found[0])[-1], " ".join(kept.split()))
     return _MEANS_SOMETHING.sub(r"\\\1", html.escape(told, quote=False).replace("&gt;", ">"))

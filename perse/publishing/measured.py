@@ -1,4 +1,4 @@
-"""What is known of how good a judge is: its judgings while it learned, and runs of `perse score`, evaluated by `evaluation`.
+"""The known quality of a judge: its judgings while training, and runs of `perse score`, evaluated by `evaluation`.
 
 Nothing is computed here but which numbers to show.
 """
@@ -129,7 +129,7 @@ def _values(result: Any) -> tuple[list[str], list[list[str]]]:
 
 
 def _check_judge(facts: RunFacts, folder: Path) -> list[str]:
-    """That the run scored this judge: by the digest of its weights, which a server may not tell.
+    """Check that the run scored this judge, by the digest of its weights, which a server may not tell.
 
     Raises:
         BadInput: it is another's.
