@@ -1,4 +1,4 @@
-"""What comes back for one request of vLLM's, and what it means: the same in this process, in vLLM's server and over HTTP."""
+"""Reads the answer to one request of vLLM's: the same in this process, in vLLM's server and over HTTP."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from perse.engines.labels import Logprobs, Read, distribution
 from perse.rendering.prompt import Ids, LabelTokens
 
 NEVER = -1000.0
-"""No model says so of a token: less is vLLM's word for one that was masked, or left out."""
+"""Below any model's log-probability: vLLM's value of masked or missing tokens."""
 
 ROUNDING = 1e-3
 """A log-probability may be so much above 0, and what all tokens have together so much above 1."""
 
 LARGEST_ID = 1 << 22
-"""No vocabulary has so many tokens; today's have a quarter of a million."""
+"""More tokens than any vocabulary; today's have a quarter of a million."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def distribution_of(
 
 
 def generation_of(answer: Completion | Failure, sampling: Sampling) -> Generation | Failure:
-    """What was written, from the answer to a request for it."""
+    """The written text, from the answer to a request for it."""
     if isinstance(answer, Failure):
         return answer
     if len(answer.ids) > sampling.max_new_tokens:
@@ -74,5 +74,5 @@ def generation_of(answer: Completion | Failure, sampling: Sampling) -> Generatio
 
 
 def possible(logprobs: Iterable[float]) -> bool:
-    """Whether a model can say so: no number is above 0, none is that of a masked token, and none is missing (NaN)."""
+    """Whether these can be a model's log-probabilities: none is above 0, masked or NaN."""
     return all(NEVER < each < ROUNDING for each in logprobs)

@@ -75,7 +75,7 @@ OURS = {
 PLUGINS = "vllm.endpoint_plugins"
 RAW = "raw_logprobs"
 REFUSALS = (VLLMError, ValueError)
-"""What vLLM raises at a prompt that fails its own checks, or fails in its engine while that lives on."""
+"""Errors of vLLM for one prompt, after which its engine lives on."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class VLLMEngine:
 
 
 def engine_options(*, dtype: str, context: int, memory_gb: float | None, trust_remote_code: bool) -> dict[str, Any]:
-    """What every vLLM of ours is started with."""
+    """The options of every vLLM that we start."""
     options: dict[str, Any] = {
         "dtype": dtype,
         "max_model_len": context,
