@@ -48,7 +48,7 @@ def distribution_of(
             told = [step[token] for token in read.tokens]
             # Of a token that was not asked for, -inf is vLLM's padding where requests of many lengths are read together.
             if not possible(told) or not all(each < ROUNDING for each in step.values()):
-                return Failure(f"log-probabilities were told that are none: {list(step.values())[:20]}")
+                return Failure(f"invalid log-probabilities: {list(step.values())[:20]}")
             if (together := math.fsum(map(math.exp, step.values()))) > 1 + ROUNDING:
                 return Failure(f"the tokens of a step were told to have {together:.4g} of the probability, more than all of it")
         after |= zip(read.nodes, answer.steps, strict=True)
@@ -66,7 +66,7 @@ def generation_of(answer: Completion | Failure, sampling: Sampling) -> Generatio
         odd = next(token for token in answer.ids if not 0 <= token < LARGEST_ID)
         return Failure(f"token {odd} was written, which no vocabulary has")
     if not sampling.schema and not possible(answer.logprobs):
-        return Failure(f"log-probabilities were told that are none: {list(answer.logprobs[:20])}")
+        return Failure(f"invalid log-probabilities: {list(answer.logprobs[:20])}")
     reason = "stop" if answer.ids and answer.ids[-1] in sampling.stop_ids else answer.finish_reason
     # A grammar renormalises what it leaves: there is nothing to read under one.
     mean = sum(answer.logprobs) / len(answer.ids) if answer.ids and not sampling.schema else None

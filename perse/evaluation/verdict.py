@@ -3,7 +3,7 @@
 The judge's reading that uses all it said (expected score, likeliest choice) is compared with the baseline that the paper
 compares with: the mean of the shown scores, or the answer of the shown pair. Where that does not order texts,
 because no profile was shown, the judge is compared with chance. "Better" means that the 95% interval of the difference, both
-values resampled together, lies above 0; anything else is "not shown to be better", which is not "equal". Kendall within readers
+values resampled together, lies above 0; anything else is "not shown to be better", which is not "equal". Kendall within each reader
 stands beside it: a judge may be better for knowing who is lenient, and not know what anybody likes.
 """
 
@@ -93,7 +93,7 @@ def _sentence(summary: JudgeSummary, difference: Difference | None, rows: Mappin
         return f"{said}; no verdict"
     within = rows[difference.row].columns.get(WITHIN)
     if within:
-        said += f", within readers {shown(within)}"
+        said += f", within each reader {shown(within)}"
     if difference.baseline in rows:
         said += f"; {against} {shown(rows[difference.baseline].columns[difference.column])}"
         said += f"; difference {shown(difference.estimate)}"
@@ -105,7 +105,7 @@ def _of_taste(difference: Estimate, within: Estimate | None) -> str:
     """A judge that only knows which readers are lenient is better over all readers, but not within one."""
     if within is None or not above_zero(difference) or above_zero(within):
         return ""
-    return "; that it knows which texts a reader likes is not shown"
+    return "; no evidence that it knows which texts a reader likes"
 
 
 def above_zero(estimate: Estimate) -> bool:

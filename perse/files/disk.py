@@ -49,7 +49,7 @@ def save_failed(place: Path | str, error: BaseException) -> SaveFailed:
         remedy = "look after the disk"
     why = (error.strerror if isinstance(error, OSError) else None) or (str(error).splitlines() or [type(error).__name__])[0]
     return SaveFailed(
-        f"{place} could not be written ({why}); what was finished before is kept whole: {remedy}, and the same command goes on from there"
+        f"{place} could not be written ({why}); what was finished before is kept whole: {remedy}, and the same command resumes from there"
     )
 
 

@@ -80,10 +80,10 @@ def not_followed(url: str, location: str) -> str:
     try:
         here, there = urlsplit(url), urlsplit(urljoin(url, location))
         host = there.hostname or ""
-        shown = _origin(there) if there.scheme in ("http", "https") and _HOST.fullmatch(host) else "an address that is none"
+        shown = _origin(there) if there.scheme in ("http", "https") and _HOST.fullmatch(host) else "an invalid address"
         shown = "another path there" if shown == _origin(here) else shown
     except ValueError:
-        shown = "an address that is none"
+        shown = "an invalid address"
     return f"{url} points to {shown}, and no redirect is followed; give that address itself if you trust it"
 
 

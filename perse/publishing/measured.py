@@ -30,7 +30,7 @@ _WATCHED = {
 }
 _SCORES = {
     "kendall": "Kendall tau-b",
-    "within_kendall": "Kendall within readers",
+    "within_kendall": "Kendall within each reader",
     "pearson": "Pearson",
     "spearman": "Spearman",
     "mae": "MAE",

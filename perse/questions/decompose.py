@@ -123,7 +123,7 @@ def read_facts(answer: str) -> tuple[str, ...]:
     if not facts or not all(_LETTER.search(fact) for fact in facts):
         raise ValueError("there is no fact in the list, or one without a word; give every fact of the paragraph")
     if any("\ud800" <= char <= "\udfff" for fact in facts for char in fact):
-        raise ValueError("the JSON object has an escaped character that is none; write facts plainly")
+        raise ValueError("the JSON object has an invalid escaped character; write facts plainly")
     return facts
 
 

@@ -26,7 +26,7 @@ STEADY = 0.5
 """Share of pairs with the same choice in both orders below which a judge is called dependent on the order."""
 _MEASURES = {
     "pointwise": "How well it puts texts in the readers' order (1: exactly, 0: not at all; in brackets how sure that is; "
-    "within readers: of one reader's texts at a time):",
+    "within each reader: of one reader's texts at a time):",
     "pairwise": "In which share of pairs it chose as the reader did (in brackets how sure that is):",
 }
 _ADVICE: Mapping[Standing, str] = {
@@ -42,7 +42,7 @@ _ADVICE: Mapping[Standing, str] = {
 }
 _ONLY_POOLED = (
     "It puts the texts of all readers together in a better order than this simple rule, which does not read them. That may be "
-    "knowing who is a lenient reader: that it knows which texts a reader likes is not shown."
+    "knowing who is a lenient reader: there is no evidence that it knows which texts a reader likes."
 )
 
 

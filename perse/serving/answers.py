@@ -137,7 +137,7 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
     if shares is not None and set(shares) != set(scale.labels):
         return f"a distribution over {len(shares)} labels, expected {scale.labels[0]}..{scale.labels[-1]}"
     if shares is not None and (min(shares.values()) < 0 or abs(math.fsum(shares.values()) - 1) > ROUNDING):
-        return f"a distribution that is none: {list(shares.values())[:20]}"
+        return f"an invalid distribution: {list(shares.values())[:20]}"
     for name in ("mass", "order_gap"):
         value = getattr(judgement, name)
         if value is not None and not 0 <= value <= 1 + ROUNDING:

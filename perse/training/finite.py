@@ -61,7 +61,7 @@ class FiniteGradients(TrainerCallback):
 
 _REMEDY = (
     "look at these examples, or lower train.learning_rate or compute in another type (model.dtype=float32) in a new output "
-    "folder; the same command goes on from the last checkpoint"
+    "folder; the same command resumes from the last checkpoint"
 )
 _NAMED = 8
 

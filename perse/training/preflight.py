@@ -148,4 +148,4 @@ def _run(config: TrainConfig, prepared: Prepared) -> str:
     if (out / "merged" / "config.json").exists():
         return "trained already: the command would end at once"
     checkpoint = whole_checkpoint(out / CHECKPOINTS, facts=facts)
-    return "begun, without a checkpoint" if checkpoint is None else f"goes on from {checkpoint.name}"
+    return "begun, without a checkpoint" if checkpoint is None else f"resumes from {checkpoint.name}"

@@ -147,7 +147,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, process=process, facts=facts)
         leave_process_group(process)
         if made is None:
-            log.info("stopped as asked; the same command goes on from here")
+            log.info("stopped as asked; the same command resumes from here")
             return out
         trained, state, is_best = made
         if arguments.should_save:
@@ -271,7 +271,7 @@ def _is_whole(merged: Path) -> bool:
         return False
     if not any(merged.glob("*.safetensors")):
         raise BadInput(
-            f"{merged} has lost its weights (*.safetensors); move the folder away, and the same command makes it anew from the last checkpoint"
+            f"{merged} has lost its weights (*.safetensors); move the folder away, and the same command makes it again from the last checkpoint"
         )
     return True
 

@@ -33,7 +33,7 @@ def redrawn(
         BadInput: the data set is not drawn by epoch.
     """
     if options["profiles"] != "per_reviewer_epoch":
-        raise BadInput(f"profiles are drawn {options['profiles']}, not anew in every epoch; build with per_reviewer_epoch")
+        raise BadInput(f"profiles are drawn {options['profiles']}, not again in every epoch; build with per_reviewer_epoch")
     drawing = Drawing(options["max_k"], "per_reviewer_epoch", options["max_queries"], options["seed"], epoch)
     prepare = selection(options["select"]).prepare
     first = {row.reviewer_id: row for row in rows}

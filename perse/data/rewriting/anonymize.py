@@ -166,7 +166,7 @@ def read_mapping(answer: str) -> dict[str, str]:
         raise ValueError("a value of the JSON object is no string; give each name and its new name directly")
     mapping = {old.strip(): new.strip() for old, new in found[0].items()}
     if any("\ud800" <= char <= "\udfff" for pair in mapping.items() for name in pair for char in name):
-        raise ValueError("the JSON object has an escaped character that is none; write names plainly")
+        raise ValueError("the JSON object has an invalid escaped character; write names plainly")
     return mapping
 
 

@@ -120,7 +120,7 @@ def _anonymized_before(path: Path) -> dict[str, _Before]:
         try:
             one = _Before.model_validate(line)
         except ValidationError as error:
-            raise BadInput(f"{path}, line {number}: {explain(error)}; move the file away, and names are read anew") from None
+            raise BadInput(f"{path}, line {number}: {explain(error)}; move the file away, and names are read again") from None
         found[one.item_id] = one
     return found
 

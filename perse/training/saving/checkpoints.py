@@ -219,7 +219,7 @@ def check_copied(checkpoint: Path, into: Path) -> None:
         name = str(path.relative_to(into))
         if name not in listed or file_digest(path) != listed[name][1]:
             raise SaveFailed(
-                f"{path} is not what was saved in {checkpoint}; remove that checkpoint, and the same command goes on from another"
+                f"{path} is not what was saved in {checkpoint}; remove that checkpoint, and the same command resumes from another"
             )
         to_disk(path)
     to_disk(into)
@@ -266,7 +266,7 @@ def saving(what: str, folder: Path) -> Iterator[None]:
             raise
         raise SaveFailed(
             f"no room for {what} in {folder} ({_first_words(error)}; {size(free)} are free): make room (or raise the quota or `ulimit "
-            "-f`), and the same command goes on from what was finished before, such as a checkpoint, which is whole"
+            "-f`), and the same command resumes from what was finished before, such as a checkpoint, which is whole"
         ) from None
 
 

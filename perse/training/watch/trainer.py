@@ -236,7 +236,7 @@ def _check_shapes(optimizer: Any) -> None:
 
 
 def _gone_on_from(checkpoint: str | None) -> AbstractContextManager[None]:
-    return one_sentence(f"the checkpoint {checkpoint}", remedy="move it away, and the same command goes on from the one before")
+    return one_sentence(f"the checkpoint {checkpoint}", remedy="move it away, and the same command resumes from the one before")
 
 
 def deciding(line: Mapping[str, float], args: TrainingArguments) -> float | None:
