@@ -1,4 +1,4 @@
-"""What servers send, kept within bounds: no redirect is followed, and no answer is larger than one can be.
+"""Bounds the answers of servers: no redirects are followed, and sizes are limited.
 
 The packages below us would follow a redirect with the request's body, which holds people's reviews, and would unpack an
 answer of any size into memory. So one coding at most is asked for and taken, of a kind that packs a thousand bytes into one at
