@@ -32,7 +32,7 @@ NOTHING = Tokens(prompt=0, cached=0, generated=0)
 class Listed:
     """A question about each example's claims.
 
-    `known` are judgements that there are already, by id; `note` is told what the engine failed at.
+    `known` are existing judgements, by id; `note` is called with the failures of the engine.
     """
 
     question: ListedQuestion

@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 def as_they_come(work: Callable[[Item], Iterable[Answer]], asked: Iterable[Item], at_once: int) -> Iterator[Answer]:
     """What `work` yields for each of `asked`, at the moment it does; `at_once` of them are worked on, each in a thread of its own.
 
-    `asked` is drawn from as there is room, by the thread that iterates; once nobody does, nothing more begins. Threads are
+    `asked` is drawn from as there is room, by the thread that iterates; once it stops, nothing more begins. Threads are
     daemons, which an end of the process does not wait for: those of an executor would hold up Ctrl-C for as long as a server
     is silent.
 

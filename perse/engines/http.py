@@ -181,7 +181,7 @@ def _asked_to_wait(headers: Mapping[str, str]) -> float:
         return float(said)
     try:
         return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError, OverflowError):  # a date without a zone is none
+    except (TypeError, ValueError, OverflowError):  # a date without a zone is invalid
         return 0.0
 
 

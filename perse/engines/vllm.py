@@ -262,7 +262,7 @@ def _end_with_us(processes: Sequence[int | None]) -> subprocess.Popen[bytes] | N
     keep its memory, which the same command given again needs.
 
     Returns:
-        What reads from a pipe that ends when this process does, or when nobody holds what is returned; None where it cannot be.
+        The read end of a pipe that closes with this process, or once the returned object is dropped; None if impossible.
     """
     if sys.platform != "linux" or not processes:
         return None

@@ -58,7 +58,7 @@ def own_files(out: Path, belongings: Belongings, *, overwrite: bool) -> frozense
 
     Raises:
         BadInput: it is a file or holds files and may not be replaced: `overwrite` is not set, it is another kind of folder, or what has the
-            name of an own file is none.
+            name of an own file is not one.
     """
     target = target_of(out)
     if target.exists() and not target.is_dir():

@@ -235,7 +235,7 @@ class GrowingFile:
         """Wait until all lines are on disk.
 
         Raises:
-            SaveFailed: those added since the last sync are taken away again: nobody knows which of them the disk has.
+            SaveFailed: those added since the last sync are taken away again: it is not known which of them the disk has.
         """
         with writing(self.path):
             try:

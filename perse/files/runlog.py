@@ -216,7 +216,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run folder, without what an older perse may have kept of a key.
 
     Raises:
-        BadInput: there is none, or it is no JSON object with the parts that a manifest has.
+        BadInput: no manifest, or not a JSON object with the parts of one.
     """
     settle(folder)
     path = folder / MANIFEST

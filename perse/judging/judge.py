@@ -129,7 +129,7 @@ class Judge:
         """The judgements of the examples' claims as they arrive.
 
         Args:
-            known: the judgements that there are already, by id. Their lines are shown and not asked about again by an engine that
+            known: existing judgements, by id. Their lines are shown and not asked about again by an engine that
                 is asked line by line; one that writes the whole answer has it all asked for again where one line is missing.
         Raises:
             EngineLost: as `stream`.

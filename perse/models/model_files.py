@@ -169,7 +169,7 @@ def adapter_tensors(folder: Path) -> Shapes:
     """The tensors of an adapter, by the header of its safetensors file.
 
     Raises:
-        BadInput: there is none, or it is damaged.
+        BadInput: it is missing or damaged.
     """
     if not (folder / ADAPTER_WEIGHTS).exists():
         raise BadInput(_no_weights(folder, ADAPTER_WEIGHTS))

@@ -106,7 +106,7 @@ class ProblemRoute(APIRoute):
                 return answer(problem(error))
             except HTTPException as error:  # FastAPI's own
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
-            except ClientDisconnect:  # in the middle of its body; nobody reads this
+            except ClientDisconnect:  # in the middle of its body; no client reads this
                 return Response(status_code=HTTPStatus.BAD_REQUEST)
             except (KeyboardInterrupt, SystemExit, GeneratorExit, asyncio.CancelledError):
                 raise

@@ -324,7 +324,7 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
     """The model to train, with a fresh adapter where LoRA is asked for.
 
     Args:
-        shared: branches share tokens, so that one draw of a dropout would serve all of them: there is none then.
+        shared: branches share tokens, so that one draw of a dropout would serve all of them: it is switched off then.
     """
     torch.manual_seed(config.train.seed)  # the adapter's first weights
     model = load_base(config.model, base)

@@ -1,7 +1,7 @@
 """A person leaves: their reviews and examples go from data sets, exports and scored runs (DESIGN.md, promise 11).
 
 All places are named at once, since only a data set folder tells under which pseudonym a name stands in the exports and runs
-made from it. A profile holds its own reviewer's reviews only, so nobody else's example changes; in PerSum the person's reviews
+made from it. A profile holds its own reviewer's reviews only, so other people's examples do not change; in PerSum the person's reviews
 also leave the product reviews of other samples. Each folder is changed wholly or not at all (`perse.files.replacing`); counts and cards are
 made again, and a data set's digest changes, so what was made from it before can be told apart. The raw files, models trained
 on the data and what they learned are out of reach: see docs/data.md for what is left to do.
@@ -65,7 +65,7 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
         person: a pseudonym, or the name as the raw files have it.
         salt: of the pseudonyms, where a data set was built with one.
     Raises:
-        BadInput: a path is none of these, or would become empty; a name without a known pseudonym, because no data
+        BadInput: a path of another kind, or one that would become empty; a name without a known pseudonym, because no data
             set is among the paths or it was built with a salt that is not given. Nothing is changed then.
         RunMismatch: another process writes one of them. Nothing is changed then.
         SaveFailed: the disk is full; the places before are done, this one is as it was.

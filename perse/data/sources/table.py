@@ -63,7 +63,7 @@ def read_reviews(
 ) -> list[Review]:
     """Reviews joined with the texts they are about, in the order of the file, scores rescaled to 1-10.
 
-    Texts come from the items file, or from the reviews themselves where there is none (then an item id may be missing too:
+    Texts come from the items file, or without one from the reviews themselves (then an item id may be missing too:
     equal texts are one item). `reviewer_id` is the name as the file has it; `review_id` is that name and the count of that
     reviewer's usable rows. At most `limit` rows are read.
 

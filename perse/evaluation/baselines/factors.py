@@ -10,7 +10,7 @@ item's bias alone; hence this one, in numpy.
 
 Three profile scores say little about more than a bias, so factors help only where training knows the items well. Number of
 factors and penalty are chosen on training readers held out and folded in, exactly as new readers will be: a factorization
-that is no help ends with a penalty at which it is the user + item bias predictor, whose penalties it takes over.
+that does not help ends with a penalty at which it is the user + item bias predictor, whose penalties it takes over.
 
 Notation: n scores, U readers, I items, f factors; `shared` are the columns [1, factors] of a side, (U or I, 1 + f).
 """

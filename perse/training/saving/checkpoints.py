@@ -228,7 +228,7 @@ def check_copied(checkpoint: Path, into: Path) -> None:
 def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> None:
     """Delete all but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
 
-    Those of later steps go, too: a run that has come back to an earlier step found them damaged. What a person put into one stays.
+    Those of later steps go, too: a run that resumed from an earlier step found them damaged. What a person put into one stays.
     """
     found = checkpoints_in(folder)
     kept = [path for path in found if step_of(path) <= newest][-keep:]

@@ -81,7 +81,7 @@ class WatchedTrainer(Trainer):
         throughput: Throughput | None = None,
         **settings: Any,
     ) -> None:
-        # The Trainer wants an evaluation set wherever it evaluates, and hands it to nobody but `evaluate`.
+        # The Trainer wants an evaluation set wherever it evaluates, and only passes it to `evaluate`.
         super().__init__(**settings, eval_dataset=None if judging is None else [])
         self.judging = judging
         self.throughput = throughput
