@@ -75,7 +75,7 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
         note = "the plots are as they were: a judge may know them (PerSE, appendix A.1); give --writer to rewrite them"
         return pointwise_set(Material(records=read, inputs=inputs, faults=faults, notes=(note,)), build, place)
     titles = {item: plot.title for item, plot in plots.items() if plot.title}
-    wanted = {one.item_id: plots[one.item_id].text for one in _of_frequent(read, build)}
+    wanted = {review.item_id: plots[review.item_id].text for review in _of_frequent(read, build)}
     rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, on_progress=on_progress)
     if not rewritten.texts:
         raise BadInput(f"none of {len(wanted)} plots could be rewritten: {_reasons(rewritten)}; try another --writer")
@@ -95,7 +95,7 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
     there = (manifest_of(place.target) or {}).get("rewriting", {})
     write_own(options.work / "names.jsonl", kept, ours=there.get(NAMES))  # not those of a set that was moved away
     material = Material(
-        records=[replace(one, text=rewritten.texts[one.item_id]) for one in read if one.item_id in rewritten.texts],
+        records=[replace(review, text=rewritten.texts[review.item_id]) for review in read if review.item_id in rewritten.texts],
         inputs=inputs,
         faults=faults,
         dropped=_left_out(read, wanted, rewritten),
@@ -108,14 +108,14 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
 
 def _of_frequent(reviews: list[Review], build: PointwiseOptions) -> list[Review]:
     """The reviews by those who have enough of them to be kept."""
-    long = [one for one in reviews if len(one.review) >= build.min_review_chars]
-    counts = Counter(one.reviewer_id for one in long)
-    return [one for one in long if counts[one.reviewer_id] >= build.min_reviews]
+    long = [review for review in reviews if len(review.review) >= build.min_review_chars]
+    counts = Counter(review.reviewer_id for review in long)
+    return [review for review in long if counts[review.reviewer_id] >= build.min_reviews]
 
 
 def _left_out(reviews: list[Review], wanted: Mapping[str, str], rewritten: Rewritten) -> dict[str, Counter[str]]:
-    lost = Counter(f"of a plot {why}" for one in reviews if (why := rewritten.failed.get(one.item_id)))
-    lost["of a plot that nobody with enough reviews reviewed"] = sum(one.item_id not in wanted for one in reviews)
+    lost = Counter(f"of a plot {why}" for review in reviews if (why := rewritten.failed.get(review.item_id)))
+    lost["of a plot that nobody with enough reviews reviewed"] = sum(review.item_id not in wanted for review in reviews)
     return {"plots": Counter(rewritten.failed.values()), "reviews": lost}
 
 

@@ -124,20 +124,20 @@ def _build(
     limit = options["limit"]
     if not read:
         raise BadInput(f"no usable row; the first: {faults.rows[0]}")
-    if len({isinstance(one.verbatim.reference, ChoiceReference) for one in read}) > 1:
+    if len({isinstance(row.verbatim.reference, ChoiceReference) for row in read}) > 1:
         raise BadInput("Per-MPST and Per-DOC rows together; build a folder of each")
     merged = merge_aspects(read)
     kept = _drawn(merged.released, limit, seed=options["seed"])
     shown = kept if salt is None else _hidden(kept, salt=salt)
-    apart = [one.example for one in shown if one.example is not None]
-    examples = [one for one in apart if not shown_query(one)]
+    apart = [row.example for row in shown if row.example is not None]
+    examples = [example for example in apart if not shown_query(example)]
     manifest = {
         "perse": perse.__version__,
         "schema": SCHEMA,
         "kind": KIND,
         "options": dict(options),
         "sources": [{"name": path.name, "sha256": file_digest(path)} for path in paths],
-        "counts": counted([one.verbatim for one in shown], examples),
+        "counts": counted([row.verbatim for row in shown], examples),
         "dropped": {
             **dict(sorted(faults.counts.items())),
             **({f"beyond the {limit} asked for": len(read) - len(kept)} if len(kept) < len(read) else {}),
@@ -151,7 +151,7 @@ def _build(
         "warnings": _warnings(kept),
     }
     files = {
-        "verbatim.jsonl": "".join(example_lines(one.verbatim for one in shown)),
+        "verbatim.jsonl": "".join(example_lines(row.verbatim for row in shown)),
         "examples.jsonl": "".join(example_lines(examples)),
         "README.md": release_card(manifest),
         "skipped.jsonl": skipped_lines(faults.rows),
@@ -179,18 +179,18 @@ def _check(paths: Sequence[Path], *, limit: int | None, keep_names: bool, salt: 
 
 
 def _drawn(released: Sequence[Released], limit: int | None, *, seed: int) -> Sequence[Released]:
-    chosen = set(shuffled((one.verbatim.id for one in released), seed=seed, purpose="released rows")[:limit])
-    return [one for one in released if one.verbatim.id in chosen]
+    chosen = set(shuffled((row.verbatim.id for row in released), seed=seed, purpose="released rows")[:limit])
+    return [row for row in released if row.verbatim.id in chosen]
 
 
 def _hidden(released: Sequence[Released], *, salt: str) -> list[Released]:
     """The rows under pseudonyms. What stands in a prompt is not changed."""
-    names = pseudonyms((one.verbatim.reviewer_id or "" for one in released), salt=salt)
+    names = pseudonyms((row.verbatim.reviewer_id or "" for row in released), salt=salt)
     hidden = []
-    for one in released:
-        update = {"reviewer_id": names[one.verbatim.reviewer_id or ""]}
-        example = one.example and one.example.model_copy(update=update)
-        hidden.append(replace(one, verbatim=one.verbatim.model_copy(update=update), example=example))
+    for row in released:
+        update = {"reviewer_id": names[row.verbatim.reviewer_id or ""]}
+        example = row.example and row.example.model_copy(update=update)
+        hidden.append(replace(row, verbatim=row.verbatim.model_copy(update=update), example=example))
     return hidden
 
 
@@ -199,24 +199,24 @@ def counted(verbatim: Sequence[Example], examples: Sequence[Example]) -> dict[st
     return {
         "prompts": len(verbatim),
         "examples": len(examples),
-        "reviewers": len({one.reviewer_id for one in verbatim}),
+        "reviewers": len({example.reviewer_id for example in verbatim}),
         "aspects": _aspects(examples),
     }
 
 
 def _aspects(examples: Sequence[Example]) -> dict[str, int]:
-    return dict(sorted(Counter(one.aspect for one in examples if one.aspect is not None).items()))
+    return dict(sorted(Counter(example.aspect for example in examples if example.aspect is not None).items()))
 
 
 def _warnings(released: Sequence[Released]) -> dict[str, int]:
     """How many prompts still name titles or reviewers, by which a model may recall the film."""
     names: dict[str, Callable[[Released], Sequence[str | None]]] = {
-        "the title of what is asked about": lambda one: (one.title,),
-        "a title of the profile": lambda one: one.profile_titles,
-        "the reviewer's name": lambda one: (one.verbatim.reviewer_id,),
+        "the title of what is asked about": lambda row: (row.title,),
+        "a title of the profile": lambda row: row.profile_titles,
+        "the reviewer's name": lambda row: (row.verbatim.reviewer_id,),
     }
     counts = {
-        what: sum(any(_named(name, one.verbatim.prompt) for name in of(one)) for one in released) for what, of in names.items()
+        what: sum(any(_named(name, row.verbatim.prompt) for name in of(row)) for row in released) for what, of in names.items()
     }
     return {what: count for what, count in counts.items() if count}
 

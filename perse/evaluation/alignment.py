@@ -84,8 +84,8 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
 
 
 def _numbered(ids: Sequence[str]) -> IntArray:
-    place = {one: number for number, one in enumerate(sorted(set(ids)))}
-    return np.array([place[one] for one in ids], dtype=np.int64)
+    place = {id_: number for number, id_ in enumerate(sorted(set(ids)))}
+    return np.array([place[id_] for id_ in ids], dtype=np.int64)
 
 
 def align(parts: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> Items:
@@ -141,10 +141,10 @@ def _answers(name: str, judgements: Sequence[Judgement], *, examples: Sequence[E
 
 def _refuse_twice(ids: Sequence[str], what: str) -> None:
     seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            raise BadInput(f"id '{one}' appears twice among the {what}; ids must be unique")
-        seen.add(one)
+    for id_ in ids:
+        if id_ in seen:
+            raise BadInput(f"id '{id_}' appears twice among the {what}; ids must be unique")
+        seen.add(id_)
 
 
 def _unfinished(answers: Mapping[str, Mapping[str, Judgement]], *, examples: int) -> tuple[str, ...]:

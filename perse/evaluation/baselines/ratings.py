@@ -127,7 +127,7 @@ def _join(same: Sequence[Baseline[Prediction]]) -> Baseline[Prediction]:
 
 def _random_label(ids: Sequence[str], *, scale: Scale, seed: int) -> Baseline[float]:
     labels = scale.values or ()
-    return Baseline("random", tuple(labels[_draw(one, seed, sides=len(labels))] for one in ids))
+    return Baseline("random", tuple(labels[_draw(id_, seed, sides=len(labels))] for id_ in ids))
 
 
 def _profile_average(example: PointwiseExample, *, otherwise: float | None) -> float:

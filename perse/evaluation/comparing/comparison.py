@@ -93,8 +93,11 @@ def compare(
         judges={name: _asked(judgements, items.judgements[name]) for name, judgements in judges.items()},
         pairings=tuple(pairings),
         baselines=(
-            *(Simple(name=one, values=_values(names, gold, side, bootstrap=bootstrap)) for one, side in simple.items()),
-            *(Simple(name=one, unavailable=reason) for one, reason in missing.items()),
+            *(
+                Simple(name=baseline, values=_values(names, gold, side, bootstrap=bootstrap))
+                for baseline, side in simple.items()
+            ),
+            *(Simple(name=baseline, unavailable=reason) for baseline, reason in missing.items()),
         ),
         metrics=names,
         family=sum(contrast.p is not None for pairing in pairings for contrast in pairing.contrasts),
@@ -146,8 +149,8 @@ def _columns(names: Sequence[str]) -> Columns:
         if names == PAIRWISE_METRICS:
             return {"accuracy": bootstrap.resampled_mean(predicted, np.ones(len(predicted), dtype=bool))}
         if len(names) > 1:
-            found = bootstrap.resampled_scores(gold, predicted)
-            return {name: found[name] for name in names}
+            values = bootstrap.resampled_scores(gold, predicted)
+            return {name: values[name] for name in names}
         return {name: bootstrap.resampled(name, gold, predicted) for name in names}
 
     return columns
@@ -187,13 +190,13 @@ def _contrasts(
             permutations=permutations,
             seed=seed,
         )
-    found = []
+    contrasts = []
     for name in names:
         first, second = (_defined(side[name][0]) for side in values)
         difference = None if first is None or second is None else first - second
         spread = resampled[0][name] - resampled[1][name]
         p = exchanged[name]
-        found.append(
+        contrasts.append(
             Contrast(
                 metric=name,
                 one=first,
@@ -208,7 +211,7 @@ def _contrasts(
                 williams_p=_williams(gold, *given) if name == "pearson" else None,
             )
         )
-    return tuple(found)
+    return tuple(contrasts)
 
 
 def _behind(names: tuple[str, ...], once: Bootstrap, gold: FloatArray, given: tuple[FloatArray, FloatArray]) -> dict[str, int]:
@@ -224,8 +227,8 @@ def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bo
     values = side.readings["label"]
     if names == PAIRWISE_METRICS:
         return {"accuracy": bootstrap.mean(values, np.ones(len(values), dtype=bool))}
-    found = bootstrap.scores(gold, values)
-    return {name: found[name] for name in names}
+    estimates = bootstrap.scores(gold, values)
+    return {name: estimates[name] for name in names}
 
 
 def _standardised(values: FloatArray) -> FloatArray:
@@ -248,8 +251,8 @@ def _williams(gold: FloatArray, one: FloatArray, other: FloatArray) -> float | N
     first, second, between = pearson(gold, one), pearson(gold, other), pearson(one, other)
     if first is None or second is None or between is None:
         return None
-    found = williams(first, second, r_12=between, n=len(gold))
-    return None if found is None else found.p
+    test = williams(first, second, r_12=between, n=len(gold))
+    return None if test is None else test.p
 
 
 def _pairing(one: Side, other: Side, contrasts: tuple[Contrast, ...]) -> Pairing:
@@ -268,12 +271,12 @@ def _pairing(one: Side, other: Side, contrasts: tuple[Contrast, ...]) -> Pairing
 def _adjusted(pairings: Sequence[Pairing]) -> list[Pairing]:
     """Adjusts p over all contrasts and adds the conclusion in words."""
     adjusted = iter(holm([contrast.p for pairing in pairings for contrast in pairing.contrasts]))
-    found = []
+    concluded = []
     for pairing in pairings:
-        contrasts = tuple(one.model_copy(update={"p_holm": next(adjusted)}) for one in pairing.contrasts)
+        contrasts = tuple(contrast.model_copy(update={"p_holm": next(adjusted)}) for contrast in pairing.contrasts)
         verdict = sentence(pairing.one, pairing.other, contrasts)
-        found.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
-    return found
+        concluded.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
+    return concluded
 
 
 def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> JudgedItems:

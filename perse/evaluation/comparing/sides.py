@@ -85,11 +85,11 @@ def needing_no_judge(items: Items, *, seed: int) -> tuple[str, dict[str, Side], 
     are no others."""
     sides, missing = {}, {}
     if chooses(items.examples):
-        found = [(one.name, one.hits, one.unavailable) for one in baseline_choices(items, seed=seed)]
+        found = [(baseline.name, baseline.hits, baseline.unavailable) for baseline in baseline_choices(items, seed=seed)]
         reading: Reading = "likeliest"
     else:
         predicted = baseline_predictions(items, scale=answer_scale(items), seed=seed)
-        found = [(one.name, one.values, one.unavailable) for one in predicted]
+        found = [(baseline.name, baseline.values, baseline.unavailable) for baseline in predicted]
         reading = "expected"
     for name, values, reason in found:
         if values is None:

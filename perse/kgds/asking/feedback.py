@@ -99,23 +99,23 @@ def feedback(
     summaries = summaries_of(run, benchmark).get(("ebs-aos", "structured"), {})
     if not summaries:
         raise BadInput(f"{run} has no structured ebs-aos summaries; write them with `perse kgds generate --pattern ebs-aos`")
-    kinds = {number: difference(benchmark.samples[number], one) for number, one in summaries.items()}
+    kinds = {number: difference(benchmark.samples[number], summary) for number, summary in summaries.items()}
     asked = {
         number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"
     }
     judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, on_progress=on_progress)
     preferences = [
-        _preference(benchmark.samples[number], summaries[number], judgements[one.id]) for number, one in asked.items()
+        _preference(benchmark.samples[number], summaries[number], judgements[example.id]) for number, example in asked.items()
     ]
     result = FeedbackResult(
         benchmark=benchmark.digest,
-        model=" and ".join(sorted({one.model for one in summaries.values()})),
+        model=" and ".join(sorted({summary.model for summary in summaries.values()})),
         judge=judge.identity.portable.model,
-        selections={kind: sum(found == kind for found in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
-        answered=sum(one.status is Status.OK for one in preferences),
-        probability=_rate([one.probability for one in preferences], resamples=resamples, seed=seed),
-        share=_rate([one.won for one in preferences], resamples=resamples, seed=seed),
-        order_gap=_mean(one.order_gap for one in preferences),
+        selections={kind: sum(each == kind for each in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
+        answered=sum(preference.status is Status.OK for preference in preferences),
+        probability=_rate([preference.probability for preference in preferences], resamples=resamples, seed=seed),
+        share=_rate([preference.won for preference in preferences], resamples=resamples, seed=seed),
+        order_gap=_mean(preference.order_gap for preference in preferences),
         samples=tuple(preferences),
         resamples=resamples,
         seed=seed,
@@ -152,7 +152,7 @@ def _named(numbers: Sequence[int]) -> str:
 
 
 def _premise(sample: Sample) -> str:
-    article = [f"{one.index}. {' '.join(one.text.split())}" for one in sample.article]
+    article = [f"{paragraph.index}. {' '.join(paragraph.text.split())}" for paragraph in sample.article]
     discussion = [f"{turn.participant}: {' '.join(turn.utterance.split())}" for turn in sample.discussion]
     return "\n".join(["[Article]", *article, "[Discussion]", *discussion])
 

@@ -67,8 +67,8 @@ def uncovered(benchmark: Benchmark, run: Path, name: str) -> Iterator[ClaimExamp
     judgements = read_judgements(verified / JUDGEMENTS)
     for summaries in summaries_of(run, benchmark).values():
         check_same(verified, list(summaries.values()))
-        for one in summaries.values():
-            for number, opinion in enumerate(benchmark.samples[one.sample].opinions, start=1):
-                key = opinion_id(one.place, number)
+        for summary in summaries.values():
+            for number, opinion in enumerate(benchmark.samples[summary.sample].opinions, start=1):
+                key = opinion_id(summary.place, number)
                 if key in judgements and judgements[key].label == "no":
-                    yield ClaimExample(id=key, reviewer_id=one.place, text=str(one.opinions), claim=opinion)
+                    yield ClaimExample(id=key, reviewer_id=summary.place, text=str(summary.opinions), claim=opinion)

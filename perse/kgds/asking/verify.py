@@ -47,7 +47,7 @@ class Questions:
     @property
     def number(self) -> int:
         """How many judgements there will be."""
-        return len(self.facts) + sum(len(one.claims) for one in self.lists) + len(self.opinions)
+        return len(self.facts) + sum(len(example.claims) for example in self.lists) + len(self.opinions)
 
 
 def plain_opinion(text: str) -> str:
@@ -76,13 +76,14 @@ def verify(
     """
     folder = verification(run, name)
     found = summaries_of(run, benchmark)
-    summaries = [one for of_pattern in found.values() for one in of_pattern.values() if one.status == "ok"]
+    summaries = [summary for of_pattern in found.values() for summary in of_pattern.values() if summary.status == "ok"]
     check_same(folder, summaries)
     identity = identity_of(judge, benchmark, VERIFY_FACT if facts == "single" else VERIFY_FACTS, VERIFY_OPINION)
     asked = questions(benchmark.samples, summaries, facts)
     with RunLog(folder, {"kind": "kgds-verify", "facts": facts, **identity}, lines=JUDGEMENTS) as log:
         write_whole(
-            folder / ASKED, json.dumps(read_asked(folder) | {one.place: one.digest for one in summaries}, indent=1) + "\n"
+            folder / ASKED,
+            json.dumps(read_asked(folder) | {summary.place: summary.digest for summary in summaries}, indent=1) + "\n",
         )
         ask(judge, asked, log, on_progress=on_progress)
     return folder
@@ -91,20 +92,23 @@ def verify(
 def questions(samples: Mapping[int, Sample], summaries: Sequence[Summary], facts: FactMode) -> Questions:
     """All questions about these summaries."""
     wanted = Questions()
-    for one in summaries:
-        sample = samples[one.sample]
+    for summary in summaries:
+        sample = samples[summary.sample]
         wanted.opinions.extend(
             ClaimExample(
-                id=opinion_id(one.place, n), reviewer_id=one.place, text=str(one.opinions), claim=plain_opinion(opinion)
+                id=opinion_id(summary.place, n),
+                reviewer_id=summary.place,
+                text=str(summary.opinions),
+                claim=plain_opinion(opinion),
             )
             for n, opinion in enumerate(sample.opinions, start=1)
         )
-        if one.background is None:
+        if summary.background is None:
             continue
         if facts == "single":
-            wanted.facts.extend(_each_fact(sample, one.place, one.background))
+            wanted.facts.extend(_each_fact(sample, summary.place, summary.background))
         else:
-            wanted.lists.extend(_each_paragraph(sample, one.place, one.background))
+            wanted.lists.extend(_each_paragraph(sample, summary.place, summary.background))
     return wanted
 
 
@@ -128,8 +132,11 @@ def _each_fact(sample: Sample, where: str, text: str) -> list[ClaimExample]:
 def _each_paragraph(sample: Sample, where: str, text: str) -> list[ClaimsExample]:
     return [
         ClaimsExample(
-            id=f"{where}/fact/{one.index}", reviewer_id=where, text=text, claims=tuple(fact.text for fact in one.facts)
+            id=f"{where}/fact/{paragraph.index}",
+            reviewer_id=where,
+            text=text,
+            claims=tuple(fact.text for fact in paragraph.facts),
         )
-        for one in (*sample.supporting_facts, *sample.nonsupporting_facts)
-        if one.facts
+        for paragraph in (*sample.supporting_facts, *sample.nonsupporting_facts)
+        if paragraph.facts
     ]
