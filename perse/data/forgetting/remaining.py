@@ -1,7 +1,7 @@
 """Finds where a person remains after they were forgotten: exports, scored runs, reports, other data sets, leftovers of killed builds.
 
 What perse writes of a person has their pseudonym in it, 13 letters and digits that nothing else has, so files are looked through for it,
-and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and what gzip,
+and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and gzip,
 bzip2, xz, zip and tar archives are searched, too, whatever their names; unreadable files are counted. Files
 elsewhere, and names in other encodings (UTF-16, encrypted) are not found.
 """

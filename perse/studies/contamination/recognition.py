@@ -2,8 +2,8 @@
 
 Case, punctuation, accents, a leading article, what stands in brackets, and an edition or year behind the title do not count;
 a typing error does not either. Numbers do, and a final s: "Rocky II" is not "Rocky III", "Alien" not "Aliens". A series' name
-alone is no title of one of its parts, and a work called "Unknown" is never recognized: recognition is under-
-rather than overcounted.
+alone is no title of one of its parts, and a work called "Unknown" is never recognized: recognition is rather undercounted
+than overcounted.
 """
 
 from __future__ import annotations
