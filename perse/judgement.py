@@ -66,7 +66,7 @@ class Prices(Strict):
             return cls(input=given, output=output, cached=cached)
         except ValueError:
             raise BadInput(
-                f"prices '{text}' are none; write INPUT,OUTPUT or INPUT,OUTPUT,CACHED per million tokens, as in 0.15,0.60"
+                f"invalid prices '{text}'; write INPUT,OUTPUT or INPUT,OUTPUT,CACHED per million tokens, as in 0.15,0.60"
             ) from None
 
     def cost(self, judgements: Iterable[Judgement]) -> float:

@@ -1,6 +1,6 @@
 """What is text and what is a number, wherever records come in: files, requests, answers of servers, settings.
 
-A number is a number: true, "9" and Infinity are none, though Python and pydantic would take them. A text is whole characters:
+A number is a number: true, "9" and Infinity are not, though Python and pydantic would take them. A text is whole characters:
 half of a surrogate pair ("\\ud800" alone) can be written to no file. Other characters may stand in a text, control
 characters too (real reviews hold some, and the renderer takes them out of prompts), but in no name, since names stand in
 tables, file names and terminals.

@@ -1,4 +1,4 @@
-"""Judgements as they arrive: whoever keeps them loses only what is in flight, wherever he is killed.
+"""Judgements as they arrive: a kill loses only what is in flight.
 
 An engine that answers calls side by side is given each example in a call of its own. The embedded engine reads labels prompt by prompt,
 and writes some texts together: that is then what is in flight.
@@ -15,7 +15,7 @@ from perse.judgement import Judgement
 
 Example = TypeVar("Example")
 Answer = Callable[[Sequence[Example], Callable[[Failure], None]], Iterable[list[Judgement]]]
-"""Of some examples, and of what to tell what the engine failed at; gives judgements when they are there."""
+"""Gets examples and a callback for failures; yields judgements as they are ready."""
 
 
 def arriving(
@@ -27,7 +27,7 @@ def arriving(
         written: the engine writes before it reads.
     Raises:
         BadInput, EngineLost: the server answers nothing any more (see `none_answered`), neither to anything that was asked, nor to
-            the last `batch` examples. What it failed at is then not told of, to be asked again.
+            the last `batch` examples. These failures are not reported, so that they are asked again.
     """
     if not able.at_once:
         size = able.batch if written and able.accepts_token_ids else 1

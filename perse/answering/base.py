@@ -38,7 +38,7 @@ class Answering(Protocol):
         *,
         note: Callable[[Failure], None] = lambda failure: None,
     ) -> list[Judgement]:
-        """A judgement for each example, whatever goes wrong; `note` is told what the engine failed at."""
+        """A judgement for each example, whatever fails; `note` is called with the failures of the engine."""
 
     def render(self, question: Question, example: Asked, settings: JudgeSettings) -> Sequence[object]:
         """The prompts of an example.
@@ -48,11 +48,11 @@ class Answering(Protocol):
         """
 
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
-        """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
+        """A digest of everything that the prompts of these examples depend on: wording, template, tokenizer, budget."""
 
 
 def failed(identity: Identity, question: Question, example: Asked, status: Status, error: str) -> Judgement:
-    """The judgement of an example that has no answer."""
+    """The judgement of an example without an answer."""
     return Judgement(
         id=example.id,
         question=question.name,

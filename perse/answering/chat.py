@@ -118,12 +118,12 @@ class ChatAnswering:
 
 
 def _complete(reply: Reply) -> str:
-    """What to read: the text, or the lines before the last where that is cut off, for "1" may be half of "10"."""
+    """The text to read, without the last line if it is cut off: "1" may be half of "10"."""
     return reply.text.rpartition("\n")[0] if reply.finish_reason == "length" else reply.text
 
 
 def _in_given_order(question: Question, labels: Sequence[str]) -> list[str]:
-    """What each answer says of the texts in the order given, as `question.to_label_order` turns certain distributions round."""
+    """Each answer's label for the given order of the texts, by `question.to_label_order` of a certain distribution."""
     certain = [tuple(float(label == known) for known in question.scale.labels) for label in labels]
     return [question.scale.labels[max(range(len(p)), key=lambda i: p[i])] for p in question.to_label_order(certain)]
 

@@ -23,7 +23,7 @@ from perse.scale import Scale
 log = logging.getLogger(__name__)
 
 MIN_MASS = 0.5
-"""Below this probability of any label at all, the model would rather have said something else: `unparsed`."""
+"""With less mass on all labels together the answer is `unparsed`."""
 
 
 @dataclass
@@ -119,7 +119,7 @@ class ExactAnswering:
             line = self.renderer.decode(generation.ids).partition("\n")[0]
             one.text = self.renderer.neutralise(question.layout.free_text(line))
             one.answer = self.renderer.free_line(question, one.text)
-            # Cleaned and tokenized anew, a text can have more tokens than were written; unheard of in real reviews.
+            # Cleaned and tokenized again, a text can have more tokens than were written; not seen in real reviews.
             if max(map(len, one.prefixes(one.answer))) + label_room(question) > self.renderer.context:
                 one.failure = Failure(f"the review has {len(one.answer)} tokens when read again, too many for the context")
 
@@ -159,5 +159,5 @@ class ExactAnswering:
 
 
 def no_label_mass(scale: Scale, mass: float) -> str:
-    """Why an answer without enough probability of any label is none."""
+    """The error of an answer without enough mass on the labels."""
     return f"the labels {scale.labels[0]}..{scale.labels[-1]} have {mass:.2g} of the probability, below {MIN_MASS}"

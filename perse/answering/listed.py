@@ -2,7 +2,7 @@
 
 Where an engine takes token ids, the lines are ours and only the labels the model's: the distribution of claim n is read behind the lines
 before it, each with the label it was given, so that nothing has to be parsed and no claim goes without an answer. An engine of words
-writes all lines itself; a line that is missing or cannot be read is the failure of its claim alone.
+writes all lines itself; a missing or unreadable line fails its claim only.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ NOTHING = Tokens(prompt=0, cached=0, generated=0)
 
 @dataclass(frozen=True)
 class Listed:
-    """What is asked: a question about each example's claims.
+    """A question about each example's claims.
 
-    `known` are judgements that there are already, by id; `note` is told what the engine failed at.
+    `known` are existing judgements, by id; `note` is called with the failures of the engine.
     """
 
     question: ListedQuestion
@@ -42,7 +42,7 @@ class Listed:
     note: Callable[[Failure], None]
 
     def missing(self, judgements: Iterable[Judgement]) -> list[Judgement]:
-        """Those that were not known."""
+        """The judgements that were not known."""
         return [one for one in judgements if one.id not in self.known]
 
 
@@ -140,7 +140,7 @@ def _line(renderer: Renderer, question: ListedQuestion, number: int, label: str)
 
 
 def _read(engine: Engine, prefixes: list[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
-    """What the engine says behind each prefix; if it fails at them together, each is asked alone."""
+    """The distributions after each prefix; if the engine fails at them together, each is asked alone."""
     try:
         return engine.label_distributions(prefixes, support)
     except RuntimeError as error:  # what torch raises, out of memory included
@@ -201,7 +201,7 @@ def _as_written(
             identity, question, claim, Status.UNPARSED, f"expected a line '{number}: yes' or no; the model said: {said}"
         )
         ok = {"status": Status.OK, "label": label, "error": None} if label else {}
-        # The request is one: its tokens stand with the first claim.
+        # One request: its tokens are counted with the first claim.
         found.append(
             one.model_copy(
                 update={**ok, "tokens": reply.tokens if number == 1 else NOTHING, "finish_reason": reply.finish_reason}

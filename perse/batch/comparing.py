@@ -1,4 +1,4 @@
-"""Which scoring runs stand in one table: judges of the same examples side by side, folds of one data set together.
+"""Scoring runs for one table: judges of the same examples side by side, folds of one data set together.
 
 Runs of the same examples are judges to compare. Runs of different folds are one cross-fitted judge; where every fold comes
 several times, the first run of each fold is the first judge, and so on. Examples are the same if their ids, queries and true
@@ -28,14 +28,14 @@ from perse.records import ChoiceReference, Example, Pair, PairwiseExample, Point
 IN_PROMPT = "as prompted"
 """The aspect of pairs whose prompt alone names it."""
 OWN = "own"
-"""What the manifest of a run calls profiles that are the readers' own (`perse.data.variants.profile_variants`)."""
+"""The name in a run's manifest of profiles that are the readers' own (`perse.data.variants.profile_variants`)."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """Runs read and put in order."""
+    """Runs, read and ordered."""
 
     judges: dict[str, list[Judgement]]
     runs: dict[str, tuple[ScoredRun, ...]]
@@ -43,9 +43,9 @@ class Gathered:
     parts: list[Fold]
     """All examples that a run was asked, each once, with the fullest profile that a run showed: baselines read it."""
     missing: list[str]
-    """Why training sides cannot be had."""
+    """Why training sides are not available."""
     notes: tuple[str, ...]
-    """Which run showed what, where profiles differ."""
+    """Notes on which run showed which profiles, if they differ."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
         notes += [note if fold is None else f"fold {fold}: {note}" for note in of_profiles]
         train, reason = _training_side([run for _, run in runs], train_data)
         parts.append(Fold(_answered(examples), None if train is None else _answered(train)))
-        missing += [reason] if reason and reason not in missing else []  # folds of one data set miss one thing
+        missing += [reason] if reason and reason not in missing else []  # folds of one data set have the same reason
     of_judges = {name: tuple(runs[nth][1] for runs in by_fold.values()) for nth, name in enumerate(names)}
     judges = {name: [judgement for run in own for judgement in run.judgements] for name, own in of_judges.items()}
     return Gathered(judges, of_judges, parts, missing, tuple(notes))
@@ -147,7 +147,7 @@ def _check_same(named: _Named, known: Mapping[str, tuple[_Named, Example]]) -> N
 
 
 def _differing(one: Example, other: Example) -> str | None:
-    """The first field that differs, of those that make an example what it is: all but what is shown of the reviewer."""
+    """The first field that differs, of those that make an example what it is: all except the profile."""
     if one == other:
         return None
     if type(one) is not type(other):
@@ -200,9 +200,9 @@ def _training_side(runs: Sequence[ScoredRun], train_data: Path | None) -> tuple[
 
 
 def _answered(examples: Sequence[Example]) -> list[Example]:
-    """The examples with prompts taken for what they ask, which is what their answers are compared by.
+    """The examples, with prompts replaced by their parsed questions, by which answers are compared.
 
-    Nobody knows who is behind a prompt without reviewer: each is a reviewer of its own. Its profile and aspect are not told.
+    A prompt without reviewer counts as a reviewer of its own. Its profile and aspect are not told.
     """
     chosen = any(isinstance(example.reference, ChoiceReference) for example in examples)
     return [_asked(example, chosen) if isinstance(example, VerbatimExample) else example for example in examples]
@@ -217,14 +217,14 @@ def _asked(example: VerbatimExample, chosen: bool) -> Example:
 
 
 def _name(own: Sequence[Path], folders: Sequence[Path], *, taken: Sequence[str]) -> str:
-    """A run's folder name, or what its folds' names begin with; the whole path where that says too little."""
+    """A run's folder name, or the common beginning of its folds' names; the whole path if that is too short."""
     name = own[0].name if len(own) == 1 else commonprefix([folder.name for folder in own]).rstrip("-_. ")  # noqa: RUF071 (characters are meant, not parts of a path)
     alike = [folder for folder in folders if folder.name == own[0].name]
     return str(own[0]) if not name or name in taken or len(alike) > 1 else name
 
 
 def run_costs(runs: Mapping[str, Sequence[ScoredRun]]) -> tuple[dict[str, Prices], dict[str, float]]:
-    """Prices and seconds by judge, of those whose runs (one a fold) all kept them. Prices that differ are none."""
+    """Prices and seconds by judge, of those whose runs (one a fold) all kept them. Conflicting prices are dropped."""
     prices: dict[str, Prices] = {}
     seconds: dict[str, float] = {}
     for name, own in runs.items():

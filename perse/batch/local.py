@@ -116,7 +116,7 @@ class ScoredRun:
     """Wall time of all judgements, loading left out; None for a run that was not timed throughout."""
 
     def training_side(self) -> tuple[Sequence[Example] | None, str | None]:
-        """The training examples of the scored data set, or None and why they cannot be had."""
+        """The training examples of the scored data set, or None and why they are not available."""
         if self.data_folder is None:
             return None, "the scored examples came from a file; name their data set with --train-data"
         if not is_data_folder(self.data_folder):
@@ -190,5 +190,5 @@ def _one_each(path: Path) -> list[Judgement]:
 
 
 def _answer(judgement: Judgement) -> tuple[object, ...]:
-    """What makes two judgements the same answer, whatever each cost."""
+    """Identifies an answer, without its cost."""
     return judgement.status, judgement.label, judgement.distribution, judgement.text

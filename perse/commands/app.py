@@ -39,7 +39,7 @@ app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(study_app, name="study")
 CONSUMERS: Registry[Consumer] = Registry("perse.consumers", (Consumer("kgds", kgds_app),), needs=("app",))
-"""What uses the judge for a purpose of its own. A new consumer is its room and one line here."""
+"""The consumers of the judge. A new consumer is its room and one line here."""
 for consumer in CONSUMERS.values():
     app.add_typer(consumer.app, name=consumer.name)
 app.command(epilog=OF_TRAINING)(train)

@@ -124,7 +124,7 @@ def prompt_for_text(console: Console) -> str:
 
 @contextmanager
 def _typed_by_someone(console: Console) -> Iterator[None]:
-    """Where nobody types, as in a pipe or a job, the options say what is asked for."""
+    """Without a terminal, as in a pipe or a job, ask for the options instead."""
     try:
         yield
     except EOFError:

@@ -1,4 +1,4 @@
-"""What a consumer of the judge is to the command line. Apart from `app`, which lists them, so that a package can import it while it is listed."""
+"""A consumer of the judge on the command line. Apart from `app`, which lists them, so that a package can import it while it is listed."""
 
 from __future__ import annotations
 

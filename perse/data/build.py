@@ -51,7 +51,7 @@ Dropped = dict[str, Counter[str]]
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """What a source gave: records under real names, where they came from, and what was done to them before."""
+    """The output of a source: records under real names, their files, and how they were prepared."""
 
     records: Sequence[Review] | Sequence[Comparison]
     inputs: Mapping[str, Path]
@@ -89,7 +89,7 @@ def build_pairwise(options: PairwiseOptions) -> Summary:
 
 @contextmanager
 def _read(source: Source, wanted: Wanted, options: BuildOptions) -> Iterator[tuple[Material, Claim]]:
-    """What `source` gives of the files, and the place for the data set, claimed before the first file is read."""
+    """The material of `source`, and the place for the data set, which is claimed before the first file is read."""
     assert source.read is not None
     if wanted.items is not None and len(source.files) < 2:
         raise BadInput(f"{wanted.items}: data of the source {source.name} has no file of texts beside it; leave --items out")
@@ -276,7 +276,7 @@ def _finish(
 
 
 def _time_notes(records: Sequence[Review] | Sequence[Comparison], k: int) -> tuple[str, ...]:
-    """That profiles cannot stand oldest first, if dates are written in a way that does not sort."""
+    """Warns that profiles cannot be shown oldest first, if dates are in a format that does not sort."""
     odd = [record.time for record in records if record.time is not None and sortable(record.time) is None]
     if not odd or k < 2:
         return ()
@@ -287,7 +287,7 @@ def _time_notes(records: Sequence[Review] | Sequence[Comparison], k: int) -> tup
 
 
 def _scale_notes(reviews: Sequence[Review], scale: tuple[float, float]) -> tuple[str, ...]:
-    """That the scale may be another one, if nobody used its upper half."""
+    """Warns that the scale may be wrong, if its upper half is unused."""
     most = max(review.original_score for review in reviews)
     if most > sum(scale) / 2:
         return ()

@@ -1,4 +1,4 @@
-"""When something was written: the dates that can be put in order, and records put in it."""
+"""Dates that can be sorted, and records sorted by them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Record = TypeVar("Record", Review, Comparison)
 def sortable(time: str | None) -> datetime | None:
     """The moment that an ISO date (2018-11-10, with or without a time of day) names; None for anything else.
 
-    Other ways to write dates are not guessed at: 02/03/2018 is two days. A time without a zone is taken as UTC.
+    Other formats are not guessed at: 02/03/2018 is ambiguous. A time without a zone is taken as UTC.
     """
     if time is None or not re.match(r"\d{4}-\d{2}-\d{2}", time):
         return None

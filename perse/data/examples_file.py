@@ -1,4 +1,4 @@
-"""Examples of a file of JSON lines, refused where the answer stands in the question (DESIGN.md, promise 5)."""
+"""Reads examples from JSON lines; refuses profiles that show the query (DESIGN.md, promise 5)."""
 
 from __future__ import annotations
 
@@ -42,5 +42,5 @@ def read_examples(path: Path) -> list[Example]:
 
 
 def shown_query(example: Example) -> bool:
-    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds its text, or one of its two, or nearly."""
+    """Whether the profile gives the query away (DESIGN.md, promise 5): it holds one of its texts or a near-duplicate."""
     return example.gives_away(near_duplicate)

@@ -62,7 +62,7 @@ def check_leaks(
 
 
 class _Marks:
-    """By which marks two records are known to be about the same: an id and a text, hashed once for what many reviews share."""
+    """Marks by which two records are about the same work: its id and its text, each hashed once."""
 
     def __init__(self, records: Mapping[str, Record]) -> None:
         self._records = records
@@ -171,7 +171,7 @@ def _shared_items(train: Iterable[ExampleRow], valid: Iterable[ExampleRow], mark
 
 
 def _near_items(train: Iterable[ExampleRow], valid: Iterable[ExampleRow], reviews: Mapping[str, Review]) -> Iterator[str]:
-    """Of reviews only: two pairs may have texts in common."""
+    """For reviews only: two pairs may share texts."""
     known: dict[str, tuple[str, str]] = {}
     for row in train:
         for one in (row.query_id, *row.profile_ids):

@@ -1,4 +1,4 @@
-"""Examples from wherever they are kept: a data set folder or a file of exported JSON lines."""
+"""Loads examples from a data set folder or a file of exported JSON lines."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def load_examples(
 
     Args:
         view: how the profiles of a folder are shown.
-        epoch: of a folder drawn per reviewer and epoch: which draw; other data is the same in all epochs.
+        epoch: of a folder drawn per reviewer and epoch: which draw; ignored for other data.
     Raises:
-        BadInput: neither a folder nor a file, no example in it, or a fold or a view asked of what has none.
+        BadInput: neither a folder nor a file, no example in it, or a fold or a view of data without them.
     """
     place = Path(path)
     if is_data_folder(place):

@@ -1,8 +1,8 @@
-"""Near-duplicate texts: the same text but for a word here and there, found exactly between two, and fast among a million.
+"""Near-duplicate texts, which differ by a few words: an exact test of two texts, and a fast search among a million.
 
 Two texts are near-duplicates if the Jaccard similarity of their sets of 5-word shingles, once `normalised`, is 0.8 or more: one
 word changed in the middle of 60 is near (51 of 61 shingles shared), in the middle of 30 is not. Texts of fewer than 8 words
-are compared exactly, as they have too few shingles for a share of them to mean anything.
+are compared exactly, as they have too few shingles for a meaningful share.
 
 `near_groups` compares only pairs that MinHash puts into one bucket. The comparison is exact, so nothing is grouped that is not
 near; the trade-off is that a near pair can be missed. With 32 bands of 4 hashes, a pair of similarity j is missed with
@@ -159,7 +159,7 @@ def _heads(texts: Iterable[str], often: Places) -> tuple[Hashes, Places]:
 
 @dataclass(frozen=True)
 class Prints:
-    """A small picture of each text that can rule out that two are near-duplicates, never prove it."""
+    """A small sketch of each text that can rule out near-duplicates, but never prove them."""
 
     bits: Hashes  # (texts, 8): which of 512 places the shingles' hashes fall on
     counts: Places  # (texts,): shingles, repeated ones included; 0 for texts of fewer than 8 words

@@ -15,13 +15,13 @@ from perse.data.sources.faults import OnError
 from perse.errors import BadInput
 
 _TABLES = ("reviews", "pairs")
-"""The sources that are read unless another is named; only another is told."""
+"""The default sources, which the manifest does not mention."""
 _NOT_IN_MANIFEST = frozenset({"reviews", "pairs", "items", "out", "overwrite", "salt"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """What both kinds of data set have in common. Raises BadInput for settings that make no sense."""
+    """The options of both kinds of data set. Raises BadInput for invalid settings."""
 
     out: Path
     """The folder to write."""
@@ -36,7 +36,7 @@ class BuildOptions:
     max_k: int | None = None
     """How many are kept for each profile, so that any k up to it can be shown later (`views.View.k`); k by default."""
     profiles: Profiles = "per_example"
-    """Draw a profile for each query (the paper), or one for each reviewer, anew in every epoch of training."""
+    """Draw a profile for each query (the paper), or one for each reviewer, re-drawn in every epoch of training."""
     select: Select = "random"
     """Which of the others make a profile (`perse.data.profiles.selection`)."""
     embedding_model: str = EMBEDDING_MODEL
@@ -44,7 +44,7 @@ class BuildOptions:
     max_queries: int | None = 10
     """At most so many examples per reviewer (pairs: and aspect); None for all."""
     split: SplitBy
-    """What training and validation do not share: reviewers, or reviewers and items (pairs)."""
+    """What training and validation must not share: reviewers, or reviewers and items (pairs)."""
     valid: float = 0.1
     """Share of the reviewers that is for validation."""
     folds: int | None = None
@@ -153,7 +153,7 @@ class PointwiseOptions(BuildOptions):
 
     def for_manifest(self) -> dict[str, Any]:
         kept = super().for_manifest() | {"scale": [float(bound) for bound in self.scale]}
-        # Said only where it has an effect.
+        # Listed only where it has an effect.
         return kept if self.split == "reviewer_item" else {name: kept[name] for name in kept if name != "valid_items"}
 
 

@@ -22,13 +22,13 @@ from perse.identity import normalised
 from perse.installing import install
 
 COPIED = 0.8
-"""Share of the shorter text's word pairs that stand in the longer one, from which it counts as copied from it."""
+"""A text is copied if the longer one has this share of its word pairs."""
 
 LEAST_PAIRS = 10
 """With fewer word pairs than these, only equal texts are copies: short reviews resemble each other by chance."""
 
 _SLACK = 1e-9
-"""Bounds and scores are rounded differently; what is this close to the best is compared."""
+"""Bounds and scores are rounded differently; candidates this close to the best are compared."""
 
 _WORD = re.compile(r"[a-z0-9]+")
 _REMEMBERED = 30_000
@@ -92,7 +92,7 @@ def overlap(a: Tokens, b: Tokens) -> float:
 
 
 def best_overlap(one: Tokens, others: Iterable[Tokens]) -> float:
-    """The largest `overlap` of `one` with any of `others`; 0.0 if there are none.
+    """The largest `overlap` of `one` with any of `others`; 0.0 without any.
 
     This is how a review is compared with a set (the paper does not say how): as ROUGE compares with several references. Against
     the whole set as one text, a review would score low for being shorter.

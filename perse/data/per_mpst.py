@@ -1,4 +1,4 @@
-"""Per-MPST: a corpus of plots and a table of reviews -> a data set of readers and plots that no judge has by heart.
+"""Per-MPST: a corpus of plots and a table of reviews -> a data set of readers and plots that no judge can know by heart.
 
 The plots are anonymized and summarized first (PerSE, appendix A.2), but only those that a reader with enough reviews
 has reviewed: rewriting is what costs. Everything else is `perse data pointwise` with the paper's numbers (section 4.1).
@@ -31,7 +31,7 @@ from perse.records import Review
 from perse.secrets import without_keys
 
 NAMES = "names_sha256"
-"""By which the manifest tells which names in the work folder are those of its texts."""
+"""The manifest's key that links names in the work folder to its texts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class PerMpstOptions:
 
     @property
     def work(self) -> Path:
-        """The folder beside the data set that keeps what does not belong into it: answers and original names."""
+        """The folder next to the data set for answers and original names, which must not be in it."""
         return work_folder(self.build.out)
 
 
@@ -54,13 +54,13 @@ def build_per_mpst(options: PerMpstOptions, *, on_progress: OnPart = unseen_part
     """Reads, rewrites, and builds the data set; original names go to `names.jsonl` in the work folder.
 
     Args:
-        on_progress: told what is being done, to how many of how many texts.
+        on_progress: called with the step, and how many of how many texts are done.
     Raises:
         BadInput: as `build_pointwise`; also a writer that cannot be asked, or no plot that could be rewritten.
         EngineLost: the writer failed at everything; the same command continues.
     """
     build = options.build
-    inputs = (options.plots, build.reviews, options.rewriting.cache)  # the answers are kept when the data set is built anew
+    inputs = (options.plots, build.reviews, options.rewriting.cache)  # the answers are kept when the data set is built again
     with claimed(build.out, DATA_SET, overwrite=build.overwrite, inputs=inputs) as place:
         return _build(options, place, on_progress)
 
@@ -75,7 +75,7 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
         note = "the plots are as they were: a judge may know them (PerSE, appendix A.1); give --writer to rewrite them"
         return pointwise_set(Material(records=read, inputs=inputs, faults=faults, notes=(note,)), build, place)
     titles = {item: plot.title for item, plot in plots.items() if plot.title}
-    wanted = {one.item_id: plots[one.item_id].text for one in _of_frequent(read, build)}
+    wanted = {review.item_id: plots[review.item_id].text for review in _of_frequent(read, build)}
     rewritten = rewrite(wanted, options.rewriting, titles=titles, seed=build.seed, on_progress=on_progress)
     if not rewritten.texts:
         raise BadInput(f"none of {len(wanted)} plots could be rewritten: {_reasons(rewritten)}; try another --writer")
@@ -95,7 +95,7 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
     there = (manifest_of(place.target) or {}).get("rewriting", {})
     write_own(options.work / "names.jsonl", kept, ours=there.get(NAMES))  # not those of a set that was moved away
     material = Material(
-        records=[replace(one, text=rewritten.texts[one.item_id]) for one in read if one.item_id in rewritten.texts],
+        records=[replace(review, text=rewritten.texts[review.item_id]) for review in read if review.item_id in rewritten.texts],
         inputs=inputs,
         faults=faults,
         dropped=_left_out(read, wanted, rewritten),
@@ -108,14 +108,14 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
 
 def _of_frequent(reviews: list[Review], build: PointwiseOptions) -> list[Review]:
     """The reviews by those who have enough of them to be kept."""
-    long = [one for one in reviews if len(one.review) >= build.min_review_chars]
-    counts = Counter(one.reviewer_id for one in long)
-    return [one for one in long if counts[one.reviewer_id] >= build.min_reviews]
+    long = [review for review in reviews if len(review.review) >= build.min_review_chars]
+    counts = Counter(review.reviewer_id for review in long)
+    return [review for review in long if counts[review.reviewer_id] >= build.min_reviews]
 
 
 def _left_out(reviews: list[Review], wanted: Mapping[str, str], rewritten: Rewritten) -> dict[str, Counter[str]]:
-    lost = Counter(f"of a plot {why}" for one in reviews if (why := rewritten.failed.get(one.item_id)))
-    lost["of a plot that nobody with enough reviews reviewed"] = sum(one.item_id not in wanted for one in reviews)
+    lost = Counter(f"of a plot {why}" for review in reviews if (why := rewritten.failed.get(review.item_id)))
+    lost["of a plot that nobody with enough reviews reviewed"] = sum(review.item_id not in wanted for review in reviews)
     return {"plots": Counter(rewritten.failed.values()), "reviews": lost}
 
 

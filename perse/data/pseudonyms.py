@@ -1,9 +1,9 @@
 """Reviewer names -> stable pseudonyms: "r" and 12 hex digits, a keyed hash of the name.
 
-What this protects: who reads the folder, its exports or a prompt, and the model that is trained on them, see no names. What it
+What this protects: readers of the folder, its exports or a prompt, and the model that is trained on them, see no names. What it
 does not: whoever knows the salt can compute anybody's pseudonym from the name. That is wanted, since it is how a person's
 rows are found when they ask to be forgotten, but it means that a list of likely names can be tried, too. The default salt is
-derived from the seed, which the manifest tells: it keeps names out of sight, no more. Give a salt of your own, and keep it
+derived from the seed, which the manifest tells: it only keeps names out of sight. Give a salt of your own, and keep it
 apart from the folder, where the folder leaves your hands; it is never written into it. Review texts are not changed: a person
 may still be known by what they wrote.
 """

@@ -2,7 +2,7 @@
 
     verbatim.jsonl     the released prompts as they are, without the marks of their turns
     examples.jsonl     the same rows with profile and query apart, where the prompt could be taken apart
-    manifest.json      the files and options they come from, what was left out, what to be wary of
+    manifest.json      the files and options they come from, what was left out, warnings
     README.md          the same for a person
     skipped.jsonl      the bad rows that were left out, if any were
 
@@ -29,6 +29,7 @@ from perse.errors import BadInput
 from perse.files.belongings import Belongings
 from perse.files.replacing import Claim, claimed
 from perse.files.runlog import file_digest
+from perse.formats.templates import templates
 from perse.identity import shuffled
 from perse.records import ChoiceReference, Example, example_lines
 
@@ -43,7 +44,7 @@ RELEASE = Belongings(
     kinds=(KIND,),
     names=("verbatim.jsonl", "examples.jsonl", "skipped.jsonl", "README.md"),
 )
-"""What is such a folder's own."""
+"""The files of such a folder."""
 
 GIVEN_AWAY = "the profile shows the query, or nearly"
 """Such rows are in verbatim.jsonl only, as they were released."""
@@ -51,7 +52,7 @@ GIVEN_AWAY = "the profile shows the query, or nearly"
 
 @dataclass(frozen=True)
 class ReleaseSummary:
-    """What was written."""
+    """The result of a build."""
 
     out: Path
     manifest: Mapping[str, Any]
@@ -92,7 +93,7 @@ def build_release(
         on_error: `skip` leaves out, counts and lists bad rows instead of stopping at the first.
         overwrite: replace `out` if it is such a folder.
     Raises:
-        BadInput: options that make no sense, a file or a row that cannot be used, no row left, or `out` is taken.
+        BadInput: invalid options, a file or a row that cannot be used, no row left, or `out` is taken.
     """
     _check(paths, limit=limit, keep_names=keep_names, salt=salt, on_error=on_error)
     with claimed(out, RELEASE, overwrite=overwrite, inputs=paths) as place:
@@ -123,20 +124,20 @@ def _build(
     limit = options["limit"]
     if not read:
         raise BadInput(f"no usable row; the first: {faults.rows[0]}")
-    if len({isinstance(one.verbatim.reference, ChoiceReference) for one in read}) > 1:
+    if len({isinstance(row.verbatim.reference, ChoiceReference) for row in read}) > 1:
         raise BadInput("Per-MPST and Per-DOC rows together; build a folder of each")
     merged = merge_aspects(read)
     kept = _drawn(merged.released, limit, seed=options["seed"])
     shown = kept if salt is None else _hidden(kept, salt=salt)
-    apart = [one.example for one in shown if one.example is not None]
-    examples = [one for one in apart if not shown_query(one)]
+    apart = [row.example for row in shown if row.example is not None]
+    examples = [example for example in apart if not shown_query(example)]
     manifest = {
         "perse": perse.__version__,
         "schema": SCHEMA,
         "kind": KIND,
         "options": dict(options),
         "sources": [{"name": path.name, "sha256": file_digest(path)} for path in paths],
-        "counts": counted([one.verbatim for one in shown], examples),
+        "counts": counted([row.verbatim for row in shown], examples),
         "dropped": {
             **dict(sorted(faults.counts.items())),
             **({f"beyond the {limit} asked for": len(read) - len(kept)} if len(kept) < len(read) else {}),
@@ -150,7 +151,7 @@ def _build(
         "warnings": _warnings(kept),
     }
     files = {
-        "verbatim.jsonl": "".join(example_lines(one.verbatim for one in shown)),
+        "verbatim.jsonl": "".join(example_lines(row.verbatim for row in shown)),
         "examples.jsonl": "".join(example_lines(examples)),
         "README.md": release_card(manifest),
         "skipped.jsonl": skipped_lines(faults.rows),
@@ -178,18 +179,18 @@ def _check(paths: Sequence[Path], *, limit: int | None, keep_names: bool, salt: 
 
 
 def _drawn(released: Sequence[Released], limit: int | None, *, seed: int) -> Sequence[Released]:
-    chosen = set(shuffled((one.verbatim.id for one in released), seed=seed, purpose="released rows")[:limit])
-    return [one for one in released if one.verbatim.id in chosen]
+    chosen = set(shuffled((row.verbatim.id for row in released), seed=seed, purpose="released rows")[:limit])
+    return [row for row in released if row.verbatim.id in chosen]
 
 
 def _hidden(released: Sequence[Released], *, salt: str) -> list[Released]:
     """The rows under pseudonyms. What stands in a prompt is not changed."""
-    names = pseudonyms((one.verbatim.reviewer_id or "" for one in released), salt=salt)
+    names = pseudonyms((row.verbatim.reviewer_id or "" for row in released), salt=salt)
     hidden = []
-    for one in released:
-        update = {"reviewer_id": names[one.verbatim.reviewer_id or ""]}
-        example = one.example and one.example.model_copy(update=update)
-        hidden.append(replace(one, verbatim=one.verbatim.model_copy(update=update), example=example))
+    for row in released:
+        update = {"reviewer_id": names[row.verbatim.reviewer_id or ""]}
+        example = row.example and row.example.model_copy(update=update)
+        hidden.append(replace(row, verbatim=row.verbatim.model_copy(update=update), example=example))
     return hidden
 
 
@@ -198,30 +199,30 @@ def counted(verbatim: Sequence[Example], examples: Sequence[Example]) -> dict[st
     return {
         "prompts": len(verbatim),
         "examples": len(examples),
-        "reviewers": len({one.reviewer_id for one in verbatim}),
+        "reviewers": len({example.reviewer_id for example in verbatim}),
         "aspects": _aspects(examples),
     }
 
 
 def _aspects(examples: Sequence[Example]) -> dict[str, int]:
-    return dict(sorted(Counter(one.aspect for one in examples if one.aspect is not None).items()))
+    return dict(sorted(Counter(example.aspect for example in examples if example.aspect is not None).items()))
 
 
 def _warnings(released: Sequence[Released]) -> dict[str, int]:
-    """How many prompts still name what they should not: a model that knows the film needs no reader."""
+    """How many prompts still name titles or reviewers, by which a model may recall the film."""
     names: dict[str, Callable[[Released], Sequence[str | None]]] = {
-        "the title of what is asked about": lambda one: (one.title,),
-        "a title of the profile": lambda one: one.profile_titles,
-        "the reviewer's name": lambda one: (one.verbatim.reviewer_id,),
+        "the title of what is asked about": lambda row: (row.title,),
+        "a title of the profile": lambda row: row.profile_titles,
+        "the reviewer's name": lambda row: (row.verbatim.reviewer_id,),
     }
     counts = {
-        what: sum(any(_named(name, one.verbatim.prompt) for name in of(one)) for one in released) for what, of in names.items()
+        what: sum(any(_named(name, row.verbatim.prompt) for name in of(row)) for row in released) for what, of in names.items()
     }
     return {what: count for what, count in counts.items() if count}
 
 
 def _named(name: str | None, prompt: str) -> bool:
-    """Whether a name stands in a prompt as a word, written the same way: "It" is not "it"."""
+    """Whether a name is in a prompt as a word, written the same way: "It" is not "it"."""
     return bool(name) and re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", prompt) is not None
 
 
@@ -230,52 +231,8 @@ def _counted(count: int, unit: str) -> str:
 
 
 def release_card(manifest: Mapping[str, Any]) -> str:
-    """What the folder holds and what to be wary of, as Markdown under the hub's YAML header."""
-    counts, options = manifest["counts"], manifest["options"]
-    left_out = [f"- {_counted(count, 'row')}: {reason}" for reason, count in manifest["dropped"].items()]
-    apart = [f"- {reason}: {count}" for part in ("not_parsed", "conflicts") for reason, count in manifest[part].items()]
-    warnings = [f"- {what} stands in {_counted(count, 'prompt')}" for what, count in manifest["warnings"].items()]
-    if options["keep_names"]:
-        people = "Reviewers stand under the names they were released with."
-    else:
-        people = "Reviewers stand under pseudonyms, keyed hashes of the names they were released with. Prompts are unchanged."
-    aspects = [f"- {aspect}: {count}" for aspect, count in counts["aspects"].items()]
+    """What the folder holds, with warnings, as Markdown under the hub's YAML header."""
+    counts = manifest["counts"]
     files = {"verbatim": "verbatim.jsonl"} | ({"examples": "examples.jsonl"} if counts["examples"] else {})
-    lines = [
-        *hub_header(files, rows=counts["prompts"]),
-        "# Released PerSE data",
-        "",
-        f"`verbatim.jsonl` holds {_counted(counts['prompts'], 'prompt')} of {_counted(counts['reviewers'], 'reviewer')}, as they were released.",
-        f"`examples.jsonl` holds {counts['examples']} of them with profile and query apart, under the same ids.",
-        "",
-        *([*aspects, ""] if aspects else []),
-        "    perse score --examples verbatim.jsonl --judge JUDGE --out RUN",
-        "",
-        f"Made by perse {manifest['perse']} from:",
-        "",
-        *[f"- `{source['name']}`, sha256 {source['sha256']}" for source in manifest["sources"]],
-        "",
-        f"With: {', '.join(f'{name} {value}' for name, value in sorted(options.items()))}.",
-        "",
-        "Left out:",
-        "",
-        *(left_out or ["- nothing"]),
-        "",
-        "Not taken apart, or not merged:",
-        "",
-        *(apart or ["- nothing"]),
-        "",
-        "## Warning",
-        "",
-        "A model may know what is asked about, or the very review, from its training: what it then says is memory, not",
-        "judgement. The plots of films had their names changed before the release, the reviews had not. Found as written:",
-        "",
-        *(warnings or ["- no title and no reviewer's name in any prompt"]),
-        "",
-        "## Licence and people",
-        "",
-        "The licence is that of the released files: perse adds none.",
-        people,
-        "",
-    ]
-    return "\n".join(lines)
+    card = templates("perse.data", counted=_counted).get_template("release.md.jinja")
+    return card.render(manifest, header=hub_header(files, rows=counts["prompts"]))

@@ -1,4 +1,4 @@
-"""Which texts and which works are the same or nearly, also through others: what a profile may not show beside its query."""
+"""Groups equal or nearly equal texts and works, also transitively: a profile must not show its query's group."""
 
 from __future__ import annotations
 

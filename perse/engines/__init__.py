@@ -1,1 +1,1 @@
-"""Who computes: token ids in, text ids and exact label probabilities out."""
+"""Engines: token ids in, text ids and exact label probabilities out."""

@@ -1,8 +1,8 @@
-"""What every engine offers the judge, and what it declares it can do.
+"""The interface of engines, and their declared capabilities.
 
 Two kinds: an `Engine` sees token ids only and tells exact label probabilities; a `ChatEngine` sees a user's message and
-answers in words. Prompts, labels and their meaning stay with the judge. What goes wrong with one prompt comes back as a
-`Failure` in its place, so that the others' answers stand. Prompts that begin alike are found by their ids, so callers
+answers in words. Prompts, labels and their meaning stay with the judge. A failed prompt gives a
+`Failure` in its place and does not affect the others. Prompts that begin alike are found by their ids, so callers
 gain by sending prompts of one reviewer next to each other.
 """
 
@@ -17,10 +17,10 @@ from perse.judgement import Tokens
 from perse.rendering.prompt import Ids, LabelTokens
 
 FEW = 4
-"""So few prompts that fail alike are no proof that all will."""
+"""Up to so many prompts may fail alike by chance."""
 
 PASSING = (408, 409, 429)
-"""The 4xx of HTTP that another try may heal; the others blame the request."""
+"""The 4xx of HTTP that may succeed on another try; the others are faults of the request."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Sampling:
 
 @dataclass(frozen=True)
 class Generation:
-    """What was written: ids (stop token included), why it ended, and the mean natural log-probability of its tokens
+    """A written text: ids (stop token included), why it ended, and the mean natural log-probability of its tokens
     under the model itself, at temperature 1 and without a schema; None where the engine does not know it."""
 
     ids: Ids
@@ -58,7 +58,7 @@ class LabelDistribution:
 
 @dataclass(frozen=True)
 class Reply:
-    """What a chat model said. `refused`: it, or a filter before it, declined to answer."""
+    """A chat model's answer. `refused`: it, or a filter before it, declined to answer."""
 
     text: str
     finish_reason: str
@@ -79,13 +79,13 @@ class Failure:
 
 @dataclass(frozen=True)
 class RequestFailure(Failure):
-    """What a server answered instead: the HTTP status, or 0 for no answer."""
+    """The HTTP status of the server's answer, or 0 for no answer."""
 
     status: int
 
 
 def none_answered(failures: Sequence[Failure], prompts: int) -> None:
-    """What to make of it that so many prompts have failures and nothing else.
+    """Raise if all of many prompts failed alike.
 
     Raises:
         BadInput: a server refused more than a few, all alike: it is what was asked for.
@@ -102,7 +102,7 @@ def none_answered(failures: Sequence[Failure], prompts: int) -> None:
 
 @dataclass(frozen=True)
 class Capabilities:
-    """What an engine can do. `accepts_token_ids`: prompts are ids (`Engine`), else messages (`ChatEngine`).
+    """The capabilities of an engine. `accepts_token_ids`: prompts are ids (`Engine`), else messages (`ChatEngine`).
     `exact_distribution`: label probabilities are the model's own, not a guess. `json_schema`: `Sampling.schema` is obeyed.
     `batch`: how many prompts it likes to be given at once. `at_once`: how many calls it answers side by side, each when it is ready;
     0 where calls wait for each other, and only what is written is computed together, so many prompts at a time."""
@@ -122,7 +122,7 @@ class Engine(Protocol):
 
     @property
     def settings(self) -> dict[str, str]:
-        """What the numbers depend on besides the weights: engine, dtype, device."""
+        """The settings besides the weights that affect the numbers: engine, dtype, device."""
 
     def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
         """Free text after each prompt. The same prompt and seed give the same text whatever else is in the list, up to the

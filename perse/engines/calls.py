@@ -1,4 +1,4 @@
-"""Calls of engines from several threads: side by side, each answer when it is there; and cancelled together when nobody waits."""
+"""Calls of engines from several threads: side by side, each answer when it is there; and cancelled together when no caller waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Answer = TypeVar("Answer")
 def as_they_come(work: Callable[[Item], Iterable[Answer]], asked: Iterable[Item], at_once: int) -> Iterator[Answer]:
     """What `work` yields for each of `asked`, at the moment it does; `at_once` of them are worked on, each in a thread of its own.
 
-    `asked` is drawn from as there is room, by the thread that iterates; once nobody does, nothing more begins. Threads are
+    `asked` is drawn from as there is room, by the thread that iterates; once it stops, nothing more begins. Threads are
     daemons, which an end of the process does not wait for: those of an executor would hold up Ctrl-C for as long as a server
     is silent.
 
@@ -54,7 +54,7 @@ def as_they_come(work: Callable[[Item], Iterable[Answer]], asked: Iterable[Item]
 
 
 class Calls:
-    """What one request has running. After `cancel` nothing more is begun."""
+    """The running calls of one request. After `cancel` no new ones start."""
 
     def __init__(self) -> None:
         self._running: set[Future[Any]] = set()
@@ -86,7 +86,7 @@ class Calls:
             raise CancelledError
 
     def cancel(self) -> None:
-        """Cancel what runs, and whatever would be begun."""
+        """Cancel running and future calls."""
         with self._lock:
             self._cancelled = True
             running = list(self._running)

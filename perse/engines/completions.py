@@ -1,4 +1,4 @@
-"""What comes back for one request of vLLM's, and what it means: the same in this process, in vLLM's server and over HTTP."""
+"""Reads the answer to one request of vLLM's: the same in this process, in vLLM's server and over HTTP."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from perse.engines.labels import Logprobs, Read, distribution
 from perse.rendering.prompt import Ids, LabelTokens
 
 NEVER = -1000.0
-"""No model says so of a token: less is vLLM's word for one that was masked, or left out."""
+"""Below any model's log-probability: vLLM's value of masked or missing tokens."""
 
 ROUNDING = 1e-3
 """A log-probability may be so much above 0, and what all tokens have together so much above 1."""
 
 LARGEST_ID = 1 << 22
-"""No vocabulary has so many tokens; today's have a quarter of a million."""
+"""More tokens than any vocabulary; today's have a quarter of a million."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def distribution_of(
             told = [step[token] for token in read.tokens]
             # Of a token that was not asked for, -inf is vLLM's padding where requests of many lengths are read together.
             if not possible(told) or not all(each < ROUNDING for each in step.values()):
-                return Failure(f"log-probabilities were told that are none: {list(step.values())[:20]}")
+                return Failure(f"invalid log-probabilities: {list(step.values())[:20]}")
             if (together := math.fsum(map(math.exp, step.values()))) > 1 + ROUNDING:
                 return Failure(f"the tokens of a step were told to have {together:.4g} of the probability, more than all of it")
         after |= zip(read.nodes, answer.steps, strict=True)
@@ -57,7 +57,7 @@ def distribution_of(
 
 
 def generation_of(answer: Completion | Failure, sampling: Sampling) -> Generation | Failure:
-    """What was written, from the answer to a request for it."""
+    """The written text, from the answer to a request for it."""
     if isinstance(answer, Failure):
         return answer
     if len(answer.ids) > sampling.max_new_tokens:
@@ -66,7 +66,7 @@ def generation_of(answer: Completion | Failure, sampling: Sampling) -> Generatio
         odd = next(token for token in answer.ids if not 0 <= token < LARGEST_ID)
         return Failure(f"token {odd} was written, which no vocabulary has")
     if not sampling.schema and not possible(answer.logprobs):
-        return Failure(f"log-probabilities were told that are none: {list(answer.logprobs[:20])}")
+        return Failure(f"invalid log-probabilities: {list(answer.logprobs[:20])}")
     reason = "stop" if answer.ids and answer.ids[-1] in sampling.stop_ids else answer.finish_reason
     # A grammar renormalises what it leaves: there is nothing to read under one.
     mean = sum(answer.logprobs) / len(answer.ids) if answer.ids and not sampling.schema else None
@@ -74,5 +74,5 @@ def generation_of(answer: Completion | Failure, sampling: Sampling) -> Generatio
 
 
 def possible(logprobs: Iterable[float]) -> bool:
-    """Whether a model can say so: no number is above 0, none is that of a masked token, and none is missing (NaN)."""
+    """Whether these can be a model's log-probabilities: none is above 0, masked or NaN."""
     return all(NEVER < each < ROUNDING for each in logprobs)

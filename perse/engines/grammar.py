@@ -3,7 +3,7 @@
 A schema is compiled once, by llguidance, and every text has a matcher of its own that says which tokens may come next. So a
 text that follows the schema by itself is written as if there were none. Where the schema leaves no choice, the tokens are
 those that the tokenizer makes of it, and yet each costs a forward pass: simple, and small beside the strings. No white
-space is allowed between JSON tokens, because a small model given the choice goes on with line breaks for ever. Shapes: N
+space is allowed between JSON tokens, because a small model may write line breaks without end. Shapes: N
 texts, V vocabulary.
 """
 
@@ -73,7 +73,7 @@ class Grammars:
 
 
 class Guide:
-    """What may come next in one text that follows a schema."""
+    """The allowed next tokens of one text that follows a schema."""
 
     def __init__(self, matcher: LLMatcher, *, stop_ids: list[int], ends: list[int]) -> None:
         self._matcher = matcher
@@ -97,7 +97,7 @@ class Guide:
         return found[:width]
 
     def advance(self, token: int) -> None:
-        """The text goes on with `token`; to be called for each one, also for the stop id that ends it."""
+        """Append `token`; call it for each one, including the stop id at the end."""
         if token not in self._stop_ids:
             self._matcher.consume_token(token)
 
@@ -108,5 +108,5 @@ def allowed(guides: Sequence[Guide], like: Tensor) -> Tensor:
 
 
 def _line(text: str) -> str:
-    """What llguidance says, in one line and without the state of its parser, which follows in angle brackets."""
+    """llguidance's message in one line, without its parser's state, which follows in angle brackets."""
     return " ".join(text.partition("\n<")[0].split())

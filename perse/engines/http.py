@@ -30,10 +30,10 @@ from perse.strict import Strict
 
 TIMEOUT = Timeout(600, connect=10)
 FIRST_TIMEOUT = Timeout(60, connect=10)
-"""Of what a server says of itself, for which it computes nothing."""
+"""Timeout of a server's self-description, which takes no computing."""
 
 _HTTP: Any = importlib.import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
-"""What the SDK stands on: httpx for openai 2, httpx2 for openai 3. Neither takes an object of the other."""
+"""The SDK's HTTP library: httpx for openai 2, httpx2 for openai 3. Their objects do not mix."""
 
 LONGEST_WAIT, HEEDED = 120, 60
 """Seconds that a server may ask to wait before another try; those that every openai heeds."""
@@ -78,7 +78,7 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request.
 
     Raises:
-        BadInput: the address has a key in it, the key is none, or a proxy that the environment names is no address.
+        BadInput: the address has a key in it, an invalid key, or an invalid proxy address in the environment.
     """
     url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
     try:
@@ -96,12 +96,12 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
 
 
 class ClientFault(RuntimeError):
-    """A request that failed for a reason of this program's own, or of a package it stands on: no server is to blame."""
+    """A request that failed in this program or a package, not at the server."""
 
 
 class _Http(DefaultAsyncHttpxClient):
     async def send(self, *given: Any, **named: Any) -> Any:
-        """What goes wrong on the network is as it was; anything else is a `ClientFault`.
+        """Network errors pass through; anything else becomes a `ClientFault`.
 
         Patience is that of openai 3 with openai 2 too, which heeds no Retry-After of more than a minute.
         """
@@ -152,11 +152,11 @@ def _unread(request: Any, why: Unfit) -> Any:
 
 class _Client(AsyncOpenAI):
     async def request(self, *given: Any, **named: Any) -> Any:
-        """openai 2 calls whatever happened while it sent a connection error.
+        """Unwraps what openai 2 reports as a connection error.
 
         Raises:
             BadInput: the server points to another address.
-            Unfit: its answer is no such thing as is read.
+            Unfit: its answer cannot be read.
         """
         try:
             return await super().request(*given, **named)
@@ -175,13 +175,13 @@ class _Client(AsyncOpenAI):
 
 
 def _asked_to_wait(headers: Mapping[str, str]) -> float:
-    """Seconds that Retry-After says, as a number or as a date; 0 where it says none."""
+    """Seconds that Retry-After says, as a number or as a date; 0 without one."""
     said = headers.get("retry-after", "")
     if said.isascii() and said.isdigit():
         return float(said)
     try:
         return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError, OverflowError):  # a date without a zone is none
+    except (TypeError, ValueError, OverflowError):  # a date without a zone is invalid
         return 0.0
 
 
@@ -191,7 +191,7 @@ def tls_context() -> SSLContext:
 
 
 def api_key() -> str:
-    """Raises BadInput where no header can carry the one that is set."""
+    """Raises BadInput if a header cannot carry it."""
     return (
         header_key(os.environ.get("OPENAI_API_KEY", ""), of="OPENAI_API_KEY") or "none"
     )  # the SDK wants one, local servers none
@@ -210,7 +210,7 @@ def run(work: Coroutine[Any, Any, Answer]) -> Answer:
 class SharedClient:
     """One client, and the event loop that it lives on, for calls from several threads: they share its connections.
 
-    Both are there while anybody calls, so that nothing is left open, and nothing runs, when nobody does.
+    Both exist only during calls, so that nothing is left open or running afterwards.
     """
 
     def __init__(self, url: str, retries: int, tls: SSLContext, concurrency: int) -> None:

@@ -1,6 +1,6 @@
 """How an engine is named and loaded. A new engine is one file, with its `EngineKind`, and one line in `perse.judging.loading.ENGINES`.
 
-Whatever a judge's name says, loading it gives the same three: who computes, what renders for it, and who it is.
+Loading any judge gives the same three: its engine, its renderer and its identity.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class JudgeName:
 
 @dataclass(frozen=True)
 class LoadOptions:
-    """How a judge is loaded; an engine passes over what does not concern it."""
+    """How a judge is loaded; an engine ignores options that do not concern it."""
 
     dtype: str = "bfloat16"
     context: int | None = None
@@ -64,7 +64,7 @@ class Identity:
 
 @dataclass(frozen=True)
 class Loaded:
-    """What a judge is made of: who computes, what renders for it, and who it is. An engine of words goes with a `TextRenderer`."""
+    """The parts of a judge: engine, renderer and identity. An engine of words goes with a `TextRenderer`."""
 
     engine: Engine | ChatEngine
     renderer: Renderer | TextRenderer
@@ -76,13 +76,13 @@ class EngineKind:
     """One way to compute a judge's answers: what its judges are called, and how they are loaded."""
 
     name: str
-    """What stands before the colon of a judge's name."""
+    """The prefix of a judge's name."""
     form: str
-    """The shape of a whole name, such as "openai:URL#MODEL"."""
+    """The form of a whole name, such as "openai:URL#MODEL"."""
     says: str
-    """What such a judge is, in a few words of help."""
+    """Help in a few words."""
     load: Callable[[JudgeName, LoadOptions], Loaded]
     local: bool = False
     """Whether its judges are models of this machine or the hub: PATH, or PATH+ADAPTER."""
     read: Callable[[str], JudgeName] | None = None
-    """What stands behind the colon, taken apart; by default all of it is the model."""
+    """Parses the rest of the name; by default all of it is the model."""

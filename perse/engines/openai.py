@@ -1,7 +1,7 @@
 """Servers that speak the OpenAI API: vLLM's are asked for exact distributions, any other answers in words.
 
-A vLLM server is asked as vLLM in this process is (see `vllm` and `labels`), and gives the same. What it could do otherwise
-without an error is said in every request (its own sampling defaults) or looked at in `connect` (another tokenizer, processed
+A vLLM server is asked as vLLM in this process is (see `vllm` and `labels`), and gives the same. What it could silently do
+differently is set in every request (its own sampling defaults) or checked in `connect` (another tokenizer, processed
 log-probabilities). Patience is the SDK's: 408, 409, 429, 5xx and lost connections are tried seven times in all, after half
 a second at first, eight at last, or when Retry-After says; one of more than two minutes fails at once.
 """
@@ -209,7 +209,7 @@ def _writing(ids: Ids, sampling: Sampling, seed: int) -> Request:
 
 
 def _vllm(ids: Ids, ours: Request) -> Request:
-    """What every request to a vLLM server says; what a model's generation_config could set there is among it."""
+    """The fields of every request to a vLLM server, including those that a model's generation_config could set."""
     body = {
         "top_k": 0,
         "min_p": 0,
@@ -306,5 +306,5 @@ def _tokens(answer: Any) -> Tokens:
 
 
 def _count(told: object) -> int:
-    """Tokens as a server tells them; 0 where it tells none, or a number that no request has."""
+    """A server's token count; 0 if missing or impossible."""
     return told if type(told) is int and 0 <= told <= MOST_TOKENS else 0

@@ -11,7 +11,7 @@ import torch
 log = logging.getLogger(__name__)
 
 LARGE = 10_000_000
-"""Parameters from which on a person would notice."""
+"""From so many parameters on a person would notice."""
 
 
 def slow_in_16_bit() -> bool:
@@ -20,7 +20,7 @@ def slow_in_16_bit() -> bool:
 
 
 def warn_if_slow(model: Any, *, setting: str) -> None:
-    """Say it of a model on the CPU that is large enough; `setting` is what to give instead."""
+    """Warn about a large model on the CPU; `setting` is the alternative."""
     if model.dtype == torch.float32 or model.device.type != "cpu" or model.num_parameters() < LARGE or not slow_in_16_bit():
         return
     log.warning(

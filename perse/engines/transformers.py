@@ -180,7 +180,7 @@ class TransformersEngine:
 
 @torch.inference_mode()
 def _check_computes(model: Any, what: str, dtype: str) -> None:
-    """Settings that no shape depends on can be wrong, too, and weights can be no numbers: that shows at the first tokens.
+    """Check the first tokens for wrong settings that no shape shows, and for weights that are NaN.
 
     Raises:
         BadInput: it does.
@@ -253,13 +253,13 @@ class _Rows:
             self.cache.update(keys, values, at)
 
     def keep(self, rows: Sequence[int]) -> None:
-        """Go on with these rows only."""
+        """Keep these rows only."""
         chosen = torch.tensor(rows, device=self.mask.device)
         self.cache.batch_select_indices(chosen)
         self.mask, self.ends = self.mask[chosen], self.ends[chosen]
 
     def step(self, tokens: Sequence[int]) -> None:
-        """One token further in every row."""
+        """Append one token to every row."""
         self.mask = torch.cat([self.mask, torch.ones_like(self.mask[:, :1])], dim=1)
         out = self.model(
             input_ids=torch.tensor(tokens, device=self.mask.device)[:, None],

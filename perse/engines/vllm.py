@@ -75,7 +75,7 @@ OURS = {
 PLUGINS = "vllm.endpoint_plugins"
 RAW = "raw_logprobs"
 REFUSALS = (VLLMError, ValueError)
-"""What vLLM raises at a prompt that fails its own checks, or fails in its engine while that lives on."""
+"""Errors of vLLM for one prompt, after which its engine lives on."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ class VLLMEngine:
 
 
 def engine_options(*, dtype: str, context: int, memory_gb: float | None, trust_remote_code: bool) -> dict[str, Any]:
-    """What every vLLM of ours is started with."""
+    """The options of every vLLM that we start."""
     options: dict[str, Any] = {
         "dtype": dtype,
         "max_model_len": context,
@@ -262,7 +262,7 @@ def _end_with_us(processes: Sequence[int | None]) -> subprocess.Popen[bytes] | N
     keep its memory, which the same command given again needs.
 
     Returns:
-        What reads from a pipe that ends when this process does, or when nobody holds what is returned; None where it cannot be.
+        The read end of a pipe that closes with this process, or once the returned object is dropped; None if impossible.
     """
     if sys.platform != "linux" or not processes:
         return None

@@ -1,4 +1,4 @@
-"""Which items a table stands on: examples with a reference that every judge has judged, in the order of the examples.
+"""The items of a table: examples with a reference that every judge has judged, in the order of the examples.
 
 Examples come in parts, each with its own training side: one part is the plain case, several are folds (cross-fitting).
 """
@@ -26,7 +26,7 @@ class Fold:
     examples: Sequence[Example]
     """What was judged."""
     train: Sequence[Example] | None
-    """What baselines and the training mean of these examples are fitted on; None if it is not at hand."""
+    """Fits the baselines and the training mean of these examples; None if it is not available."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Items:
 
     @property
     def examples(self) -> tuple[Example, ...]:
-        """The items of all parts, one part behind the other."""
+        """The items of all parts, concatenated."""
         return tuple(chain.from_iterable(part.examples for part in self.parts))
 
     def reviewer(self) -> IntArray:
@@ -62,7 +62,7 @@ class Items:
 
 
 def several_readers(examples: Sequence[Example]) -> str | None:
-    """That texts were judged by several readers, where some were: a source of chance that resampling readers does not see."""
+    """Notes texts that several readers judged: a source of chance that resampling readers does not cover."""
     readers: dict[str, set[str]] = defaultdict(set)
     for example in examples:
         readers[example.work].add(example.reviewer_id or example.id)
@@ -73,7 +73,7 @@ def several_readers(examples: Sequence[Example]) -> str | None:
 
 
 def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
-    """What to say of texts with several readers beside a table that can resample texts, too."""
+    """The note about texts with several readers, for a table that can also resample texts."""
     if two_way:
         return [
             f"two-way: reviewers and {len({example.work for example in examples})} texts are both resampled; values that are "
@@ -84,8 +84,8 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
 
 
 def _numbered(ids: Sequence[str]) -> IntArray:
-    place = {one: number for number, one in enumerate(sorted(set(ids)))}
-    return np.array([place[one] for one in ids], dtype=np.int64)
+    place = {id_: number for number, id_ in enumerate(sorted(set(ids)))}
+    return np.array([place[id_] for id_ in ids], dtype=np.int64)
 
 
 def align(parts: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> Items:
@@ -141,10 +141,10 @@ def _answers(name: str, judgements: Sequence[Judgement], *, examples: Sequence[E
 
 def _refuse_twice(ids: Sequence[str], what: str) -> None:
     seen: set[str] = set()
-    for one in ids:
-        if one in seen:
-            raise BadInput(f"id '{one}' appears twice among the {what}; ids must be unique")
-        seen.add(one)
+    for id_ in ids:
+        if id_ in seen:
+            raise BadInput(f"id '{id_}' appears twice among the {what}; ids must be unique")
+        seen.add(id_)
 
 
 def _unfinished(answers: Mapping[str, Mapping[str, Judgement]], *, examples: int) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 """What judges cost: tokens, money, time, and how much of the profiles they were shown.
 
-Counted over a judge's whole run, not over the items of a table: a run is what one pays for.
+Counted over a judge's whole run, not over the items of a table: the run is what is paid for.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def parse_prices(given: Sequence[str], names: Iterable[str]) -> dict[str, Prices
     """
     known = list(names)
     found: dict[str, Prices] = {}
-    for one in given:
-        name, sign, numbers = one.rpartition("=")
+    for price in given:
+        name, sign, numbers = price.rpartition("=")
         if not sign:
-            raise BadInput(f"--prices '{one}' names no judge; write NAME=INPUT,OUTPUT or NAME=INPUT,OUTPUT,CACHED")
+            raise BadInput(f"--prices '{price}' names no judge; write NAME=INPUT,OUTPUT or NAME=INPUT,OUTPUT,CACHED")
         if name not in known:
             raise BadInput(f"--prices names '{name}', but the judges are {', '.join(known)}; use one of these names")
         found[name] = Prices.parse(numbers)

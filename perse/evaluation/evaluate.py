@@ -1,7 +1,7 @@
 """How well judges predict readers: correlations or accuracy with intervals, beside baselines, on the same items.
 
-Failures never vanish: pairs that were not answered are wrong; correlations are of the items that every judge answered (one that
-answered none aside), and beside them stand those of all items, failures imputed by the training mean (DESIGN.md, promise 3).
+Failures are kept: unanswered pairs are wrong; correlations are of the items that every judge answered (a judge that
+answered none is ignored), shown with those of all items, failures imputed by the training mean (DESIGN.md, promise 3).
 
 The folds of a small data set are evaluated together, so that there are reviewers enough for an interval; baselines and
 training means are each fold's own.
@@ -69,7 +69,7 @@ class Validation:
 
 @dataclass(frozen=True)
 class _Found:
-    """The rows of a table and what else belongs to them."""
+    """The rows of a table with their notes."""
 
     rows: tuple[Row, ...]
     differences: tuple[Difference, ...]
@@ -198,7 +198,7 @@ def _scores(
     values = {one.name: np.where(ok, one.values, np.nan) for one in predictions if one.values is not None}
     average = by_name.get(PROFILE_AVERAGE)
     if not any(example.profile for example in items.examples):
-        average = None  # of nothing; the training means of folds would even be ordered the wrong way round
+        average = None  # nothing was answered; the training means of folds are even negatively correlated with the scores
     theirs = bootstrap.resampled(COMPARED, scores.gold, values[PROFILE_AVERAGE]) if average and average.columns else None
     differences = [
         score_difference(
@@ -236,10 +236,10 @@ def _pairs(items: Items, *, bootstrap: Bootstrap, seed: int) -> _Found:
 
 
 def _calibrated(epsilons: Mapping[str, float | None], rows: Sequence[str]) -> str:
-    """Where the ties of `rows` were calibrated: without a pair of one reader's answers, a validation run says nothing of them.
+    """Says where the ties of `rows` were calibrated; a validation run needs two answered items of one reader.
 
     Raises:
-        BadInput: of none of them anything.
+        BadInput: the validation run cannot calibrate any row.
     """
     without = [name for name in rows if epsilons.get(name) is None]
     if len(without) == len(rows):
@@ -264,7 +264,7 @@ def _ok(items: Items) -> dict[str, BoolArray]:
 
 
 def _answered(items: Items) -> BoolArray:
-    """(n,): which items every judge answered; a judge that answered none does not take them from the others."""
+    """(n,): which items every judge answered; judges that answered nothing are ignored."""
     known = [ok for ok in _ok(items).values() if ok.any()]
     return np.all(known, axis=0) if known else np.zeros(len(items.examples), dtype=bool)
 
@@ -283,7 +283,7 @@ def _cross_fitted(items: Items) -> list[str]:
 
 
 def _seen_in_training(items: Items) -> list[str]:
-    """A reviewer may be in the training side of another fold, not in that of their own."""
+    """Reviewers may be in the training side of another fold, but not of their own."""
     asked = {example.reviewer_id for example in items.examples}
     seen: set[str | None] = set()
     for part in items.parts:
@@ -295,7 +295,7 @@ def _seen_in_training(items: Items) -> list[str]:
 
 
 def _without_distribution(items: Items, row: str) -> list[str]:
-    """`row` is what the name of the judge's row says that stands on distributions."""
+    """`row` names the judge's row that is based on distributions."""
     notes = []
     for name, judgements in items.judgements.items():
         answered = [judgement for judgement in judgements if judgement.status is Status.OK]

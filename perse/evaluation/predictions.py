@@ -1,4 +1,4 @@
-"""What judges and baselines predict of each item, as arrays: the judge's two readings, and what reads no text.
+"""Predictions of judges and baselines for each item, as arrays.
 
 A judge has two rows: what its exact distribution says (the expected score), and the label that it gave, at a temperature
 above 0 one random draw. Where an engine gives no distribution, the label stands for it.
@@ -46,7 +46,7 @@ class Prediction:
 
 
 def only(kind: type[Kind], examples: Iterable[Example] | None) -> list[Kind]:
-    """`examples` as the one kind that they all are."""
+    """`examples`, checked to be of one kind."""
     return [example for example in examples or () if isinstance(example, kind)]
 
 
@@ -67,7 +67,7 @@ def expected_values(judgements: Sequence[Judgement]) -> FloatArray:
 
 
 def answer_scale(items: Items) -> Scale:
-    """What answers are on: the scale of the true answers, or of the one question that was asked where they are on its scale.
+    """The scale of the answers: that of the true answers, or of the question that was asked, if they are on it.
 
     Raises:
         BadInput: examples whose true answers are on the scale of a question were asked several, or another kind's.
@@ -95,7 +95,7 @@ def score_predictions(items: Items, *, scale: Scale, seed: int) -> list[Predicti
 
 
 def baseline_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
-    """What needs no judge; the first is what judges are compared with."""
+    """The baselines; judges are compared with the first."""
     rows = []
     for baseline in joined([_baselines(part.examples, part.train, scale=scale, seed=seed) for part in items.parts]):
         given = baseline.predictions

@@ -1,9 +1,9 @@
-"""What a table comes to in words: is this judge better than the reader's own average, and how sure is that?
+"""A table's conclusion in words: is this judge better than the reader's own average, and how sure is that?
 
 The judge's reading that uses all it said (expected score, likeliest choice) is compared with the baseline that the paper
-compares with: the mean of the shown scores, or the answer of the shown pair. Where that says nothing of the order of texts,
+compares with: the mean of the shown scores, or the answer of the shown pair. Where that does not order texts,
 because no profile was shown, the judge is compared with chance. "Better" means that the 95% interval of the difference, both
-values resampled together, lies above 0; anything else is "not shown to be better", which is not "equal". Kendall within readers
+values resampled together, lies above 0; anything else is "not shown to be better", which is not "equal". Kendall within each reader
 stands beside it: a judge may be better for knowing who is lenient, and not know what anybody likes.
 """
 
@@ -29,11 +29,11 @@ IN_WORDS = {
     "random": "a coin",
 }
 WELL_COVERED = 0.95
-"""Share of answered items below which the sentence says how many were."""
+"""Below this share of answered items the sentence says how many were answered."""
 
 
 def sentences(judges: Mapping[str, JudgeSummary], rows: Sequence[Row], differences: Sequence[Difference]) -> tuple[str, ...]:
-    """One sentence a judge, in their order."""
+    """One sentence per judge, in order."""
     by_name = {row.name: row for row in rows}
     found = {difference.judge: difference for difference in differences}
     return tuple(f"{name}: {_sentence(summary, found.get(name), by_name)}" for name, summary in judges.items())
@@ -76,7 +76,7 @@ def choice_difference(row: Row, baseline: Row, *, hits: FloatArray, other: Float
 
 
 def shown(estimate: Estimate) -> str:
-    """A value with its interval, or the reason why there is none."""
+    """A value with its interval, or why it is undefined."""
     return cell(estimate, digits=2)
 
 
@@ -93,7 +93,7 @@ def _sentence(summary: JudgeSummary, difference: Difference | None, rows: Mappin
         return f"{said}; no verdict"
     within = rows[difference.row].columns.get(WITHIN)
     if within:
-        said += f", within readers {shown(within)}"
+        said += f", within each reader {shown(within)}"
     if difference.baseline in rows:
         said += f"; {against} {shown(rows[difference.baseline].columns[difference.column])}"
         said += f"; difference {shown(difference.estimate)}"
@@ -102,19 +102,19 @@ def _sentence(summary: JudgeSummary, difference: Difference | None, rows: Mappin
 
 
 def _of_taste(difference: Estimate, within: Estimate | None) -> str:
-    """Who knows only which readers are lenient is better over all readers, and at a loss within one."""
+    """A judge that only knows which readers are lenient is better over all readers, but not within one."""
     if within is None or not above_zero(difference) or above_zero(within):
         return ""
-    return "; that it knows which texts a reader likes is not shown"
+    return "; no evidence that it knows which texts a reader likes"
 
 
 def above_zero(estimate: Estimate) -> bool:
-    """Whether all of the interval is."""
+    """Whether the whole interval is above 0."""
     return estimate.interval.low is not None and estimate.interval.low > 0
 
 
 def _surpassed(value: float, difference: Difference, rows: Mapping[str, Row]) -> str:
-    """The best other baseline, if it is ahead of the judge: whoever has what it was fitted on needs no judge."""
+    """The best other baseline, if it beats the judge: with its training data no judge is needed."""
     others = {row.name: row.columns.get(difference.column) for row in rows.values() if not row.judge}
     values = {
         name: one.value

@@ -1,1 +1,1 @@
-"""Files on the disk: never half written, and nobody else's."""
+"""Files on the disk: written atomically, never overwriting others' files."""

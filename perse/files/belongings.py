@@ -1,4 +1,4 @@
-"""What belongs to perse and may be replaced or removed: the one place that decides it.
+"""Decides which files belong to perse and may be replaced or removed.
 
 A folder that perse writes says in its manifest which files are its own (`files`). Only these are ever replaced or removed; notes, raw
 files, exports and runs that lie between them are strangers and stay. A run or report folder has a list of what perse wrote there, by digest
@@ -29,7 +29,7 @@ CARD = "README.md"
 """The one own file that people are asked to write into: one that was changed is always kept under another name (`perse.files.replacing`)."""
 
 LIST = ".perse-files.json"
-"""In folders without a manifest that lists their files: what perse wrote there, name -> sha256 of the last and perhaps the one before."""
+"""Lists perse's files in folders whose manifest does not: name -> sha256 of the last version and perhaps the one before."""
 
 STAGING = ".perse-new"
 """Where the new files of a folder that is there are written, before all is decided."""
@@ -44,7 +44,7 @@ class Belongings:
     what: str
     """The word for one, as in "already holds a data set"."""
     kinds: Collection[str]
-    """What its manifest may say in `kind`; one of them may take the place of another."""
+    """The kinds that its manifest may name; one may replace another."""
     names: Collection[str]
     """Patterns of all files that may be its own, by path in the folder: `reviews.parquet`, `figures/*.svg`."""
 
@@ -58,7 +58,7 @@ def own_files(out: Path, belongings: Belongings, *, overwrite: bool) -> frozense
 
     Raises:
         BadInput: it is a file or holds files and may not be replaced: `overwrite` is not set, it is another kind of folder, or what has the
-            name of an own file is none.
+            name of an own file is not one.
     """
     target = target_of(out)
     if target.exists() and not target.is_dir():
@@ -138,7 +138,7 @@ def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:
 
 
 def manifest_of(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a folder; None where there is none that can be read."""
+    """The manifest of a folder, or None if it cannot be read."""
     try:
         manifest = parsed((folder / MANIFEST).read_bytes())
     except (OSError, ValueError):
@@ -147,7 +147,7 @@ def manifest_of(folder: Path) -> dict[str, Any] | None:
 
 
 def kind_of(folder: Path) -> str | None:
-    """What the manifest of a folder of data says it is; None where there is no manifest of ours."""
+    """The kind in the manifest of a folder of data; None without a manifest of ours."""
     manifest = manifest_of(folder)
     return str(manifest.get("kind")) if manifest is not None and "schema" in manifest else None
 
@@ -161,7 +161,7 @@ def listed_files(manifest: Mapping[str, Any]) -> frozenset[str] | None:
 
 
 def written_in(folder: Path) -> dict[str, list[str]]:
-    """What the folder's `LIST` says."""
+    """The contents of the folder's `LIST`."""
     try:
         found = parsed((folder / LIST).read_bytes())
     except (OSError, ValueError):
@@ -182,7 +182,7 @@ def unchanged(path: Path, digests: Collection[str | None]) -> bool:
 
 
 def keep_changed(path: Path, digests: Collection[str | None]) -> None:
-    """Gives what lies at `path` another name, unless it is as perse wrote it."""
+    """Renames the file at `path`, unless it is as perse wrote it."""
     if not os.path.lexists(path) or unchanged(path, digests):
         return
     number = 1

@@ -1,4 +1,4 @@
-"""What perse writes is whole or as it was before, also on a disk that is full; why it could not be written is one sentence.
+"""Atomic writes, also on a full disk; a failure is one sentence.
 
 Two ways to write: a whole file under another name, then renamed; and lines at the end of a file that only grows. Whatever a
 failed write has let in of a line is taken away again at once, so that nothing after it is joined to half a line.
@@ -39,7 +39,7 @@ def write_failed(error: BaseException) -> bool:
 
 
 def save_failed(place: Path | str, error: BaseException) -> SaveFailed:
-    """What to raise for a write that failed: what is kept, and how to go on."""
+    """The error for a failed write: what is kept, and how to continue."""
     number = error.errno if isinstance(error, OSError) else None
     if number in _FORBIDDEN:
         remedy = "make it writable, or choose another place"
@@ -49,7 +49,7 @@ def save_failed(place: Path | str, error: BaseException) -> SaveFailed:
         remedy = "look after the disk"
     why = (error.strerror if isinstance(error, OSError) else None) or (str(error).splitlines() or [type(error).__name__])[0]
     return SaveFailed(
-        f"{place} could not be written ({why}); what was finished before is kept whole: {remedy}, and the same command goes on from there"
+        f"{place} could not be written ({why}); what was finished before is kept whole: {remedy}, and the same command resumes from there"
     )
 
 
@@ -94,7 +94,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """`write_whole` for what is not text. What killed writers left in the folder is removed."""
+    """`write_whole` for bytes. Leftovers of killed writers in the folder are removed."""
     with writing(path):
         sweep_temporaries(path.parent)
         temporary, file = _temporary(path)
@@ -111,13 +111,13 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def share_like(old: Path, new: Path) -> None:
-    """Who may read the old file, if it is there, may read the new one, and nobody else: what was private stays so."""
+    """Copies the permissions of the old file, if there is one, so that private files stay private."""
     with suppress(OSError):
         new.chmod(stat.S_IMODE(old.stat().st_mode))
 
 
 def sweep_temporaries(folder: Path) -> None:
-    """Remove the half-written files that killed writers left in a folder: those with our ending that nobody has locked."""
+    """Remove the half-written files that killed writers left in a folder: those with our ending that are not locked."""
     with suppress(OSError):
         for entry in folder.iterdir():
             if _TEMPORARY.fullmatch(entry.name):
@@ -133,7 +133,7 @@ def _temporary(path: Path) -> tuple[Path, IO[bytes]]:
     while True:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.perse-tmp")
         file = temporary.open("xb")
-        with suppress(OSError):  # a file system without locks: there nobody can lock it to remove it either
+        with suppress(OSError):  # on a file system without locks nothing can be removed safely
             fcntl.flock(file, fcntl.LOCK_EX)
         if is_at(temporary, file.fileno()):  # else it was removed between the two calls
             return temporary, file
@@ -159,7 +159,7 @@ def is_at(path: Path, descriptor: int) -> bool:
 
 
 def refuse_link(path: Path) -> None:
-    """That what is to be written to is no link, which may lead out of its folder.
+    """Check that the target is not a link, which may lead out of its folder.
 
     Raises:
         BadInput: it is one.
@@ -235,7 +235,7 @@ class GrowingFile:
         """Wait until all lines are on disk.
 
         Raises:
-            SaveFailed: those added since the last sync are taken away again: nobody knows which of them the disk has.
+            SaveFailed: those added since the last sync are taken away again: it is not known which of them the disk has.
         """
         with writing(self.path):
             try:
@@ -247,7 +247,7 @@ class GrowingFile:
             self._on_disk = os.fstat(self.fileno()).st_size
 
     def cut(self, end: int) -> None:
-        """Drop what stands behind the first `end` bytes.
+        """Truncate to the first `end` bytes.
 
         Raises:
             SaveFailed: it cannot be cut.
@@ -280,7 +280,7 @@ class GrowingFile:
                     f"{self.path} ends in something that perse did not write; move it away, or end it with a line end"
                 )
             self.cut(whole)
-        self._on_disk = whole  # what another process may have added before this one had the lock is its own care
+        self._on_disk = whole  # another process takes care of what it added before this one had the lock
 
 
 def _is_whole(line: bytes) -> bool:

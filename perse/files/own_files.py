@@ -1,4 +1,4 @@
-"""Files in a run folder that perse writes anew, such as a table or a card: nothing of a person's is lost under their names.
+"""Rewrites perse's own files in a run folder, such as a table or a card, without losing a person's edits.
 
 Which files are perse's is decided in `perse.files.belongings`; how several are replaced together, all or none, is `perse.files.replacing`.
 """
@@ -36,7 +36,7 @@ def write_own(path: Path, text: str, *, ours: str | None = "") -> None:
 
 
 def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None, ours: str | None = "") -> None:
-    """`write_own` for what is not text; the list is in the folder `top`, by default in that of the file."""
+    """`write_own` for bytes; the list is in the folder `top`, by default in that of the file."""
     digest, top = hashlib.sha256(content).hexdigest(), top or path.parent
     known, name = written_in(top), path.relative_to(top).as_posix()
     listed = known.get(name, [])
@@ -51,7 +51,7 @@ def write_own_bytes(path: Path, content: bytes, *, top: Path | None = None, ours
 
 
 def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
-    """Write files that belong together, such as a report's: what cannot all be written leaves the old ones as they are.
+    """Write files that belong together, such as a report's: if one cannot be written, all old ones stay.
 
     Files that perse wrote there before and that have no successor go, unless they were edited.
 
@@ -80,7 +80,7 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
 
 
 def replace_folder(fresh: Path, place: Path) -> None:
-    """Put a folder that was just made in its place. Of the one there goes what has a successor; whatever else is in it stays.
+    """Move a new folder into place. Files of the old one that have a successor are replaced; others stay.
 
     A kill may leave nothing at its place for a moment, but then the old one whole beside it: `put_back` is for whoever goes on.
 
@@ -128,7 +128,7 @@ def remove_own(folder: Path, names: Iterable[str]) -> None:
 
 
 def _merge(old: Path, place: Path) -> None:
-    """Move what `place` has not got there, and remove the rest."""
+    """Move the files that `place` lacks, and remove the rest."""
     for path in sorted(path for path in old.rglob("*") if path.is_symlink() or not path.is_dir()):
         goal = place / path.relative_to(old)
         if os.path.lexists(goal):

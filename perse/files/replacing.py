@@ -265,7 +265,7 @@ def _may_take(target: Path, name: str, ours: Mapping[str, Any]) -> bool:
 
 
 def finish(target: Path) -> None:
-    """Does what was decided, from wherever it was left. The manifest comes last, and with it the folder is the new one.
+    """Carries out the decided replacement from where it stopped. The manifest comes last and completes the new folder.
 
     What lies in the place of a file and is not the one that the plan replaces, by its digest, is kept: the plan may have come with
     a folder of a stranger's.
@@ -309,7 +309,7 @@ def _beside(target: Path) -> Path:
 
 
 def _leftovers(target: Path) -> list[Path]:
-    """What killed builds left."""
+    """Leftovers of killed builds."""
     name = re.compile(rf"\.{re.escape(target.name + STAGING)}-[0-9a-f]{{8}}")
     beside = [one for one in target.parent.iterdir() if name.fullmatch(one.name)] if os.access(target.parent, os.R_OK) else []
     return [one for one in (*sorted(beside), target / STAGING) if one.is_dir() and not one.is_symlink()]
@@ -333,7 +333,7 @@ def _discard(stage: Path, belongings: Belongings) -> None:
 
 def _remove_tree(folder: Path) -> None:
     """Removes a folder that holds nothing but empty folders."""
-    for name in reversed(entries(folder)):  # what is in a folder before the folder
+    for name in reversed(entries(folder)):  # the contents of a folder before the folder
         (folder / name).rmdir()
     folder.rmdir()
 

@@ -40,7 +40,7 @@ def file_digest(path: Path) -> str:
 
 
 def environment() -> dict[str, Any]:
-    """What a run depends on besides its settings: versions, commit, machine."""
+    """The environment of a run: versions, commit, machine."""
     packages = ("perse-judge", "torch", "transformers", "peft", "accelerate", "tokenizers", "numpy", "scipy")
     return {
         "python": platform.python_version(),
@@ -57,9 +57,9 @@ class RunLog:
 
     Args:
         folder: created if absent.
-        identity: what makes two commands the same run; JSON-able.
+        identity: identifies the run; JSON-able.
         lines: name of the file of lines.
-        context: what is worth knowing and may differ when a run is continued, such as where its data lay.
+        context: facts that may differ when a run is resumed, such as the place of its data.
     Raises:
         BadInput: the folder cannot be made.
         RunMismatch: the folder holds a run with another identity or something else, or another process has it open.
@@ -96,7 +96,7 @@ class RunLog:
         return read_lines(self.path)
 
     def cut(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
-        """Drop the first line that is not wanted and all after it: what was written after the state to go on from."""
+        """Drop the first unwanted line and all after it, which were written after the state to resume from."""
         end = 0
         for number, line in enumerate(self.path.read_bytes().splitlines(keepends=True), start=1):
             try:
@@ -183,7 +183,7 @@ def run_closed(lines: Path) -> Iterator[None]:
 
 
 def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
-    """Compare what makes two commands the same run with what the folder's manifest says.
+    """Compare an identity with that in the folder's manifest.
 
     Raises:
         RunMismatch: they differ, and the message names every setting that does; or the folder is no run's.
@@ -216,7 +216,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run folder, without what an older perse may have kept of a key.
 
     Raises:
-        BadInput: there is none, or it is no JSON object with the parts that a manifest has.
+        BadInput: no manifest, or not a JSON object with the parts of one.
     """
     settle(folder)
     path = folder / MANIFEST
@@ -245,7 +245,7 @@ def read_lines(path: Path, *, remedy: str = REJUDGE) -> list[dict[str, Any]]:
     """The whole JSON lines of an append-only file; a torn last line is left out.
 
     Args:
-        remedy: for a line that is none.
+        remedy: for an invalid line.
     Raises:
         BadInput: a line before the last is no JSON object; the message has its number.
     """

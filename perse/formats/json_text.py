@@ -84,7 +84,7 @@ def json_value(text: str | bytes, *, where: str, remedy: str) -> Any:
     Args:
         where: begins the message, as in "FILE is" or "FILE, line 3:".
     Raises:
-        BadInput: it is none, or is nested too deeply.
+        BadInput: it is not JSON, or is nested too deeply.
     """
     try:
         return parsed(text)

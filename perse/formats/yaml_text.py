@@ -1,4 +1,4 @@
-"""YAML that a person or a stranger wrote, read in one place: plain values only, and one sentence where it is none.
+"""YAML that a person or a stranger wrote, read in one place: plain values only, and one sentence about bad YAML.
 
 Anchors and aliases are refused: a few lines of them stand for more values than any memory holds, and no setting needs them. So is a
 key that is given twice, of which YAML would keep the last. Dates are texts, since no setting is one and a folder may be called 2026-11-23.
@@ -63,7 +63,7 @@ def parsed(text: str) -> Any:
     """The value of one YAML document.
 
     Raises:
-        ValueError: it is none, or has aliases or is nested too deeply; the message says why and, of more lines than one, in which.
+        ValueError: it is not YAML, or has aliases or is nested too deeply; the message says why and, of more lines than one, in which.
     """
     try:
         return yaml.load(text, Loader=_Loader)

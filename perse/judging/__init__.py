@@ -1,1 +1,1 @@
-"""A judge: from its name to its answers, and the loop that asks, keeps and goes on."""
+"""A judge: from its name to its answers, and the resumable loop that asks and keeps."""

@@ -1,6 +1,6 @@
 """A judge at an address: exact where vLLM serves it, in words everywhere else.
 
-What a vLLM server could do differently without an error is looked at first: another tokenizer, processed log-probabilities.
+Silent differences of a vLLM server are checked first: another tokenizer, processed log-probabilities.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from perse.models.incoming import Unfit
 from perse.rendering.prompt import Renderer, TextRenderer
 
 FIRST_RETRIES = 2
-"""Of the first contact: a wrong address should not take half a minute to be called so."""
+"""Timeout of the first contact, so that a wrong address is reported soon."""
 
 LONGEST_VERSION = 200
-"""Characters of what a server says of itself, which manifests keep."""
+"""Most characters of a server's self-description, which manifests keep."""
 
 DIGEST = re.compile("[0-9a-f]{1,128}")
 
@@ -112,7 +112,7 @@ async def _first_contact(url: str) -> dict[str, Entry] | None:
 
 
 async def _check_address(url: str, model: str) -> None:
-    """Some servers list no models; but does another address, or another way to ask, do better here?"""
+    """For a server that lists no models: suggest another address or way to ask."""
     if await _tried(f"{url}/v1", "/models") is not None:
         raise BadInput(f"{url} lists no models, but {url}/v1 does; did you mean openai:{url}/v1#{model or 'MODEL'}?")
     version = await _tried(url.removesuffix("/v1"), "/version")
@@ -139,7 +139,7 @@ def _tokenizer(name: str, *, given: bool = True, url: str = "", trust: bool = Fa
     """The tokenizer of this name.
 
     Args:
-        given: by the user; else the server at `url` says so, and nothing is fetched because a server says so.
+        given: by the user; else the server at `url` says so, and nothing is fetched on a server's word.
     """
     try:
         import transformers  # noqa: F401
@@ -171,10 +171,10 @@ def _their_ids(url: str, model: str, text: str) -> object:
 
 
 def _version(url: str) -> Version:
-    """What the server says it runs: nothing, where it has no such route or one of another kind.
+    """The server's self-description; empty without such a route.
 
     Raises:
-        BadInput: it has one, but does not answer; a run is known by the digest that stands there.
+        BadInput: the route does not answer; a run is identified by its digest.
     """
     address = url.removesuffix("/v1")
     try:
@@ -189,7 +189,7 @@ def _version(url: str) -> Version:
 
 
 async def _tried(address: str, route: str) -> object:
-    """What a route says, or None where it does not, for whatever reason."""
+    """A route's answer, or None on any failure."""
     try:
         return await _ask(address, route)
     except (APIError, ValueError, BadInput):
@@ -197,7 +197,7 @@ async def _tried(address: str, route: str) -> object:
 
 
 async def _ask(address: str, route: str, body: dict[str, Any] | None = None) -> object:
-    """What a route says to GET, or to POST where there is a body; None where there is no such route."""
+    """A route's answer to GET, or to POST with a body; None without such a route."""
     async with api_client(address, FIRST_RETRIES) as client:
         try:
             if body:

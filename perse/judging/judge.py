@@ -1,7 +1,7 @@
 """Judge: examples in, judgements out, whatever the engine.
 
 Examples are ordered by reviewer, so that the engine shares the work on profiles, and answered exactly, by an engine of token
-ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`stream`). What goes wrong with an example becomes the status of its judgement
+ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`stream`). Failures of an example become the status of its judgement
 (DESIGN.md, promise 3).
 """
 
@@ -68,8 +68,8 @@ class Judge:
             tokenizer: of a served model, where its folder is not on this machine.
             trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it such a model is refused.
         Raises:
-            ModelNotFound: nowhere to be had; the message lists what was tried.
-            BadInput: a name of none of these shapes, a model that cannot be used, or a server that cannot be asked.
+            ModelNotFound: not available anywhere; the message lists what was tried.
+            BadInput: a name of another form, a model that cannot be used, or a server that cannot be asked.
         """
         loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code))
         who = loaded.identity
@@ -129,7 +129,7 @@ class Judge:
         """The judgements of the examples' claims as they arrive.
 
         Args:
-            known: the judgements that there are already, by id. Their lines are shown and not asked about again by an engine that
+            known: existing judgements, by id. Their lines are shown and not asked about again by an engine that
                 is asked line by line; one that writes the whole answer has it all asked for again where one line is missing.
         Raises:
             EngineLost: as `stream`.
@@ -166,7 +166,7 @@ class Judge:
         """What one reader, known by a few reviews (text, review, score 1-10), would say of `text`.
 
         Raises:
-            BadInput: an empty text, or a review that is none; the message says which field.
+            BadInput: an empty text, or an invalid review; the message says which field.
         """
         try:
             profile = tuple(
@@ -192,7 +192,7 @@ class Judge:
         self._answering.render(question, example, settings)
 
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
-        """What the prompts of these examples depend on, as one digest: wording, template, tokenizer, budget."""
+        """A digest of everything that the prompts of these examples depend on: wording, template, tokenizer, budget."""
         return self._answering.prompt_digest(question, examples, settings)
 
 

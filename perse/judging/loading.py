@@ -1,4 +1,4 @@
-"""From a judge's name to what the judge is made of: which engine, which model, which adapter.
+"""From a judge's name to its parts: engine, model and adapter.
 
     PATH               the embedded engine, in this process
     vllm:PATH          vLLM, in this process
@@ -21,7 +21,7 @@ from perse.installing import install
 from perse.registry import Registry
 
 KEYS = "into the environment variable OPENAI_API_KEY"
-"""Where the key of a server belongs."""
+"""The hint where a server's key belongs."""
 
 
 def parse_judge(name: str) -> JudgeName:
@@ -59,13 +59,13 @@ def short_name(judge: str) -> str:
 
 
 def judge_forms() -> str:
-    """The shapes of a judge's name, in few words."""
+    """The forms of a judge's name, in a few words."""
     *forms, last = (kind.form for kind in ENGINES.values())
     return f"{', '.join(forms)} or {last}"
 
 
 def judge_help() -> str:
-    """What the name of a judge can be, for the help of a command."""
+    """The forms of a judge's name, for the help of a command."""
     local = " or ".join(kind.form for kind in ENGINES.values() if kind.local)
     others = [f"{kind.form} ({kind.says})" for kind in ENGINES.values() if not kind.local]
     return (
@@ -75,7 +75,7 @@ def judge_help() -> str:
 
 
 def _kind(name: str) -> tuple[EngineKind, str]:
-    """The engine that a judge's name asks for, and what follows its prefix. The embedded engine has none."""
+    """The engine of a judge's name, and the rest of the name. The embedded engine has none."""
     prefix, colon, rest = name.partition(":")
     kind = ENGINES.get(prefix) if colon and prefix != EMBEDDED.name else None
     return (EMBEDDED, name) if kind is None else (kind, rest)
@@ -91,7 +91,7 @@ def _read_server(address: str) -> JudgeName:
 def _server(address: str) -> tuple[str, str]:
     """URL and MODEL of URL#MODEL."""
     url, _, model = address.partition("#")
-    if "@" in model and "/" not in url.partition("://")[2]:  # the # of a password, and no model's
+    if "@" in model and "/" not in url.partition("://")[2]:  # the # of a password, not of a model
         url = address
     return plain_address(url, of="the judge's address", keys=KEYS), model
 
@@ -188,4 +188,4 @@ SERVER = EngineKind("openai", "openai:URL#MODEL", "a server", _load_server, read
 ENGINES: Registry[EngineKind] = Registry(
     "perse.engines", (EMBEDDED, VLLM, SERVER), needs=("form", "says", "load", "local", "read")
 )
-"""By what stands before the colon of a judge's name."""
+"""By the prefix of a judge's name."""

@@ -1,4 +1,4 @@
-"""The one loop that asks a judge about many examples: what has no judgement yet is asked, and each is kept the moment it arrives.
+"""The one loop that asks a judge about many examples: asks for missing judgements, and keeps each the moment it arrives.
 
 A kill, also -9, loses what was in flight: an answer that is being computed (of the embedded engine a few reviews that are written
 together), or the requests that a server had not answered. The same command asks only those again, so however often it is killed, it
@@ -29,7 +29,7 @@ JUDGEMENTS = "judgements.jsonl"
 TIMING = "timing.jsonl"
 
 SYNC_EVERY = 1.0
-"""Seconds of answers that a power cut may lose. A kill loses none of them."""
+"""Seconds of answers that a power cut may lose; a kill loses none."""
 
 Key = tuple[str, str]
 """The question's name and the judgement's id."""
@@ -47,7 +47,7 @@ def answer_all(
 
     Args:
         asked: in this order; a question may come several times.
-        on_progress: told how many of all that is asked have come to an end.
+        on_progress: called with the number of finished questions and of all.
     Raises:
         EngineLost: the engine is gone for good.
         SaveFailed: a judgement could not be written.
@@ -77,7 +77,7 @@ def answer_all(
 
 
 def read_judgements(path: Path) -> dict[Key, Judgement]:
-    """The judgements of a file that `answer_all` wrote; what the engine failed at was asked again, and an answer stands before a failure."""
+    """The judgements of a file that `answer_all` wrote; what the engine failed at was asked again, and an answer replaces a failure."""
     found: dict[Key, Judgement] = {}
     for line, row in enumerate(read_lines(path), start=1):
         judgement = parse_judgement(row, f"{path}, line {line}")
@@ -91,7 +91,7 @@ def read_timing(path: Path) -> tuple[int, float]:
     """How many judgements were timed, and the seconds they took together.
 
     Raises:
-        BadInput: a line says something else; the message names it.
+        BadInput: an invalid line; the message names it.
     """
     judged, seconds = 0, 0.0
     for line, row in enumerate(read_lines(path), start=1):

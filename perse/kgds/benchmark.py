@@ -1,7 +1,7 @@
 """The KGDS benchmark: an article, a discussion of it, and what a good summary must and must not say (KGDS, section 4).
 
 One JSON file holds a list of samples in the authors' own format, whose keys are the aliases below. A sample is known by its number, its
-place in the file from 1, as in the authors' file names. What does not fit together is refused with sample and field.
+place in the file from 1, as in the authors' file names. Inconsistent samples are refused, with sample and field.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from perse.records import explain
 from perse.strict import Strict
 
 Pattern = Literal["ebs-aos", "abs-aos"]
-"""What a summary is made of: paragraphs of the article or a background in own words, and the opinions."""
+"""The form of a summary: paragraphs of the article or a background in own words, and the opinions."""
 
 Paradigm = Literal["structured", "reflection"]
 """One structured prompt, or a second turn in which the model looks at its answer again (KGDS, section 5)."""
@@ -35,7 +35,7 @@ PATTERNS: tuple[Pattern, ...] = ("ebs-aos", "abs-aos")
 PARADIGMS: tuple[Paradigm, ...] = ("structured", "reflection")
 
 NONSUPPORTING, KEY, NON_KEY, REPEATED, MASKED = 0, 1, 2, 3, 4
-"""Types of facts. 4 to 6 are masked: a nonsupporting paragraph says them, and a supporting one does, too. Only 0 and 1 count."""
+"""Types of facts. 4 to 6 are masked: both a nonsupporting and a supporting paragraph state them. Only 0 and 1 count."""
 
 
 class _Part(Strict):
@@ -72,7 +72,7 @@ class ParagraphFacts(_Part):
 
 @dataclass(frozen=True)
 class PlacedFact:
-    """A fact and where it stands: `at` counts from 1 within its paragraph."""
+    """A fact and its place: `at` counts from 1 within its paragraph."""
 
     paragraph: int
     at: int
@@ -97,7 +97,7 @@ class Sample(_Part):
     @field_validator("supporting_facts")
     @classmethod
     def _has_a_key_fact(cls, parts: tuple[ParagraphFacts, ...]) -> tuple[ParagraphFacts, ...]:
-        """Without one, what share of them a summary covers is undefined: this is seen before anything is paid for."""
+        """Refuses a sample without them, whose coverage is undefined, before anything is paid for."""
         if not any(fact.type == KEY for part in parts for fact in part.facts):
             # One of pydantic's own errors, so that the field is named.
             raise PydanticCustomError(

@@ -1,7 +1,7 @@
-"""A KGDS run folder: one model's summaries, and below it what a judge said of them.
+"""A KGDS run folder: one model's summaries, and a judge's answers about them.
 
     RUN/manifest.json            who wrote, from which benchmark, how
-    RUN/summaries.jsonl          one summary a line, of a sample under a pattern and paradigm; may be written by anybody
+    RUN/summaries.jsonl          one summary per line, of a sample under a pattern and paradigm; may come from elsewhere
     RUN/answers.sqlite           everything that the model answered
     RUN/NAME/judgements.jsonl    a verification, "verified" unless named: one judgement for each fact and opinion asked about
     RUN/NAME/asked.json          digest of each summary that was asked about, so that no judgement is taken for another text's
@@ -46,13 +46,13 @@ ANSWERS = "answers.sqlite"
 FEEDBACK = "feedback"
 
 GREEDY = JudgeSettings(temperature=0)
-"""How a judge is asked: the likelier label counts."""
+"""The judge's settings: the likelier label counts."""
 
 Combination = tuple[Pattern, Paradigm]
 
 
 class Summary(Strict):
-    """One summary: `paragraphs` under ebs-aos, `background` under abs-aos, and `opinions`; none of them where `status` is not ok."""
+    """One summary: `paragraphs` under ebs-aos, `background` under abs-aos, and `opinions`; none of them if `status` is not ok."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -66,16 +66,16 @@ class Summary(Strict):
     opinions: str | None = None
     error: str | None = None
     tries: tuple[str, ...] = ()
-    """What became of each try at it, bad ones included."""
+    """The outcome of every try."""
 
     @property
     def place(self) -> str:
-        """Where it stands: the beginning of the ids of its judgements. Sorts by sample."""
+        """The prefix of its judgements' ids. Sorts by sample."""
         return place(self.pattern, self.paradigm, self.sample)
 
     @property
     def digest(self) -> str:
-        """Of what a judge is shown of it."""
+        """Digest of the parts that a judge is shown."""
         return hashlib.sha256(json.dumps([self.background, self.opinions]).encode()).hexdigest()[:16]
 
 
@@ -98,31 +98,31 @@ def read_summaries(run: Path) -> dict[Combination, dict[int, Summary]]:
     """The summaries of a run folder, by pattern and paradigm and by sample.
 
     Raises:
-        BadInput: there are none, or a line that is none, or one sample has two; the message names the line.
+        BadInput: no summaries, an invalid line, or two summaries of one sample; the message names the line.
     """
     path = run / SUMMARIES
     if not path.exists():
         raise BadInput(f"{run} has no {SUMMARIES}; give a folder that `perse kgds generate` wrote, or write that file")
-    found: dict[Combination, dict[int, Summary]] = {}
+    summaries: dict[Combination, dict[int, Summary]] = {}
     for line, row in enumerate(read_lines(path), start=1):
         try:
-            one = Summary.model_validate(row)
+            summary = Summary.model_validate(row)
         except ValidationError as error:
             raise BadInput(f"{path}, line {line}: {explain(error)}") from None
-        wanted = "paragraphs" if one.pattern == "ebs-aos" else "background"
-        if one.status == "ok" and (getattr(one, wanted) is None or not one.opinions):
-            raise BadInput(f"{path}, line {line}: a summary under {one.pattern} has '{wanted}' and 'opinions'; give both")
-        of_pattern = found.setdefault((one.pattern, one.paradigm), {})
-        if one.sample in of_pattern:
+        wanted = "paragraphs" if summary.pattern == "ebs-aos" else "background"
+        if summary.status == "ok" and (getattr(summary, wanted) is None or not summary.opinions):
+            raise BadInput(f"{path}, line {line}: a summary under {summary.pattern} has '{wanted}' and 'opinions'; give both")
+        of_pattern = summaries.setdefault((summary.pattern, summary.paradigm), {})
+        if summary.sample in of_pattern:
             raise BadInput(
-                f"{path}, line {line}: sample {one.sample} has a second {one.pattern} {one.paradigm} summary; keep one"
+                f"{path}, line {line}: sample {summary.sample} has a second {summary.pattern} {summary.paradigm} summary; keep one"
             )
-        of_pattern[one.sample] = one
-    if not found:
+        of_pattern[summary.sample] = summary
+    if not summaries:
         raise BadInput(f"{path} is empty; run `perse kgds generate` to an end first")
     return {
-        key: dict(sorted(found[key].items()))
-        for key in sorted(found, key=lambda one: (one[0] != "ebs-aos", one[1] != "structured"))
+        key: dict(sorted(summaries[key].items()))
+        for key in sorted(summaries, key=lambda combination: (combination[0] != "ebs-aos", combination[1] != "structured"))
     }
 
 
@@ -130,16 +130,16 @@ def summaries_of(run: Path, benchmark: Benchmark) -> dict[Combination, dict[int,
     """`read_summaries` of a run of this benchmark.
 
     Raises:
-        BadInput: it was made from another file, or has a summary of a sample that this one does not have.
+        BadInput: it was made from another file, or summarizes a sample that is not in this one.
     """
     check_benchmark(run, benchmark)
-    found = read_summaries(run)
-    if strange := sorted({number for summaries in found.values() for number in summaries} - set(benchmark.samples)):
+    summaries = read_summaries(run)
+    if strange := sorted({number for of_pattern in summaries.values() for number in of_pattern} - set(benchmark.samples)):
         raise BadInput(
             f"{run} has a summary of sample {strange[0]}; {benchmark.path} has {len(benchmark.samples)} samples: give the file that "
             "it was made from"
         )
-    return found
+    return summaries
 
 
 def check_benchmark(folder: Path, benchmark: Benchmark) -> None:
@@ -157,14 +157,14 @@ def verification(run: Path, name: str) -> Path:
     """The folder of the verification `name` of a run.
 
     Raises:
-        BadInput: it is no name, or that of something else in the run folder.
+        BadInput: an invalid name, or that of something else in the run folder.
     """
     return run / PathName(name, what="--name", reserved=(MANIFEST, SUMMARIES, ANSWERS, FEEDBACK))
 
 
 def read_judgements(path: Path) -> dict[str, Judgement]:
     """The judgements of an append-only file by id; what the engine failed at was asked again, and the later answer counts."""
-    return {name: one for (_, name), one in judging.read_judgements(path).items()}
+    return {name: judgement for (_, name), judgement in judging.read_judgements(path).items()}
 
 
 def read_asked(folder: Path) -> dict[str, str]:
@@ -182,16 +182,16 @@ def check_same(folder: Path, summaries: Sequence[Summary]) -> None:
         BadInput: one of them has changed since.
     """
     asked = read_asked(folder)
-    for one in summaries:
-        if asked.get(one.place, one.digest) != one.digest:
+    for summary in summaries:
+        if asked.get(summary.place, summary.digest) != summary.digest:
             raise BadInput(
-                f"the {one.pattern} {one.paradigm} summary of sample {one.sample} has changed since {folder} was made of it; "
+                f"the {summary.pattern} {summary.paradigm} summary of sample {summary.sample} has changed since {folder} was made of it; "
                 "verify under another --name"
             )
 
 
 def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> list[Outcomes]:
-    """What became of a run's summaries, by pattern and paradigm; verified under `name`, if they were.
+    """The outcomes of a run's summaries, by pattern and paradigm; verified under `name`, if they were.
 
     Raises:
         BadInput: a summary of a sample that the benchmark does not have, a verification that is not finished or of other texts.
@@ -203,11 +203,12 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
     found = []
     for (pattern, paradigm), summaries in summaries_of(run, benchmark).items():
         check_same(folder, list(summaries.values()))
-        models = sorted({one.model for one in summaries.values()})
+        models = sorted({summary.model for summary in summaries.values()})
         if len(models) > 1:
             raise BadInput(f"{run / SUMMARIES} has summaries by {' and '.join(models)}; give each model a folder of its own")
         outcomes = {
-            number: _outcome(benchmark.samples[number], one, judgements, errors, folder) for number, one in summaries.items()
+            number: _outcome(benchmark.samples[number], summary, judgements, errors, folder)
+            for number, summary in summaries.items()
         }
         found.append(Outcomes(models[0], pattern, paradigm, outcomes, str(run), verified_by=_verified_by(folder)))
     return found
@@ -232,24 +233,24 @@ def _outcome(
     if summary.status != "ok":
         covered = (False,) * len(opinions)
         return Outcome(cited, (False,) * len(facts) or None, covered, failed=summary.error or summary.status)
-    if not any(one in judgements for one in (*facts, *opinions)):
+    if not any(key in judgements for key in (*facts, *opinions)):
         return Outcome(cited)
-    if missing := next((one for one in (*facts, *opinions) if one not in judgements), None):
+    if missing := next((key for key in (*facts, *opinions) if key not in judgements), None):
         raise BadInput(
             f"{folder} has no answer about {_words(missing)} yet; give the same `perse kgds verify` again to finish it"
         )
-    asked = [judgements[one] for one in (*facts, *opinions)]
-    named = [errors[one] for one in opinions if one in errors and errors[one].label is not None]
+    asked = [judgements[key] for key in (*facts, *opinions)]
+    named = [errors[key] for key in opinions if key in errors and errors[key].label is not None]
     shares = None
-    if named and all(one.distribution for one in named):
-        shares = {kind: sum((one.distribution or {})[label] for one in named) for label, kind in NUMBERED.items()}
+    if named and all(error.distribution for error in named):
+        shares = {kind: sum((error.distribution or {})[label] for error in named) for label, kind in NUMBERED.items()}
     return Outcome(
         cited,
-        tuple(judgements[one].label == "yes" for one in facts) or None,
-        tuple(judgements[one].label == "yes" for one in opinions),
-        errors=tuple(NUMBERED[str(one.label)] for one in named) if errors else None,
+        tuple(judgements[key].label == "yes" for key in facts) or None,
+        tuple(judgements[key].label == "yes" for key in opinions),
+        errors=tuple(NUMBERED[str(error.label)] for error in named) if errors else None,
         error_shares=shares,
-        unanswered=sum(one.status is not Status.OK for one in asked),
+        unanswered=sum(judgement.status is not Status.OK for judgement in asked),
     )
 
 
@@ -261,12 +262,14 @@ def _words(judgement: str) -> str:
 
 
 def identity_of(judge: Judge, benchmark: Benchmark, *questions: Question) -> dict[str, Any]:
-    """What two commands that ask a judge these questions must share to be the same; the wording is known by one prompt each."""
+    """Identifies a command that asks a judge these questions; the wording by the digest of one prompt each."""
     claim = ClaimExample(id="probe", reviewer_id="probe", text="A text.", claim="A claim.")
     claims = ClaimsExample(id="probe", reviewer_id="probe", text="A text.", claims=("A claim.",))
     probes: dict[type, Asked] = {ClaimExample: claim, ClaimsExample: claims}
     return {
         "benchmark": benchmark.digest,
-        "prompts_sha256": {one.name: judge.prompt_digest(one, [probes[one.example_type]], GREEDY) for one in questions},
+        "prompts_sha256": {
+            question.name: judge.prompt_digest(question, [probes[question.example_type]], GREEDY) for question in questions
+        },
         "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
     }

@@ -1,4 +1,4 @@
-"""The outcomes of whatever folders a person names: runs of ours, or the authors' release."""
+"""Outcomes of any folders: our runs, or the authors' release."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def load_outcomes(benchmark: Benchmark, runs: Sequence[Path], *, name: str = VER
     Args:
         benchmark: the one that they were made from.
         runs: RUN folders, or folders in the authors' layout, which may hold many models.
-        name: the verification of the RUN folders; in each that does not have it nothing is verified.
+        name: the verification of the RUN folders; folders without it count as not verified.
     Raises:
         BadInput: no such folder, or what the readers refuse.
     """

@@ -1,7 +1,7 @@
-"""What became of one model's summaries: which paragraphs they extract, which facts and opinions they cover, how opinions went wrong.
+"""Outcomes of one model's summaries: the paragraphs they extract, the facts and opinions they cover, the errors in opinions.
 
-Our own runs (`folder`) and the authors' released files (`released`) are both read into this, and the metrics know nothing else. What was
-asked and not answered is not covered, and counted.
+Our own runs (`folder`) and the authors' released files (`released`) are both read into this, and the metrics read nothing else. Unanswered
+questions are not covered, and counted.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ class ErrorType(StrEnum):
     OSD = "OSD"
     """Opinion sentiment distortion: the stance is another."""
     IRU = "IRU"
-    """Implicit reference unclarified: whom or what it is about is left as vague as in the discussion."""
+    """Implicit reference unclarified: the reference is left as vague as in the discussion."""
     IRIC = "IRIC"
-    """Implicit reference incorrectly clarified: it is said to be about something else."""
+    """Implicit reference incorrectly clarified: the reference is resolved wrongly."""
     OM = "OM"
-    """Opinion misattribution: somebody else is said to hold it."""
+    """Opinion misattribution: it is attributed to somebody else."""
 
 
 NUMBERED: Mapping[str, ErrorType] = MappingProxyType(
@@ -39,11 +39,11 @@ NUMBERED: Mapping[str, ErrorType] = MappingProxyType(
 class Outcome:
     """One sample's summary under one pattern.
 
-    `facts` and `opinions` are in the order of `Sample.facts` and `Sample.opinions`: True where covered; None where nothing was asked.
+    `facts` and `opinions` are in the order of `Sample.facts` and `Sample.opinions`: True where covered; None if not asked.
     """
 
     cited: frozenset[int] | None = None
-    """ebs-aos: the extracted paragraphs, those that do not exist among them; empty if the summary failed. None: abs-aos."""
+    """ebs-aos: the extracted paragraphs, missing ones included; empty if the summary failed. None: abs-aos."""
     facts: tuple[bool, ...] | None = None
     opinions: tuple[bool, ...] | None = None
     errors: tuple[ErrorType, ...] | None = None

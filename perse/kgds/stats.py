@@ -1,4 +1,4 @@
-"""What a benchmark holds, counted as in KGDS, appendix B.
+"""The counts of a benchmark, as in KGDS, appendix B.
 
 Words are told apart by white space, where the paper counts a tokenizer's tokens, which are more.
 """

@@ -38,7 +38,7 @@ SOURCE = "perse-source.json"
 _HUB_NAME = re.compile(r"(?!\.)[\w.-]+/[\w.-]+")
 _DESCRIPTION_FILES = ("*.json", "*.model", "*.jinja", "*.txt")
 _MODEL_FILES = (*_DESCRIPTION_FILES, "*.safetensors", "LICENSE*", "LICENCE*", "NOTICE*", "USE_POLICY*")
-"""What is fetched of a model on the hub: nothing that could be run, and its terms."""
+"""The files that are fetched of a model on the hub: no code, and its terms."""
 _POSITIONS = "max_position_embeddings"
 
 

@@ -1,4 +1,4 @@
-"""What servers send, kept within bounds: no redirect is followed, and no answer is larger than one can be.
+"""Bounds the answers of servers: no redirects are followed, and sizes are limited.
 
 The packages below us would follow a redirect with the request's body, which holds people's reviews, and would unpack an
 answer of any size into memory. So one coding at most is asked for and taken, of a kind that packs a thousand bytes into one at
@@ -80,10 +80,10 @@ def not_followed(url: str, location: str) -> str:
     try:
         here, there = urlsplit(url), urlsplit(urljoin(url, location))
         host = there.hostname or ""
-        shown = _origin(there) if there.scheme in ("http", "https") and _HOST.fullmatch(host) else "an address that is none"
+        shown = _origin(there) if there.scheme in ("http", "https") and _HOST.fullmatch(host) else "an invalid address"
         shown = "another path there" if shown == _origin(here) else shown
     except ValueError:
-        shown = "an address that is none"
+        shown = "an invalid address"
     return f"{url} points to {shown}, and no redirect is followed; give that address itself if you trust it"
 
 

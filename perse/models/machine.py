@@ -1,4 +1,4 @@
-"""What this machine has that judging and training depend on: processor, memory, GPUs, and room for models.
+"""This machine's resources for judging and training: processor, memory, GPUs, and room for models.
 
 Quick and without torch but for the GPUs, which only torch can tell; importing it takes a second or more.
 """
@@ -17,11 +17,11 @@ from typing import Any
 from perse.models.finding import cache_folder
 
 FEATURES = ("avx2", "avx512f", "avx512_bf16", "avx512_vnni", "amx_tile", "amx_bf16", "amx_int8", "asimd", "sve", "bf16", "i8mm")
-"""What decides how fast, and with which rounding, a CPU multiplies matrices; as Linux calls them."""
+"""CPU features that affect the speed and rounding of matrix products, by their Linux names."""
 
 
 def machine() -> dict[str, Any]:
-    """Processor, cores, memory, threads and system; what cannot be told is None."""
+    """Processor, cores, memory, threads and system; unknown ones are None."""
     told = _cpuinfo()
     flags = set((told.get("flags") or told.get("Features") or "").split())
     return {

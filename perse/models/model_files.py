@@ -42,7 +42,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Stamp:
-    """A folder as it was seen: what was found out about it holds as long as its stamp is the same."""
+    """The state of a folder: findings about it hold while its stamp is the same."""
 
     folder: Path
     files: tuple[tuple[str, int, int], ...]
@@ -169,7 +169,7 @@ def adapter_tensors(folder: Path) -> Shapes:
     """The tensors of an adapter, by the header of its safetensors file.
 
     Raises:
-        BadInput: there is none, or it is damaged.
+        BadInput: it is missing or damaged.
     """
     if not (folder / ADAPTER_WEIGHTS).exists():
         raise BadInput(_no_weights(folder, ADAPTER_WEIGHTS))
@@ -226,7 +226,7 @@ def tensors(path: Path) -> Shapes:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """Of a file that may be read whole or is one of weights; None of what nobody reads.
+    """Of a file that is read whole or holds weights; None for files that are not read.
 
     Raises:
         BadInput: it is something else.

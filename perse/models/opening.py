@@ -38,7 +38,7 @@ _ATTENTION = ("eager", "sdpa", "flex_attention", "flash_attention_2", "flash_att
 
 @dataclass(frozen=True)
 class Told:
-    """What a configuration says of a model: rows of its embeddings, where it says so."""
+    """Facts of a model's configuration, such as the rows of its embeddings."""
 
     vocabulary: int | None
 
@@ -223,7 +223,7 @@ def _safe(trust_remote_code: bool) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _told(seen: Stamp) -> Told:
-    """What a folder's config.json says, once transformers has read it within bounds."""
+    """A folder's config.json, after transformers has read it within bounds."""
     folder = seen.folder
     found = files.model_config(folder)
     for section in (found, found.get("text_config")):
@@ -242,7 +242,7 @@ def _vocabulary_of(folder: Path) -> int | None:
 
 @lru_cache(maxsize=64)
 def _fits(seen: Stamp) -> None:
-    """Compare what a folder's configuration asks for with the tensors that are there."""
+    """Compare the tensors of a folder's configuration with those that are there."""
     _told(seen)
     folder = seen.folder
     shapes = files.model_tensors(folder)
@@ -267,7 +267,7 @@ def _fits(seen: Stamp) -> None:
 
 
 def _refuse_excess(config: dict[str, Any], shapes: files.Shapes, folder: Path) -> None:
-    """What no model of so many tensors, none of them larger, can have is said before it is built."""
+    """Refuse, before it is built, a configuration that cannot fit the number and size of the tensors."""
     widest = max((size for shape in shapes.values() for size in shape), default=0)
     most = dict.fromkeys(("num_hidden_layers", "num_layers", "n_layer", "n_layers"), len(shapes))
     most |= dict.fromkeys(("head_dim", "hidden_size", "intermediate_size", "vocab_size"), widest)
@@ -280,7 +280,7 @@ def _refuse_excess(config: dict[str, Any], shapes: files.Shapes, folder: Path) -
 
 
 def _compared(folder: Path) -> dict[str, Any]:
-    """What the library would load of a model, by name and shape; of a quantized one only how many parameters it has."""
+    """The tensors that the library would load, by name and shape; of a quantized model only the number of parameters."""
     import torch
     from transformers import AutoConfig, AutoModelForCausalLM
 

@@ -1,4 +1,4 @@
-"""What a tokenizer's files say, looked at before a library reads them: JSON objects, and no bombs.
+"""Checks a tokenizer's files before a library reads them: JSON objects, and no bombs.
 
 A normalizer may replace one letter by many, the next step each of these by many more: six small steps fill any memory, at the
 first text that has the letter.

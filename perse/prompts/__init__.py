@@ -1,7 +1,6 @@
 """The wording of every question: one Jinja file each, one macro per segment.
 
-Texts are autoescape-free plain text; what comes from a file has been neutralised before (rendering), and templates run
-in Jinja's sandbox with undefined names refused.
+Prompts are plain text, without escapes; what comes from a file has been neutralised before (rendering).
 """
 
 from __future__ import annotations
@@ -10,8 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import FunctionLoader, StrictUndefined
-from jinja2.sandbox import ImmutableSandboxedEnvironment
+from perse.formats.templates import templates
 
 DELIMITERS = ("Plot", "Answer", "Article", "Discussion", "Example", "Paragraph", "What must change")
 """What stands in brackets in the prompts that ask for a text, and so are no question's (`perse.rendering.neutralising`)."""
@@ -25,11 +23,4 @@ def source(name: str) -> str:
 @cache
 def macros(name: str) -> Any:
     """The macros of the template `name`, callable as attributes."""
-    environment = ImmutableSandboxedEnvironment(
-        loader=FunctionLoader(source),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    return environment.get_template(name).module
+    return templates("perse.prompts").get_template(name).module

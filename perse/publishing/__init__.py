@@ -1,1 +1,1 @@
-"""Giving a trained judge to others: merged, described and pushed to a hub."""
+"""Publishes a trained judge: merged, described and pushed to a hub."""

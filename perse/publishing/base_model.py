@@ -1,6 +1,6 @@
-"""What the model under a judge is called where others can find it, which the folder it was read from does not say.
+"""The public name of the model under a judge, which the name of its folder does not tell.
 
-A name that is not known to be on the hub is not made up: of a folder only the last part is told, and no machine's paths.
+A hub name is never made up; of a folder only the last part is shown, and no machine's paths.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ _CACHED = re.compile(r"models--(?P<owner>[^/]+?)--(?P<name>[^/]+)/snapshots/")
 
 
 def hub_name(path: str) -> str | None:
-    """OWNER/NAME of the model that a setting or an adapter calls `path`, or None where that is not known.
+    """OWNER/NAME of the model that a setting or an adapter calls `path`, or None if unknown.
 
-    An embedded model has one, and what the hub's own cache holds. OWNER/NAME is taken for one unless a folder of that name
+    Embedded models and those in the hub's cache have one. OWNER/NAME counts as one unless a folder of that name
     is here.
     """
     found = _CACHED.search(path)

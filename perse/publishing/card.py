@@ -1,7 +1,7 @@
 """The model card: README.md of a trained judge, for a person who finds it and for the hub that lists it.
 
-It says what is known and that the rest is unknown: nothing in it is computed for the first time, and no licence, language or
-model name is made up. It needs no torch, and a part of the run folder that is missing costs one line of the card.
+It shows what is known and calls the rest unknown: nothing is computed for it, and no licence, language or
+model name is made up. It needs no torch, and a missing part of the run folder costs one line of the card.
 """
 
 from __future__ import annotations
@@ -13,32 +13,14 @@ from typing import Any
 import yaml
 
 from perse.files.own_files import write_own
+from perse.formats.templates import templates
 from perse.formats.yaml_text import parsed
 from perse.publishing.base_model import hub_name, licence, public_name
 from perse.publishing.facts import RunFacts, read_facts
-from perse.publishing.markdown import plain, table, word
+from perse.publishing.markdown import plain, word
 from perse.publishing.measured import when_scored, while_training
 
 CARD = "README.md"
-_ANSWERS = {
-    "pointwise": "From a few past reviews of one reader it predicts the review and the score (1 to 10) that this reader would give a new text. "
-    "The probability of every score is read exactly.",
-    "pointwise_score": "From a few past reviews of one reader it predicts the score (1 to 10) that this reader would give a new text, as an exact "
-    "probability of every score.",
-    "pairwise": "From a few past choices of one reader it predicts which of two new texts this reader would prefer, aspect by aspect, as an exact "
-    "probability of each.",
-}
-_LIMITS = (
-    "It knows a reader from the few reviews in the prompt and from nothing else. Readers, texts and languages unlike those it was trained on "
-    "are untested; the language of the data was not recorded.",
-    "Judges tend to be lenient: compare its scores with each other, not with a threshold from elsewhere.",
-    "A verdict of *better* means that the 95% interval of the difference leaves 0 out on the readers it was scored on. *Not shown to be better* is "
-    "not *equal*. A judge may know who is lenient without knowing what anybody likes: the values within readers tell.",
-    "What it does not answer is a failure and is counted: accuracy counts it as wrong, and beside correlations stand those with failures imputed.",
-    "Its numbers hold for prompts rendered by perse, which also makes untrusted texts harmless; the same words sent otherwise are another question.",
-    "It predicts one person's taste. It is no measure of a text's quality and no fact about the person, and no ground for decisions about people.",
-    "Who leaves the data set later (`perse data forget`) is still in these weights: train again.",
-)
 
 
 def write_card(folder: Path, *, scored: Sequence[Path] = (), base: str | None = None) -> Path:
@@ -60,32 +42,20 @@ def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = N
     facts = read_facts(folder)
     on_hub = base or hub_name(facts.model)
     name = folder.resolve().name
-    lines = [
-        f"# {plain(name)}: a judge that answers as one reader would",
-        "",
-        _ANSWERS.get(facts.question, f"It answers the question {plain(facts.question)} of perse."),
-        "",
-        *_asking(facts, name, base=on_hub or public_name(facts.model)),
-        *_data(facts),
-        *_recipe(facts, on_hub),
-        "## What was measured",
-        "",
-        "While training:",
-        "",
-        *while_training(facts),
-        "Against readers:",
-        "",
-        *when_scored(facts, scored, name=name),
-        "## Limits",
-        "",
-        *(f"- {limit}" for limit in _LIMITS),
-        "",
-    ]
-    return _with_header("\n".join(lines), _hub_fields(on_hub, adapter=facts.has_adapter))
+    environment = templates("perse.publishing", plain=plain, word=word, known=_known, last_part=_last_part)
+    body = environment.get_template("card.md.jinja").render(
+        facts=facts,
+        name=name,
+        judges=[*([f"{word(on_hub or public_name(facts.model))}+{word(name)}"] if facts.has_adapter else []), word(name)],
+        **_recipe(facts, on_hub),
+        watched=while_training(facts),
+        scored=[when_scored(facts, run) for run in scored],
+    )
+    return _with_header(body, _hub_fields(on_hub, adapter=facts.has_adapter))
 
 
 def _hub_fields(base: str | None, *, adapter: bool) -> dict[str, Any]:
-    """What the hub reads at the top of a card; what is not known is left out.
+    """The header that the hub reads; unknown fields are left out.
 
     Args:
         base: the base model's name on the hub.
@@ -102,7 +72,7 @@ def _hub_fields(base: str | None, *, adapter: bool) -> dict[str, Any]:
 
 
 def for_weights(card: str, *, adapter: bool) -> str:
-    """The card with a header that says beside which weights it lies: an adapter, or a whole model. All else in it stays."""
+    """The card with a header that says which weights it is for: an adapter, or a whole model. The rest is unchanged."""
     fields, body = _split(card)
     fields["library_name"] = "peft" if adapter else "transformers"
     if "base_model" in fields:
@@ -131,65 +101,23 @@ def _split(card: str) -> tuple[dict[str, Any], str]:
     return (known, body.lstrip("\n")) if isinstance(known, dict) else ({}, card)
 
 
-def _asking(facts: RunFacts, name: str, *, base: str) -> list[str]:
-    said = word(name)
-    judges = [*([f"{word(base)}+{said}"] if facts.has_adapter else []), said]
-    if facts.question.startswith("pointwise"):
-        more = "" if facts.question == "pointwise" else f" --question {word(facts.question)}"
-        commands = [f"perse ask --judge {judge} --reviews mine.jsonl --text @plot.txt{more}" for judge in judges]
-    else:
-        commands = [f"perse score --judge {judge} --examples examples.jsonl --out judged" for judge in judges]
-    if facts.has_adapter:
-        commands[1] += "    # where the merged model is here, too"
-    return [
-        "## How to ask it",
-        "",
-        f"`{said}` is the folder that this card is in (`hf download OWNER/NAME --local-dir {said}` makes one of what is on the hub).",
-        "",
-        "```",
-        "pip install '.[serve]'    # in a checkout of perse; the name `perse` on the package index is another project",
-        *commands,
-        "```",
-        "",
-    ]
-
-
-def _data(facts: RunFacts) -> list[str]:
-    trained = facts.trained
-    counts = {"examples to train on": trained.examples, "reviewers": trained.reviewers, "too long, left out": trained.too_long}
-    rows = [
-        ["data set", plain(_last_part(facts.setting("data", "path")))],
-        ["sha256", plain(_known(facts.run.get("data_digest")))],
-        ["sha256 of the training rows", plain(_known(facts.run.get("rows_sha256")))],
-        *([name, _known(value)] for name, value in counts.items()),
-    ]
-    return ["## Data", "", *table(["what", "is"], rows)]
-
-
-def _recipe(facts: RunFacts, base: str | None) -> list[str]:
-    path = str(facts.setting("model", "path"))
-    terms = licence(base)
+def _recipe(facts: RunFacts, base: str | None) -> dict[str, Any]:
+    """What was trained and how, as the template names it."""
     packages = facts.environment.get("packages")
-    told = [f"{name} {version}" for name, version in packages.items() if version] if isinstance(packages, Mapping) else []
-    world = facts.context.get("world_size", facts.run.get("world_size"))
-    settings = {name: _shown(name, value) for name, value in facts.changed().items() if name not in ("model.path", "data.path")}
+    versions = [f"{name} {version}" for name, version in packages.items() if version] if isinstance(packages, Mapping) else []
     kept = "those of the last step" if facts.kept_step is None else f"those of step {facts.kept_step}, the best judged"
-    kept = "unknown" if facts.lines is None else kept
-    rows = [
-        ["base model", plain(base or public_name(path)) + (f" (published under {plain(terms)})" if terms else "")],
-        ["sha256 of the base", plain(_known(facts.run.get("model_digest")))],
-        ["trained", _trained(facts)],
-        ["optimizer steps", _known(facts.steps)],
-        ["weights kept", kept],
-        ["processes together", plain(_known(world))],
-        ["packages", plain(", ".join([f"python {_known(facts.environment.get('python'))}", *told]))],
-        ["commit", plain(_known(facts.environment.get("git_commit")))],
-    ]
-    changed = [[plain(name), plain(value)] for name, value in settings.items()]
-    return [
-        *("## Recipe", "", *table(["what", "is"], rows)),
-        *("Settings that differ from the defaults:", "", *table(["setting", "value"], changed)),
-    ]
+    return {
+        "base": base or public_name(str(facts.setting("model", "path"))),
+        "terms": licence(base),
+        "trained": _trained(facts),
+        "kept": "unknown" if facts.lines is None else kept,
+        "packages": [f"python {_known(facts.environment.get('python'))}", *versions],
+        "changed": [
+            [plain(name), plain(_shown(name, value))]
+            for name, value in facts.changed().items()
+            if name not in ("model.path", "data.path")
+        ],
+    }
 
 
 def _trained(facts: RunFacts) -> str:

@@ -1,4 +1,4 @@
-"""What a training run's folder tells of itself, read without torch; what is missing is None, for no card may fail a run."""
+"""Facts of a training run, read from its folder without torch; missing ones are None, so that a card cannot fail a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perse.settings.watching import Watch
 
 LOG = "log.jsonl"
 ROWS = ".rows"
-"""What was trained on, as `training.rows` keeps it."""
+"""The training rows, as `training.rows` keeps them."""
 MERGED = "merged"
 ADAPTER = "adapter"
 _SECTIONS: Mapping[str, type[Section]] = {"model": Model, "data": Data, "lora": Lora, "train": Train, "watch": Watch}
@@ -26,7 +26,7 @@ _SECTIONS: Mapping[str, type[Section]] = {"model": Model, "data": Data, "lora": 
 
 @dataclass(frozen=True)
 class Trained:
-    """What was trained on, as far as it is known."""
+    """The training data, as far as known."""
 
     examples: int | None = None
     reviewers: int | None = None
@@ -73,7 +73,7 @@ class RunFacts:
 
     @property
     def kept_step(self) -> int | None:
-        """The step whose weights were kept for being judged best; None where the last were."""
+        """The step whose weights were kept for being judged best; None if the last were kept."""
         return next((int(line["step"]) for line in reversed(self.lines or ()) if "best" in line), None)
 
     def changed(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def read_facts(folder: Path) -> RunFacts:
 
 
 def _trained(rows: Path, *, digest: Any) -> Trained:
-    """Counts of the rows that were trained on; unknown where others lie there now."""
+    """Counts of the rows that were trained on; unknown if other rows are there now."""
     try:
         about = parsed((rows / "about.json").read_bytes())
         if about["digest"] != digest:
@@ -122,7 +122,7 @@ def _trained(rows: Path, *, digest: Any) -> Trained:
 
 
 def _default(kind: type[Section], name: str) -> Any:
-    """As JSON has it; for a field without a default something that equals nothing."""
+    """As JSON; for a field without a default an object that equals nothing."""
     field = kind.model_fields.get(name)
     if field is None or field.is_required():
         return object()

@@ -1,4 +1,4 @@
-"""An adapter as vLLM takes it: which it refuses, and the folder of one that it loads.
+"""Adapters for vLLM: which it refuses, and the folder of one that it loads.
 
 vLLM adds B A x to W x and can do nothing else, so what changes an adapter's meaning beyond that is served merged only.
 """
@@ -16,11 +16,11 @@ from perse.formats.json_text import read_object
 
 SETTINGS = "adapter_config.json"
 _PLAIN_STARTS = ("gaussian", "eva", "orthogonal", "mica", "lora_ga")
-"""Ways to begin an adapter that leave the base as it is."""
+"""Initializations of an adapter that leave the base unchanged."""
 
 
 def refused_by_vllm(settings: Mapping[str, Any]) -> str | None:
-    """Why vLLM does not serve an adapter of these settings (adapter_config.json), or None where it does.
+    """Why vLLM does not serve an adapter of these settings (adapter_config.json), or None if it does.
 
     The list is vLLM's own (`PEFTHelper`): what changes the adapter's meaning and is not implemented there.
     """
@@ -43,7 +43,7 @@ def refused_by_vllm(settings: Mapping[str, Any]) -> str | None:
 
 
 def adapter_settings(adapter: Path) -> dict[str, Any]:
-    """What stands in an adapter's adapter_config.json.
+    """The contents of an adapter's adapter_config.json.
 
     Raises:
         BadInput: it cannot be read.

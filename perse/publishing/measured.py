@@ -1,7 +1,6 @@
-"""What is known of how good a judge is: its judgings while it learned, and runs of `perse score`, evaluated by `evaluation`.
+"""The known quality of a judge: its judgings while training, and runs of `perse score`, evaluated by `evaluation`.
 
-Nothing is computed here but which numbers to show. A judge without a scored run is told to be unmeasured, and the command
-that would measure it stands in place of the numbers.
+Nothing is computed here but which numbers to show.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from perse.errors import BadInput
 from perse.files.runlog import read_manifest
 from perse.models.finding import weights_digest
 from perse.publishing.facts import ADAPTER, MERGED, RunFacts
-from perse.publishing.markdown import plain, table, word
+from perse.publishing.markdown import plain
 
 STRAYS = 0.67
 """Kendall of n examples strays by about this / sqrt(n) by chance (perse/training/watch/judging.py)."""
@@ -30,7 +30,7 @@ _WATCHED = {
 }
 _SCORES = {
     "kendall": "Kendall tau-b",
-    "within_kendall": "Kendall within readers",
+    "within_kendall": "Kendall within each reader",
     "pearson": "Pearson",
     "spearman": "Spearman",
     "mae": "MAE",
@@ -38,56 +38,56 @@ _SCORES = {
 _PAIRS = {"accuracy": "accuracy", "order_consistency": "order consistency"}
 
 
-def while_training(facts: RunFacts) -> list[str]:
-    """The first, the kept and the last judging, with what they rest on."""
-    if facts.lines is None:
-        return ["What was judged while training is unknown: log.jsonl is missing or cannot be read.", ""]
+@dataclass(frozen=True)
+class Watched:
+    """Judgings while training. `asked` is 0 where only the loss was computed; `strays` is Kendall's standard error."""
+
+    asked: int
+    strays: float | None
+    header: list[str]
+    rows: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """A run of `perse score`, evaluated. Cells of `rows` are Markdown; everything else is as it was read."""
+
+    name: str
+    verdict: Sequence[str]
+    ok: int
+    asked: int
+    reviewers: int
+    resample: str
+    header: list[str]
+    rows: list[list[str]]
+    unavailable: list[tuple[str, str]]
+    notes: list[str]
+
+
+def while_training(facts: RunFacts) -> Watched | None:
+    """The first, the kept and the last judging."""
     judgings = facts.judgings
     if not judgings:
-        return ["Nothing was judged while training.", ""]
+        return None
     last = judgings[-1]
     kept = facts.kept_step
     shown = {int(line["step"]): line for line in judgings if line is judgings[0] or line is last or line["step"] == kept}
     columns = {key: name for key, name in _WATCHED.items() if any(f"eval_{key}" in line for line in shown.values())}
-    rows = [[_step(step, kept), *(_watched(line, key) for key in columns)] for step, line in shown.items()]
     asked = int(last.get("eval_asked", 0))
-    of = f"of {asked} examples of" if asked else "by the loss alone of"
-    said = f"{len(judgings)} judgings {of} readers who were not trained on; shown are the first, the kept and the last."
-    if asked and "kendall" in columns:
-        said += (
-            f" Kendall of {asked} examples strays by about {STRAYS / math.sqrt(asked):.2f} by chance, which makes an approximate 95% "
-            f"interval of ± {1.96 * STRAYS / math.sqrt(asked):.2f}."
-        )
-    chosen = (
-        " The kept step was chosen for its number, which therefore flatters it."
-        if kept is not None
-        else " The last weights were kept."
+    return Watched(
+        asked=asked,
+        strays=STRAYS / math.sqrt(asked) if asked and "kendall" in columns else None,
+        header=["step", *columns.values()],
+        rows=[[_step(step, kept), *(_watched(line, key) for key in columns)] for step, line in shown.items()],
     )
-    return [f"{said}{chosen}", "", *table(["step", *columns.values()], rows)]
 
 
-def when_scored(facts: RunFacts, scored: Sequence[Path], *, name: str) -> list[str]:
-    """The verdict, the metrics with intervals and the baselines of every scored run; or the command that would make one.
+def when_scored(facts: RunFacts, folder: Path) -> Scored:
+    """The verdict, the metrics with intervals and the baselines of the run in `folder`.
 
     Raises:
-        BadInput: a folder is no scored run, or one of another judge.
+        BadInput: the folder is no scored run, or one of another judge.
     """
-    if not scored:
-        usual = facts.question in ("pointwise", "pairwise", "unknown")
-        asked = "" if usual else f" --question {word(facts.question)}"
-        return [
-            "**This judge has not been scored against readers.** Whoever has the data set measures it with",
-            "",
-            "```",
-            f"perse score --examples DATA --judge {word(name)}{asked} --out {word(name)}-valid",
-            f"perse models card {word(name)} --scored {word(name)}-valid",
-            "```",
-            "",
-        ]
-    return [line for folder in scored for line in _scored(facts, folder)]
-
-
-def _scored(facts: RunFacts, folder: Path) -> list[str]:
     from perse.batch.comparing import gather
     from perse.evaluation.evaluate import evaluate_many
 
@@ -96,21 +96,23 @@ def _scored(facts: RunFacts, folder: Path) -> list[str]:
     notes = [*gathered.notes, *(f"baselines that need training data are unavailable: {why}" for why in gathered.missing)]
     result = evaluate_many(gathered.judges, gathered.parts, notes=notes)
     [summary] = result.judges.values()
-    return [
-        f"### {plain(folder.name)}",
-        "",
-        *(f"**{plain(sentence)}.**" for sentence in result.verdict),
-        "",
-        f"{summary.ok} of {summary.asked} examples of {result.reviewers} reviewers were answered. Intervals are 95%, by a bootstrap over "
-        f"{result.resample}.",
-        "",
-        *_values(result),
-        *(f"- {plain(note)}" for note in (*result.notes, *served)),
-        "",
-    ]
+    header, rows = _values(result)
+    return Scored(
+        name=folder.name,
+        verdict=result.verdict,
+        ok=summary.ok,
+        asked=summary.asked,
+        reviewers=result.reviewers,
+        resample=result.resample,
+        header=header,
+        rows=rows,
+        unavailable=[(row.name, row.unavailable) for row in result.rows if row.unavailable],
+        notes=[*result.notes, *served],
+    )
 
 
-def _values(result: Any) -> list[str]:
+def _values(result: Any) -> tuple[list[str], list[list[str]]]:
+    """Header and rows of the table of metrics."""
     from perse.evaluation.verdict import shown
 
     columns = _PAIRS if result.kind == "pairwise" else _SCORES
@@ -123,13 +125,11 @@ def _values(result: Any) -> list[str]:
         cells = [plain(shown(row.columns[key])) if key in row.columns else "" for key in known]
         imputed = (row.imputed or {}).get("kendall")
         rows.append([plain(row.name), *cells, *([plain(shown(imputed)) if imputed else ""] if failed else [])])
-    unavailable = [f"- {plain(row.name)}: unavailable: {plain(row.unavailable)}" for row in result.rows if row.unavailable]
-    header = ["", *known.values(), *(["Kendall, failures imputed"] if failed else [])]
-    return [*table(header, rows), *unavailable]
+    return ["", *known.values(), *(["Kendall, failures imputed"] if failed else [])], rows
 
 
 def _check_judge(facts: RunFacts, folder: Path) -> list[str]:
-    """That the run scored this judge: by the digest of its weights, which a server may not tell.
+    """Check that the run scored this judge, by the digest of its weights, which a server may not tell.
 
     Raises:
         BadInput: it is another's.

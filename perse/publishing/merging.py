@@ -141,7 +141,7 @@ def write_merged(
 
 @contextmanager
 def made_whole(out: Path) -> Iterator[Path]:
-    """A folder to write in, which becomes `out` when all went well and is gone otherwise.
+    """A folder to write in, which becomes `out` on success and is removed otherwise.
 
     Raises:
         BadInput: there is something at `out` already.
@@ -152,7 +152,7 @@ def made_whole(out: Path) -> Iterator[Path]:
     with one_writer(making, out), staged(making, out):
         try:
             yield making
-            _refuse_existing(out)  # also what came there meanwhile
+            _refuse_existing(out)  # including files that appeared meanwhile
             making.rename(out)
         finally:
             shutil.rmtree(making, ignore_errors=True)
@@ -160,7 +160,7 @@ def made_whole(out: Path) -> Iterator[Path]:
 
 @contextmanager
 def _one_sentence(out: Path) -> Iterator[None]:
-    """A full disk, or a place where one may not write, is no bug of perse."""
+    """Full disks and missing permissions as BadInput."""
     from safetensors import SafetensorError
 
     try:
@@ -226,7 +226,7 @@ def _adapted(base: Path, adapter: Path, *, trust_remote_code: bool) -> Any:
 
 
 def _opened(quantized: Any) -> Any:
-    """A model of float32 weights that never knew that it was stored in fewer bits."""
+    """A plain model of float32 weights, without traces of quantization."""
     opened = quantized.dequantize().float()
     plain = type(opened)(opened.config)
     plain.load_state_dict(opened.state_dict())

@@ -1,7 +1,7 @@
-"""A judge to the Hugging Face hub: only files that are named here are sent, and what a file says of this machine is taken out.
+"""Pushes a judge to the Hugging Face hub: only files that are named here, without what they tell of this machine.
 
 What to send is decided and shown before anything goes out. Checkpoints, optimizer state, logs and pickles have no name in the
-list, so that they cannot be sent by a mistake; weights are read from where they lie, cleaned settings are sent from memory.
+list, so that they cannot be sent by mistake; weights are read from where they lie, cleaned settings are sent from memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _SETTINGS = ("adapter_config.json", "config.json", "generation_config.json", "tokenizer_config.json")
 _FOLDER = re.compile(r"[/~\\]|\.\.?/|[A-Za-z]:[/\\]")
 _TEMPLATE = "[More Information Needed]"
-"""Stands in the card that peft writes beside every adapter, which says nothing."""
+"""Marks the empty card that peft writes beside every adapter."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Parcel:
 
 
 def pack(folder: Path, *, merged: bool = False, scored: Sequence[Path] = (), base: str | None = None) -> Parcel:
-    """What `push` would send of a training run, or of a folder that `perse models merge` wrote.
+    """The files that `push` sends of a training run, or of a folder that `perse models merge` wrote.
 
     Args:
         merged: the merged model; by default the adapter, or the whole model where there is no adapter.
-        scored: write the card anew with these runs of `perse score`; otherwise the card in the folder is sent.
+        scored: rewrite the card with these runs of `perse score`; otherwise the card in the folder is sent.
         base: name of the base model on the hub, where it was trained from a folder.
     Raises:
         BadInput: the run is not finished, there are no weights or no card, or it is a checkpoint.
@@ -173,7 +173,7 @@ def _parcel(weights: Path, tokenizer: Path, card: str, *, base: str | None) -> P
 
 
 def _cleaned(file: Path, base: str | None) -> Path | bytes:
-    """The file itself; of settings that name folders of this machine, the same with names that say something elsewhere."""
+    """The file itself; settings that name folders of this machine get public names."""
     if file.name not in _SETTINGS:
         return file
     settings = read_object(file, remedy="merge or train again")
@@ -203,7 +203,7 @@ def _ours(name: str) -> bool:
 
 
 def _reason(error: BaseException) -> str:
-    """What the hub or the network said, on one line."""
+    """The message of the hub or the network, on one line."""
     whole = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
     said = getattr(whole, "server_message", None) or " ".join(str(whole).split())
     status = getattr(getattr(whole, "response", None), "status_code", None)

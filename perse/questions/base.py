@@ -1,4 +1,4 @@
-"""What a question is: which segments to show, how an answer is laid out, and which labels end it.
+"""A question: the segments to show, the layout of an answer, and the labels that end it.
 
 An answer is written the same way in training and in judging: optionally one free line (`[Review] ...`), then a line made
 of `label_prefix` and a label. So the trainer's completion and the judge's exact reading come from one definition.
@@ -84,7 +84,7 @@ class Question(Protocol):
     def example_type(self) -> type: ...
     @property
     def usual(self) -> bool:
-        """Whether it is asked of examples of its type where nobody says what to ask."""
+        """Whether it is the default question about examples of its type."""
 
     @property
     def delimiters(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ class Question(Protocol):
 
     @property
     def served(self) -> str | None:
-        """What it asks for, said to those who ask the server; None: it is not asked over HTTP."""
+        """Description for users of the server; None: it is not served over HTTP."""
 
     @property
     def writes_review(self) -> bool:
@@ -118,4 +118,4 @@ class ListedQuestion(Question, Protocol):
     """
 
     def stem(self, number: int) -> str:
-        """What the line of claim `number`, from 1, begins with."""
+        """The beginning of the line of claim `number`, from 1."""

@@ -18,7 +18,7 @@ from perse.scale import GRADES, HUNDREDS, Scale
 
 @dataclass(frozen=True)
 class AgainstReviews:
-    """A number for how a text stands to reviews; `template` has the ask."""
+    """A number that compares a text with reviews; `template` has the ask."""
 
     name: str
     scale: Scale
@@ -43,7 +43,7 @@ class AgainstReviews:
         return tuple(probabilities)
 
     def answer(self, example: SummaryExample) -> tuple[str, str | None]:
-        """The label nearest to what people said, the lower of two."""
+        """The label nearest to people's answer, the lower on a tie."""
         assert example.reference is not None and self.scale.values is not None
         score = example.reference.score
         nearest = min(zip(self.scale.values, self.scale.labels, strict=True), key=lambda one: abs(one[0] - score))

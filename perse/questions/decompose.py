@@ -1,4 +1,4 @@
-"""Which atomic facts does a paragraph state? What to ask a writer, how to read the answer, and what can be wrong with it (KGDS, 4.4).
+"""Which atomic facts does a paragraph state? The prompt for a writer, the parser of its answer, and the checks (KGDS, 4.4).
 
 The answer is text, not a label: there is no scale, so this is no `Question` and not in the registry. What a program can see of "indivisible,
 independent, declarative" is little (several sentences, a pronoun at the beginning, a question), and it sees some of it wrongly; so only
@@ -50,7 +50,7 @@ _REFERRING = re.compile(r"(?:he|she|they|we|his|her|hers|their|theirs|our|its|hi
 
 
 class Fault(StrEnum):
-    """What can be wrong with facts that can be read."""
+    """Problems of facts that can be read."""
 
     WHOLE = "whole"
     """A fact that is the whole paragraph, of several sentences."""
@@ -62,7 +62,7 @@ class Fault(StrEnum):
     """A fact that begins with a pronoun."""
     QUESTION = "question"
     TWICE = "twice"
-    """A fact that the same paragraph has before. The published benchmark has none."""
+    """A repeated fact of a paragraph. The published benchmark has none."""
 
 
 REFUSED = (Fault.WHOLE, Fault.ECHOED)
@@ -78,7 +78,7 @@ class Problem:
 
 
 def ask(article: Sequence[str], number: int) -> str:
-    """What is asked about paragraph `number`, from 1; the texts are neutralised already.
+    """The prompt about paragraph `number`, from 1; the texts are neutralised already.
 
     The article comes first: it is shared by all its paragraphs, and has the names that a paragraph only refers to.
     """
@@ -88,7 +88,7 @@ def ask(article: Sequence[str], number: int) -> str:
 
 
 def again(answer: str, reason: str) -> str:
-    """What is added where the answer was not good."""
+    """The addition for another try."""
     wording: Any = macros(TEMPLATE)
     return str(wording.again(answer, reason))
 
@@ -123,12 +123,12 @@ def read_facts(answer: str) -> tuple[str, ...]:
     if not facts or not all(_LETTER.search(fact) for fact in facts):
         raise ValueError("there is no fact in the list, or one without a word; give every fact of the paragraph")
     if any("\ud800" <= char <= "\udfff" for fact in facts for char in fact):
-        raise ValueError("the JSON object has an escaped character that is none; write facts plainly")
+        raise ValueError("the JSON object has an invalid escaped character; write facts plainly")
     return facts
 
 
 def problems(facts: Sequence[str], paragraph: str, *, article: Sequence[str] = ()) -> tuple[Problem, ...]:
-    """What a program can see to be wrong with the facts of a paragraph of `article`, one problem for each fact that has one."""
+    """The problems that a program can find in the facts of a paragraph of `article`, at most one per fact."""
     foreign = [name for name in EXAMPLE_NAMES if not any(name in text for text in (paragraph, *article))]
     keys = [normalised(fact) for fact in facts]
     found = (

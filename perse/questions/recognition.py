@@ -1,4 +1,4 @@
-"""Which work is this, and how good is it? Asked of nobody in particular, to find out what a judge knows by heart.
+"""Which work is this, and how good is it? Asked without a reader, to find out what a judge knows by heart.
 
 The evaluations of PerSE, appendix A.1, named deviations: an answer is laid out as our questions are (a free line, then the
 label's line), not as JSON; the titles come before the score or choice, which the paper asks for first; and no reason is asked

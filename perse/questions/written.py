@@ -2,7 +2,7 @@
 
 The label stands behind its stem, at the beginning of a line or, where the stem has them, in brackets; of several scores the
 last counts, of two choices neither. An answer that is a label alone is one too. What follows a label on its line says whether it is one: nothing, the scale's top ("7/10"), a reason
-("Plot A because ..."), or a mark and words without another label ("7, gladly"). Behind anything else it is none: part of a
+("Plot A because ..."), or a mark and words without another label ("7, gladly"). Before anything else it is not a label: part of a
 number, an end of a range, one of two, of another scale, compared, a heading. A missed label is counted; a wrong one would
 not be noticed.
 
@@ -24,7 +24,7 @@ def read_written(answer: str, scale: Scale, *, label_prefix: str, text_prefix: s
 
     Args:
         label_prefix: what the line of the label begins with, such as "[Score] ".
-        text_prefix: what the free line begins with, such as "[Review]"; None: there is none.
+        text_prefix: what the free line begins with, such as "[Review]"; None: without one.
     """
     stem = re.escape(re.sub(r"\W", " ", label_prefix).strip())
     labels = "|".join(sorted(scale.labels, key=len, reverse=True))

@@ -1,4 +1,4 @@
-"""What the data is: reviews and comparisons as built, examples as judged and exported.
+"""The data: reviews and comparisons as built, examples as judged and exported.
 
 `Review` and `Comparison` are rows of a data set folder. An example is self-contained: one line of `perse data export`, read
 directly by every judging command (DESIGN.md, section 3); it knows its own query, texts and true answer, and `EXAMPLES` lists the types

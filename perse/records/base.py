@@ -1,4 +1,4 @@
-"""What every example knows of itself, so that nobody has to ask of which type it is; and how a line of JSON is refused.
+"""The base of all examples, so that no caller asks for their type; and the errors of lines of JSON.
 
 `Asked` is what a judge can be asked about, `Example` what is also read from files, with the true answer where it is known. A
 new type of example is one file beside this one, and one line in `perse.records.kinds`.

@@ -1,8 +1,8 @@
 """How much of a profile fits: every entry is counted once, and to drop the oldest is then a subtraction.
 
-Fewer entries are numbered anew ("[Plot 112]" becomes "[Plot 9]"), and a line about all of them says something else, so a sum can be
+Fewer entries are renumbered ("[Plot 112]" becomes "[Plot 9]"), and a line about all of them says something else, so a sum can be
 off by a few tokens. What a sum proposes is therefore rendered and counted, and so is the same with one entry more. This gives what
-rendering anew after each dropped entry gives, which takes minutes for thousands of reviews (DESIGN.md, promises 2 and 10).
+re-rendering after each dropped entry gives, which takes minutes for thousands of reviews (DESIGN.md, promises 2 and 10).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Prompts = TypeVar("Prompts", bound=Shown)
 
 @dataclass(frozen=True)
 class Size:
-    """What a prompt has of something that is limited: `fixed` without the profile, and each entry, oldest first."""
+    """A prompt's use of something limited: `fixed` without the profile, and each entry, oldest first."""
 
     fixed: int
     entries: tuple[int, ...]
@@ -35,7 +35,7 @@ class Size:
         return self.fixed + sum(self.entries)
 
     def to_drop(self, limit: int, number: Callable[[int], int] = lambda n: 0) -> int:
-        """How many of the oldest entries have to go until `limit` is kept; 1 where none would help.
+        """How many of the oldest entries have to go until `limit` is kept; 1 if dropping does not help.
 
         Args:
             number: how much of an entry's size is its number, of entry n from 1.
@@ -51,7 +51,7 @@ class Size:
 
 
 def longest_fitting(count: int, render: Callable[[int], Prompts]) -> Prompts:
-    """The prompts with as many of `count` entries as fit, the newest; those with none where not even they fit.
+    """The prompts with as many of `count` entries as fit, the newest; without entries if none fits.
 
     Args:
         render: the prompts without so many of the oldest entries.

@@ -1,4 +1,4 @@
-"""Untrusted text made safe: the one place where texts that come from files are neutralised (DESIGN.md, promise 9).
+"""Makes untrusted text safe: the one place where texts from files are neutralised (DESIGN.md, promise 9).
 
 A review can say "[Score] 10", or the words with which a template ends a turn. Neither may pass for ours, so a space is put behind
 the first character of each. What is ours is said where it is written: every question names its delimiters, and prompts that ask for
@@ -19,19 +19,19 @@ EMPTY = "(empty)"
 """Shown in place of a text of which nothing is left."""
 
 ANY_MARKER = re.compile(r"<{1,2}[|\uff5c/]?[\w\u2581 .-]{1,40}[|\uff5c]?>{1,2}|\[/?[A-Z_]{3,40}\]")
-"""Whatever some template could take for its own: <|im_end|>, </s>, <end_of_turn>, <\uff5cUser\uff5c>, <<SYS>>, [INST]."""
+"""Anything that some template could read as its own: <|im_end|>, </s>, <end_of_turn>, <\uff5cUser\uff5c>, <<SYS>>, [INST]."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028\u2029\ufeff]")
 
 
 def neutralised(text: str, markers: re.Pattern[str], *, lines: bool, question: Question | None = None) -> str:
-    """`text` as no delimiter of ours and no marker of the template stands in it.
+    """`text` without delimiters of ours and markers of the template.
 
     White space is collapsed (line breaks kept when `lines`), control and zero-width characters go, and a space is put
     after the first character of anything that reads as one of our delimiters or of the template's markers.
 
     Args:
-        question: whose prompt the text is for, where it is a question's.
+        question: whose prompt the text is for, if it is for a question.
     """
     text = _CONTROL.sub(" ", text.encode("utf-8", "replace").decode("utf-8"))
     kept = [" ".join(line.split()) for line in text.splitlines()]
@@ -49,7 +49,7 @@ def _delimiters(own: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def marker_pattern(tokenizer: Any, frame: str) -> re.Pattern[str]:
-    """What no text may contain: the tokenizer's special and added tokens and the words of `frame`, which stand around the turns."""
+    """Strings that no text may contain: the tokenizer's special and added tokens and the words of `frame`, which stand around the turns."""
     added = [token.content for token in tokenizer.added_tokens_decoder.values()]
     framing = re.findall(r"<\|[^|<>]+\|>|<[^<>\s]+>|<<[^<>\s]+>>|\[[^\[\]\s]+\]", frame)
     known = ["[INST]", "[/INST]", "<<SYS>>", "<</SYS>>"]

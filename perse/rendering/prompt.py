@@ -101,7 +101,7 @@ def chat_frame(tokenizer: Any) -> ChatFrame:
 
 
 def _between(tokenizer: Any, turns: int) -> list[str]:
-    """What the chat template puts before, between and after the contents of so many turns, the user's first; cut at sentinels.
+    """The chat template's text before, between and after the contents of so many turns, the user's first; cut at sentinels.
 
     Raises:
         BadInput: no template and not LLaMA-2, or a template that does not show every turn once and in order.
@@ -225,7 +225,7 @@ class Renderer:
 
     @property
     def newline_ids(self) -> frozenset[int]:
-        """Every token whose text has a line break: what ends a free line."""
+        """Every token whose text has a line break, which ends a free line."""
         return _tokens_with_newline(self.tokenizer)
 
     def _with_frame(self, lines: Sequence[str]) -> tuple[str, ...]:
@@ -418,7 +418,7 @@ def _word_limit(example: Asked, most: int) -> int:
 
 
 def _least(example: Asked) -> str:
-    """What a prompt that is too long has already lost."""
+    """What a too long prompt has already lost."""
     return " with an empty profile" if example.shortened else ""
 
 

@@ -1,1 +1,1 @@
-"""Pictures and pages of what was measured: every plot with its numbers, one HTML file that needs no network."""
+"""Plots and pages of results: every plot with its numbers, one HTML file that needs no network."""

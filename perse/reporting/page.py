@@ -1,7 +1,7 @@
-"""The page of a report: everything in it, one HTML file that asks nothing of any network.
+"""The page of a report: everything in it, one HTML file that needs no network.
 
 Texts come from files and models and are not trusted: the template escapes everything, the script sets texts as texts, and the
-page's own policy lets no other script run and no address be fetched. Drawings alone are set in as they are; they are ours.
+page's own policy lets no other script run and no address be fetched. Only our own drawings are inserted unescaped.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup, escape
 
 from perse.drawing.figure import Figure
+from perse.formats.templates import templates
 from perse.reporting.samples import Samples
 from perse.results.result import Estimate, Result, Table
 from perse.results.words import footnotes, value_and_interval
@@ -39,7 +40,7 @@ SCRIPTS = ("page.js", "texts.js", "opened.js", "samples.js", "start.js")
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one judge comes to. `standing` is against the best simple rule of the readers' own past; "collapsed" gave one answer
+    """The verdict on one judge. `standing` is against the best simple rule of the readers' own past; "collapsed" gave one answer
     to everything, "silent" none."""
 
     judge: str
@@ -57,7 +58,7 @@ class Section:
     lead: str = ""
     tables: tuple[Table, ...] = ()
     finer: tuple[Table, ...] = ()
-    """Folded away until somebody asks."""
+    """Folded away at first."""
     figures: tuple[Figure, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -76,10 +77,10 @@ class PageData:
 
     title: str
     facts: tuple[tuple[str, str], ...]
-    """What was judged, by whom, when: name and value."""
+    """What was judged, by which judge and when: name and value."""
     verdicts: tuple[Verdict, ...]
     cautions: tuple[str, ...]
-    """What the numbers cannot say."""
+    """Limits of the numbers."""
     sections: tuple[Section, ...]
     samples: Samples
     studies: tuple[StudySection, ...] = ()
@@ -112,11 +113,15 @@ def fill(template: str, scripts: Sequence[str], **values: object) -> str:
 
 @cache
 def _environment() -> Environment:
-    environment = Environment(
-        loader=FunctionLoader(_source), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.filters.update(
-        beside=value_and_interval, csv_address=_csv_address, drawing=_drawing, footnotes=footnotes, typed=_typed
+    environment = templates(
+        "perse.reporting",
+        "page",
+        html=True,
+        beside=value_and_interval,
+        csv_address=_csv_address,
+        drawing=_drawing,
+        footnotes=footnotes,
+        typed=_typed,
     )
     environment.tests["estimate"] = lambda value: isinstance(value, Estimate)
     return environment
@@ -131,7 +136,7 @@ def _sha256(script: str) -> str:
 
 
 def _embedded(value: Any) -> Markup:
-    """JSON that cannot end the element it stands in: no <, >, & and nothing but ASCII."""
+    """JSON that cannot end its element: ASCII without <, > and &."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":
         text = text.replace(sign, f"\\u{ord(sign):04x}")
@@ -139,7 +144,7 @@ def _embedded(value: Any) -> Markup:
 
 
 def _typed(text: str) -> Markup:
-    """Escaped, and what stands in backticks as something to type."""
+    """Escaped, with text in backticks as code."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 

@@ -125,7 +125,7 @@ def write_report(
 
 
 def _write(out: Path, page: PageData, figures: Sequence[Figure], evaluation: Evaluation, manifest: dict[str, Any]) -> Path:
-    contents = {MANIFEST: _pretty(manifest)}  # first, so that what a kill leaves behind is known as a report's
+    contents = {MANIFEST: _pretty(manifest)}  # first, so that a killed report is recognized as one
     contents |= {NUMBERS: evaluation_result(evaluation).model_dump_json(indent=2) + "\n", PAGE: render_page(page)}
     drawn = {f"{FIGURES}/{name}": content for figure in figures for name, content in figure.files.items()}
     write_together(out, {**{name: without_keys(text).encode() for name, text in contents.items()}, **drawn})
@@ -133,7 +133,7 @@ def _write(out: Path, page: PageData, figures: Sequence[Figure], evaluation: Eva
 
 
 def _refuse_strangers(out: Path) -> None:
-    """A report replaces a report, and nothing else."""
+    """Refuse to replace anything but a report."""
     if out.is_file():
         raise BadInput(f"{out} is a file; give a folder for the report")
     if not out.exists():
@@ -149,9 +149,9 @@ def _refuse_strangers(out: Path) -> None:
 
 
 def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:
-    """How the judges were trained, of those that lie in a training run on this machine."""
+    """The training of judges whose training run is on this machine."""
     places = [Path(part).expanduser() for manifest in manifests for part in _judge_parts(manifest)]
-    # What is judged with is the run, or what it made: its merged model or its adapter.
+    # A judge's path is the run, its merged model or its adapter.
     runs = dict.fromkeys(place.parent if place.name in ("merged", "adapter") else place for place in places)
     logs = [run / "log.jsonl" for run in runs if (run / "log.jsonl").is_file()]
     return [
@@ -168,7 +168,7 @@ def _judge_parts(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def _without_paths(note: str, gathered: Gathered) -> str:
-    """A page goes to others, whom the name of a data set's folder tells more than its path."""
+    """The name of a data set's folder, without its path, since pages are passed on."""
     folders = {run.data_folder for runs in gathered.runs.values() for run in runs if run.data_folder}
     for folder in sorted(folders, key=lambda folder: -len(str(folder))):
         note = note.replace(str(folder), folder.name)
@@ -176,7 +176,7 @@ def _without_paths(note: str, gathered: Gathered) -> str:
 
 
 def _own_names(drawn: Sequence[Sequence[Figure]]) -> list[list[Figure]]:
-    """The figures with no name twice: two studies of one kind would overwrite each other's files and share their ids."""
+    """Makes the names of figures unique, so that studies of one kind do not overwrite each other's files."""
     taken: set[str] = set()
     renamed: list[list[Figure]] = []
     for figures in drawn:
@@ -220,7 +220,7 @@ def _facts(evaluation: Evaluation, gathered: Gathered, manifests: Mapping[str, A
 
 
 def _manifest(runs: Sequence[Path], studies: Sequence[Path], out: Path, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the report is made of; nothing of now, so that it is the same when made again."""
+    """The inputs of the report, without the time, so that it can be reproduced."""
     command = ["perse", "report", *map(str, runs)]
     for study in studies:
         command += ["--study", str(study)]

@@ -1,7 +1,7 @@
-"""What the pictures of a judge's run are drawn from: answers and truths as arrays, one entry an item.
+"""The data of a judge's plots: answers and truths as arrays, one entry per item.
 
-The items are those of the tables (`align`), so that pictures and tables cannot tell different things. What is not known is NaN
-here, inside the program, and a gap or a reason in words in what is drawn.
+The items are those of the tables (`align`), so that plots and tables agree. Unknown values are NaN
+here, and a gap or a reason in words in plots.
 
 Notation: n items, L labels.
 """
@@ -27,7 +27,7 @@ from perse.scale import Scale
 class RunData:
     """One judge's answers to the items, in their order.
 
-    Scores stand as they are; of pairs, A is 0 and B is 1 in `gold` and `label`, and `expected` is the probability of B.
+    Scores are unchanged; of pairs, A is 0 and B is 1 in `gold` and `label`, and `expected` is the probability of B.
     """
 
     name: str
@@ -41,7 +41,7 @@ class RunData:
     aspects: tuple[str, ...]
     """What each pair was compared by; "" for scores."""
     gold: FloatArray
-    """(n,) the true answer; NaN where it is not known."""
+    """(n,) the true answer; NaN if unknown."""
     label: FloatArray
     """(n,) the answer given; NaN where it is not ok."""
     expected: FloatArray
@@ -108,7 +108,7 @@ def report_data(items: Items) -> dict[str, RunData]:
     """Every judge's run, in their order, on `items`, of `align`.
 
     Raises:
-        BadInput: prompts that were not taken for what they ask, or an answer off the scale.
+        BadInput: prompts that could not be parsed, or an answer off the scale.
     """
     examples = items.examples
     _check_kind(examples)

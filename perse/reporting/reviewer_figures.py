@@ -1,6 +1,6 @@
-"""Pictures of reviewers one by one: does the judge know who is lenient, and does it know what each of them likes?
+"""Plots by reviewer: does the judge know who is lenient, and does it know what each of them likes?
 
-Over all items the two are mixed: a judge that knows only how lenient a reviewer is looks as if it knew their taste.
+Over all items the two are mixed: a judge that only knows how lenient a reviewer is seems to know their taste.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
 DRAWN_REVIEWERS = 1500
-"""More points than these make a heavy page and a black cloud; the numbers hold all."""
+"""Most points that are drawn; the CSV holds all."""
 
 
 def reviewers(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
-    """Mean true against mean expected score of each reviewer, as large as their items are many."""
+    """Mean true against mean expected score of each reviewer, sized by their number of items."""
     name, title = "reviewers", "Does it know who is lenient?"
     header = ("judge", "reviewer", "items", "mean true score", "mean expected score")
     means = {judge: _means(run) for judge, run in runs.items()}

@@ -170,7 +170,7 @@ def _cells(row: Row, estimate: Estimate | None) -> tuple[Cell, ...]:
 
 
 def failures(runs: Mapping[str, RunData]) -> Figure:
-    """What became of the questions, as shares of all that were asked."""
+    """Outcomes of the questions, as shares of all."""
     counts = {name: {status: run.statuses.count(status) for status in Status} for name, run in runs.items()}
     seen = [status for status in Status if any(count[status] for count in counts.values())]
     colours = dict(zip(Status, (SERIES[2], SERIES[1], SERIES[4], SERIES[3], DIM), strict=True))

@@ -1,8 +1,8 @@
-"""Samples as the page holds them: light rows to filter and sort by, and every text once, packed.
+"""Samples in the page: light rows to filter and sort by, and every text once, compressed.
 
 Ten thousand samples repeat their readers' profiles many times over. So the page carries ids and numbers as plain columns, each
 distinct text once in a numbered list, and what a sample opens to as references into that list. Texts and details are gzipped
-in chunks, which the browser unpacks when somebody looks: opening the page costs what the rows cost. The trade-off is that
+in chunks, which the browser unpacks on demand: opening the page only costs the rows. The trade-off is that
 the first search unpacks everything (about a second for ten thousand samples).
 """
 
@@ -41,7 +41,7 @@ class Samples:
 def chosen(
     examples: Sequence[Example], judges: Mapping[str, Mapping[str, Judgement]], *, most: int, seed: int
 ) -> list[Example]:
-    """At most `most` of the examples, in their order: failures first, since each of them can be looked at; the others drawn."""
+    """At most `most` of the examples, in their order: failures first, then a random draw of the others."""
     if len(examples) <= most:
         return list(examples)
     failed = {
@@ -144,7 +144,7 @@ def _detail(
     labels: Sequence[str],
     texts: _Numbered,
 ) -> dict[str, Any]:
-    """What a sample opens to: `query` and each profile entry are pairs of caption and text number; `same` says of each judge
+    """The details of a sample: `query` and each profile entry are pairs of caption and text number; `same` says of each judge
     whether it was shown the example's profile."""
     return {
         "item": getattr(example, "item_id", None),

@@ -1,4 +1,4 @@
-"""Pictures of scores: what was given, where it was wrong, and whether the expected score comes true.
+"""Pictures of scores: given scores, errors, and whether the expected score is right on average.
 
 A judge that always says 7 can still have a fine mean error. So true and given scores stand side by side, and the commonest
 label is named where it takes more than 60%.
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Sheet
 
 COLLAPSED = 0.6
-"""Share of one label from which on a judge hardly tells texts apart."""
+"""From this share of one label on, a judge hardly tells texts apart."""
 CALIBRATION_BINS = 8
 NOTHING_KNOWN = "no judge answered an item whose true score is known"
 

@@ -139,7 +139,7 @@ def _lines(axis: Axes, series: Mapping[str, Sequence[Point]], ticks: Sequence[st
 
 
 def _places(ticks: Sequence[str]) -> dict[str, float]:
-    """Where each tick stands: a whole number at its value, so that k = 1, 3, 5 are as far apart as they are; else in order."""
+    """Places of ticks: whole numbers at their values, so that k = 1, 3, 5 are to scale; others in order."""
     numbers = all(tick.isascii() and tick.isdigit() for tick in ticks)
     return {tick: float(tick) if numbers else float(n) for n, tick in enumerate(ticks)}
 
@@ -173,7 +173,7 @@ def _bars(axis: Axes, series: Mapping[str, Sequence[Point]], ticks: Sequence[str
 
 
 def _bar(axis: Axes, y: float, point: Point, look: Style) -> list[float]:
-    """Draws it and returns where it ends."""
+    """Draws it and returns its end."""
     value, band = point.estimate.value, _band(point)
     if value is None:
         words = plain(point.estimate.interval.reason or "undefined", 50)

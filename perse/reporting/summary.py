@@ -1,7 +1,7 @@
-"""What an evaluation comes to on the page: verdicts in plain words, cautions, tables and plots under their headings.
+"""An evaluation on the page: verdicts in plain words, cautions, tables and plots under headings.
 
 A reader who knows nothing of the project must be able to tell from the first screen whether to use the judge. So the verdict
-stands first, says what it is measured against, and is followed by what the numbers cannot say.
+stands first, says what it is measured against, and is followed by the limits of the numbers.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from perse.reporting.score_figures import COLLAPSED
 from perse.results.result import Estimate, Table
 
 FEW = 50
-"""Readers below which a page says that they are few."""
+"""With fewer readers the page says that they are few."""
 STEADY = 0.5
-"""Share of pairs with the same choice both ways round below which a judge is called bound to the order."""
+"""Share of pairs with the same choice in both orders below which a judge is called dependent on the order."""
 _MEASURES = {
     "pointwise": "How well it puts texts in the readers' order (1: exactly, 0: not at all; in brackets how sure that is; "
-    "within readers: of one reader's texts at a time):",
+    "within each reader: of one reader's texts at a time):",
     "pairwise": "In which share of pairs it chose as the reader did (in brackets how sure that is):",
 }
 _ADVICE: Mapping[Standing, str] = {
@@ -42,7 +42,7 @@ _ADVICE: Mapping[Standing, str] = {
 }
 _ONLY_POOLED = (
     "It puts the texts of all readers together in a better order than this simple rule, which does not read them. That may be "
-    "knowing who is a lenient reader: that it knows which texts a reader likes is not shown."
+    "knowing who is a lenient reader: there is no evidence that it knows which texts a reader likes."
 )
 
 
@@ -106,7 +106,7 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
 
 
 def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
-    """What a reader must not take the numbers for; `contamination` says that a study of it is on the page."""
+    """Cautions about the numbers; `contamination` says that a study of it is on the page."""
     said = []
     if evaluation.reviewers < FEW:
         said.append(
@@ -124,7 +124,7 @@ def cautions(evaluation: Evaluation, *, contamination: bool) -> tuple[str, ...]:
 
 def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section, ...]:
     """All tables and plots, each under its heading; headings with nothing under them are left out."""
-    # What is said at the top of the page, in `cautions`, is not said again under the table.
+    # `cautions`, at the top of the page, are not repeated under the table.
     tables = evaluation_tables(evaluation.model_copy(update={"notes": (), "without_reference": 0}))
     taken = {prefix for heading in _HEADINGS for prefix in heading.sheets}
     drawn = {prefix for heading in _HEADINGS for prefix in heading.figures}
@@ -145,7 +145,7 @@ def sections(evaluation: Evaluation, figures: Sequence[Figure]) -> tuple[Section
 
 
 def _section(heading: _Heading, tables: Sequence[Table], figures: Sequence[Figure]) -> Section:
-    # Under a heading of its own a detail is no detail; beside others it is folded away.
+    # Only the main section folds its details.
     folded = [sheet for sheet in tables if sheet.detail and heading is _NUMBERS]
     unfolded = [sheet for sheet in tables if sheet not in folded]
     return Section(
@@ -159,7 +159,7 @@ def _section(heading: _Heading, tables: Sequence[Table], figures: Sequence[Figur
 
 
 def _standing(difference: Difference | None, run: RunData) -> Standing:
-    """Of a judge that answered something."""
+    """The verdict on a judge that answered something."""
     if _says_one_thing(run):
         return "collapsed"
     if difference is None or difference.estimate.value is None:
@@ -171,7 +171,7 @@ def _standing(difference: Difference | None, run: RunData) -> Standing:
 
 
 def _says_one_thing(run: RunData) -> bool:
-    """Whether all scores are equal where the readers' are not. Pairs are another matter: a choice has a value nevertheless."""
+    """Whether all scores are equal although the readers' are not. Not for pairs, where a constant choice still has an accuracy."""
     given, gold = run.expected[run.known], run.gold[run.known]
     return run.kind != "pairwise" and len(given) > 1 and bool(np.ptp(given) < 1e-9 and np.ptp(gold) > 0)
 
@@ -195,7 +195,7 @@ def _headline(standing: Standing, difference: Difference | None) -> str:
 
 
 def _spread(run: RunData) -> str:
-    """Whether it says one thing of everything, beside how often the readers do."""
+    """Whether it gives one answer to everything, and how often the readers give that."""
     given, gold = run.label[~np.isnan(run.label)], run.gold[~np.isnan(run.gold)]
     if not len(given) or not len(gold):
         return ""
@@ -209,7 +209,7 @@ def _spread(run: RunData) -> str:
 
 
 def _steadiness(evaluation: Evaluation, difference: Difference | None) -> str:
-    """Pairs: whether it chooses by the texts or by which of them stands first."""
+    """Pairs: whether it chooses by the texts or by their order."""
     row = next((row for row in evaluation.rows if difference and row.name == difference.row), None)
     same = row and row.columns.get("order_consistency")
     if not same or same.value is None:

@@ -1,1 +1,1 @@
-"""What was measured, told once: a `Result` of tables, points and sentences, and one renderer for each medium."""
+"""Results in one form: a `Result` of tables, points and sentences, and one renderer for each medium."""

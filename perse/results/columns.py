@@ -1,4 +1,4 @@
-"""Which columns hold numbers, and which name the row: told from the cells, the same in every medium."""
+"""Which columns hold numbers, and which name the row: derived from the cells, the same in every medium."""
 
 from __future__ import annotations
 

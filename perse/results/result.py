@@ -1,7 +1,7 @@
-"""Result: a question, its answer in words, and the tables and points that the answer stands on.
+"""Result: a question, its answer in words, and the tables and points behind it.
 
-Whatever measures returns one, and every medium (terminal, Markdown, JSON, CSV, HTML, plots) is made from it alone, so that no two
-can tell different things. Every number stands with its interval or the reason why there is none; undefined is None, never NaN, never 0.
+Everything that measures returns one, and every medium (terminal, Markdown, JSON, CSV, HTML, plots) is made from it alone, so that all
+agree. Every number comes with its interval or the reason why it has none; undefined is None, never NaN, never 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class _Part(BaseModel):
 
 
 class Interval(_Part):
-    """A 95% interval, or the reason why there is none."""
+    """A 95% interval, or the reason why it is undefined."""
 
     low: float | None = None
     high: float | None = None
@@ -102,6 +102,6 @@ class Result(_Part):
     points: tuple[Point, ...] = ()
     tables: tuple[Table, ...]
     notes: tuple[str, ...] = ()
-    """What a reader of the numbers must know, one sentence each."""
+    """Notes on the numbers, one sentence each."""
     details: dict[str, Any] = {}
     """What the tables were made from, as JSON: rows by name, counts, settings. For programs; nothing is shown of it."""

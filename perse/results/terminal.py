@@ -35,7 +35,7 @@ class _Column:
 
     @property
     def least(self) -> int:
-        """Its width when it is broken at every blank; numbers are broken nowhere but at line ends."""
+        """Its width when broken at every blank; numbers break at line ends only."""
         words = (word for text in self.cells for word in (text.split("\n") if self.number else text.split()))
         return max(map(cell_len, (*words, *self.header.split())), default=1)
 
@@ -63,7 +63,7 @@ def print_result(result: Result, console: Console, *, everything: bool = False) 
 
 
 def hidden(result: Result) -> list[str]:
-    """What the titles of the tables begin with that only `everything` shows."""
+    """Beginnings of the titles of tables that only `everything` shows."""
     return list(dict.fromkeys(table.title.partition(":")[0] for table in result.tables if table.detail))
 
 

@@ -1,4 +1,4 @@
-"""A cell in words, the same in every medium: a value with its interval, a text, or what takes the place of either.
+"""A cell in words, the same in every medium: a value with its interval, a text, or a placeholder.
 
 Media with room (Markdown, HTML, CSV) say in the cell why an interval is undefined; a terminal says it once below the table.
 """
@@ -16,7 +16,7 @@ def value_and_interval(estimate: Estimate, *, digits: int = 3, reasons: bool = T
 
     Args:
         digits: decimals of both.
-        reasons: spell out why what is undefined is undefined.
+        reasons: spell out why a value is undefined.
     """
     reason = (estimate.interval.reason if reasons else None) or UNDEFINED
     if estimate.value is None:
@@ -38,7 +38,7 @@ def shown(cell: Cell, *, digits: int = 3, reasons: bool = True) -> str:
 
 
 def footnotes(table: Table) -> tuple[str, ...]:
-    """The table's own notes, then why values and intervals of it are undefined, and what an asterisk means."""
+    """The table's own notes, then why its values and intervals are undefined, and the meaning of an asterisk."""
     values = list(table.estimates())
     no_value = dict.fromkeys(one.interval.reason or UNDEFINED for one in values if one.value is None)
     no_interval = dict.fromkeys(one.interval.reason for one in values if one.value is not None and one.interval.reason)

@@ -1,5 +1,5 @@
-"""What a judge server answered, believed only where it can be true: the items that were asked, labels of the question's scale,
-probabilities that are some. Whatever else comes is a `ServerError`, whose words hold no key.
+"""Validates a judge server's answers: the items that were asked, labels of the question's scale,
+valid probabilities. Anything else is a `ServerError`, whose message holds no key.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LONGEST = 1000
 
 @dataclass(frozen=True)
 class Problem:
-    """Why an item of a list has no judgement."""
+    """The error of one item of a list."""
 
     message: str
     code: int
@@ -36,7 +36,7 @@ class Problem:
 
 
 class ServerError(PerseError):
-    """The server refused a request, cannot be reached, or gave what is no answer; `code` is the HTTP status, 0 where none came."""
+    """The server refused a request, cannot be reached, or gave an invalid answer; `code` is the HTTP status, 0 without one."""
 
     def __init__(self, message: str, code: int, details: Mapping[str, int] | None = None) -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ class Answers:
         return found
 
     def problem(self, content: bytes, status: int) -> Problem:
-        """An answer that says why there is none."""
+        """An error answer."""
         try:
             error = json.loads(content)["error"]
             return self._problem(error, status)
@@ -99,7 +99,7 @@ class Answers:
         return [self._result(one, item, question) for one, item in zip(found, items, strict=True)]
 
     def strange(self, why: str) -> ServerError:
-        """The error of an answer that no judge server gives."""
+        """The error for an answer that cannot be a judge server's."""
         return ServerError(f"{self.url} answered what no judge does: {self._words(why)[:300]}; is it perse's server?", 200)
 
     def _result(self, found: object, item: object, question: str) -> Judgement | Problem:
@@ -130,14 +130,14 @@ class Answers:
 
 
 def impossible(judgement: Judgement, scale: Scale) -> str | None:
-    """What of a judgement cannot be, or None."""
+    """What is impossible in a judgement, or None."""
     shares, values = judgement.distribution, scale.values
     if judgement.status is Status.OK and judgement.label not in scale.labels:
         return f"label '{judgement.label}', expected one of {scale.labels[0]}..{scale.labels[-1]}"
     if shares is not None and set(shares) != set(scale.labels):
         return f"a distribution over {len(shares)} labels, expected {scale.labels[0]}..{scale.labels[-1]}"
     if shares is not None and (min(shares.values()) < 0 or abs(math.fsum(shares.values()) - 1) > ROUNDING):
-        return f"a distribution that is none: {list(shares.values())[:20]}"
+        return f"an invalid distribution: {list(shares.values())[:20]}"
     for name in ("mass", "order_gap"):
         value = getattr(judgement, name)
         if value is not None and not 0 <= value <= 1 + ROUNDING:

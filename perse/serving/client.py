@@ -88,11 +88,11 @@ class JudgeClient:
         return self._many("pairwise", items, settings)
 
     def questions(self) -> list[dict[str, Any]]:
-        """What can be asked, with JSON Schemas."""
+        """The questions, with JSON Schemas."""
         return self._calls.questions(self._send(self._calls.get("/v1/judge/questions")))
 
     def version(self) -> dict[str, Any]:
-        """What is served, by which programs."""
+        """The served models and programs."""
         return self._send(self._calls.get("/version"))
 
     def close(self) -> None:
@@ -214,7 +214,7 @@ class AsyncJudgeClient:
 
 @dataclass(frozen=True)
 class _Calls:
-    """What both clients send, and read."""
+    """The requests and answers of both clients."""
 
     model: str | None
     tries: int
@@ -245,7 +245,7 @@ class _Calls:
 
 
 class _Call:
-    """One request on its way: what became of it, and how long to wait before the next try."""
+    """One request: its outcome, and how long to wait before the next try."""
 
     def __init__(self, method: str, path: str, body: dict[str, Any] | None, tries: int, answers: Answers) -> None:
         self.method, self.path = method, path
@@ -267,7 +267,7 @@ class _Call:
         return Body(response.headers, deadline)
 
     def take(self, response: httpx2.Response, content: bytes) -> float | None:
-        """None: `answer` is there. Else seconds to wait before the next try."""
+        """None if `answer` is ready, else seconds to wait before the next try."""
         if response.is_success:
             self.answer = self._answers.fields(content)
             return None

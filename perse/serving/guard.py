@@ -1,4 +1,4 @@
-"""Who may ask: who sends the key, or, where there is none, this machine alone. Pure ASGI: no buffering, and any server.
+"""Access control: requests with the key, or without a key from this machine only. Pure ASGI: no buffering, and any server.
 
 vLLM's own --api-key leaves some of its routes open; this stands before all of them, except those that say only whether the
 server lives. Without a key the name that was asked for must be this machine's: a page of elsewhere whose name is made to lead

@@ -31,7 +31,7 @@ WORKERS = 128
 
 @dataclass(frozen=True)
 class Serving:
-    """What the plugin is told: the model's folder and name, its adapters, and what requests are answered with."""
+    """The plugin's settings: the model's folder and name, its adapters, and what requests are answered with."""
 
     name: str
     model: Path

@@ -1,7 +1,7 @@
 """Every failure of a request as an HTTP answer of one shape, `ErrorBody`, whichever server we run in.
 
-FastAPI parses a body, checks it and writes the answer in the event loop, where one body of a million items silences everybody. Our
-routes read and write in threads, and no body makes more messages than somebody would read.
+FastAPI parses a body, checks it and writes the answer in the event loop, where one body of a million items blocks everyone. Our
+routes read and write in threads, and the number of messages about one body is limited.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class ProblemRoute(APIRoute):
                 return answer(problem(error))
             except HTTPException as error:  # FastAPI's own
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
-            except ClientDisconnect:  # in the middle of its body; nobody reads this
+            except ClientDisconnect:  # in the middle of its body; no client reads this
                 return Response(status_code=HTTPStatus.BAD_REQUEST)
             except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
                 raise
@@ -128,7 +128,7 @@ class ProblemRoute(APIRoute):
 
 
 def read_body(sent: bytes, kind: Any) -> BaseModel | ErrorBody:
-    """What a body asks for, as the pydantic model `kind`, or what is wrong with it."""
+    """A body as the pydantic model `kind`, or its problems."""
     try:
         fields = json.loads(sent, object_pairs_hook=_fields) if sent else None
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""What can be asked over HTTP: a route for each type of example that a served question is about, with a request of its own.
+"""Requests over HTTP: a route for each type of example that a served question is about, with a request of its own.
 
 All of it is derived: a question that says what it asks for (`Question.served`) is asked at `/v1/judge/KIND`, the kind being that of
 its examples.
@@ -21,7 +21,7 @@ from perse.strict import Name
 
 @dataclass(frozen=True)
 class Route:
-    """Where questions about one type of example are asked, and with what."""
+    """The route and the request of questions about one type of example."""
 
     kind: type[Example]
     questions: tuple[Question, ...]
@@ -59,7 +59,7 @@ def _request(kind: type[Example], questions: Sequence[Question]) -> type[Asking]
 
 
 def _item(kind: type[Example]) -> type[Item]:
-    """An item that says in its own words what its fields are; else an example that may leave out its id and reviewer."""
+    """The item type of a question, or by default its example without required id and reviewer."""
     own = next((item for item in (PointwiseItem, PairwiseItem) if item.example_type is kind), None)
     if own is not None:
         return own

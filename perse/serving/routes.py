@@ -68,20 +68,20 @@ def judge_router() -> APIRouter:
 
     @router.get("/v1/judge/questions")
     async def questions() -> Questions:
-        """What can be asked, with JSON Schemas."""
+        """The questions, with JSON Schemas."""
         return Questions(
             questions=[_card(route, question) for route in judge_routes().values() for question in route.questions]
         )
 
     @router.get("/ready", responses={503: _ERRORS[503]})
     async def ready(request: Request) -> Ready:
-        """Whether judgements can be had now."""
+        """Whether the judge is ready."""
         await request.app.state.judge_alive()
         return Ready()
 
     @router.get("/version")
     async def version(request: Request) -> Version:
-        """What is served: programs, models, digests of the weights."""
+        """The served programs and models, with digests of the weights."""
         return _service(request).version()
 
     return router

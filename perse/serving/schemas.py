@@ -1,4 +1,4 @@
-"""What goes over the wire: requests, results and the one shape of every error."""
+"""The wire format: requests, results and the one shape of every error."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class PairwiseItem(Item):
 
 
 class Asking(_Message):
-    """What every request says beside its items; `perse.serving.requests` makes the requests of each route."""
+    """The fields of every request besides its items; `perse.serving.requests` makes the requests of each route."""
 
     item: ClassVar[type[Item]]
 

@@ -1,7 +1,7 @@
-"""A judge that many ask at once: requests come as items, go to worker threads, and leave as judgements or problems.
+"""A judge for concurrent requests: items go to worker threads and return as judgements or problems.
 
 The engine decides how many threads work: one for the embedded engine, many for vLLM, whose own scheduler batches what they
-ask. A request that nobody waits for any more cancels its calls of the engine.
+ask. An abandoned request cancels its calls of the engine.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class JudgeService:
         )
 
     def close(self) -> None:
-        """Take no more work; what runs is finished by its threads."""
+        """Accept no more work; running calls finish in their threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _judge(self, name: str | None, calls: Calls) -> Judge:
@@ -127,10 +127,10 @@ class JudgeService:
 
 
 def _examples(items: Sequence[Any], kind: type[Item]) -> list[Example | ErrorBody]:
-    """Every item as an example, or what is wrong with it.
+    """Every item as an example, or its problem.
 
     Raises:
-        BadInput: too many of them are no examples.
+        BadInput: too many of them are invalid.
     """
     read: list[Example | ErrorBody] = []
     numbers: dict[str, int] = {}

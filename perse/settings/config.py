@@ -46,7 +46,7 @@ def load_settings(kind: type[Settings], path: str | Path, overrides: Sequence[st
     problems = [_unknown(key, kind) for key in _dotted(settings) if not _is_known(key, kind)]
     if problems:
         raise BadInput("; ".join(problems))
-    for name, field in kind.model_fields.items():  # so that what is missing in them is named to the end
+    for name, field in kind.model_fields.items():  # so that missing fields in them are named
         if field.is_required() and _section(field.annotation):
             settings.setdefault(name, {})
     try:

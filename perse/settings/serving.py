@@ -16,7 +16,7 @@ from perse.errors import BadInput
 from perse.settings.config import Section, load_settings, packaged_recipes
 
 KEY = "PERSE_API_KEY"
-"""Environment variable that holds the key clients must send; never a setting, so that it stands in no file or command line."""
+"""Environment variable that holds the key clients must send; never a setting, so that it is in no file or command line."""
 
 
 class ServeConfig(Section):

@@ -1,8 +1,8 @@
 """One judge for all aspects, or one for each? Pairs, accuracy aspect by aspect (PerSE, figure 5).
 
 The judges of single aspects are trained here, each on the examples of its aspect; the unified one is given, or trained by the
-same recipe on all. Each single judge is asked about its own aspect. By epochs the unified one sees more data and takes more
-steps, which is the paper's point; fix `train.steps` in the recipe to give all as many steps.
+same recipe on all. Each single judge is asked about its own aspect. For the same epochs the unified one sees more data and takes more
+steps, which is the paper's point; fix `train.steps` in the recipe to give all the same number of steps.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Is it the reader that the judge goes by? The same queries with profiles that are not this reader's (`data.counterfactual`).
+"""Does the judge use the reader's past? The same queries with profiles that are not this reader's (`data.counterfactual`).
 
 The personalization gain is the value with the reader's own profile minus that with another: over an empty one, what any
 profile gives; over another reader's, what this reader's gives; over their own verdicts on the wrong texts, what is known of
-their taste beyond their leniency. Not a study of the paper's, which compares with the empty profile alone (k = 0, figure 3).
+their taste beyond their leniency. This study is not in the paper, which compares with the empty profile alone (k = 0, figure 3).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from perse.studies.frame.summarizing import heading, verdict, words
 
 ASKS = "Does the judge go by this reader's past, or would any other do as well?"
 
-OWN, EMPTY, ANOTHER, SHUFFLED = "own", "empty", "another reader's", "own, dealt anew"
+OWN, EMPTY, ANOTHER, SHUFFLED = "own", "empty", "another reader's", "own, re-drawn"
 SAID = {
     EMPTY: "no profile",
     ANOTHER: "another reader's profile",
@@ -118,7 +118,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
         notes=(
             *found.notes,
             *missing,
-            "dealt anew: the reader's reviews and scores stand behind the wrong texts, so how lenient they are still shows, and "
+            "re-drawn: the reader's reviews and scores are attached to the wrong texts, so how lenient they are still shows, and "
             "what they like does not",
             "the profile average is that of the profile shown; an empty one has none",
         ),

@@ -71,7 +71,7 @@ def decoding(
     Args:
         passes: sampled passes at the asking's temperature; their seeds count up from its own.
     Raises:
-        BadInput: pairs, about which nothing is written; fewer than two passes; temperature 0; or a question of its own.
+        BadInput: pairs, about which nothing is written; fewer than two passes; temperature 0; or another question.
         RunMismatch: `out` holds another study.
     """
     if passes < 2:
@@ -205,7 +205,7 @@ _READINGS: dict[Reading, str] = {"label": "label", "expected": "expected"}
 
 
 def _tokens(arms: Sequence[Answers]) -> tuple[str, str]:
-    """Mean prompt and written tokens of an item, summed over the arms. What was cached depends on which arm came first."""
+    """Mean prompt and written tokens of an item, summed over the arms. Cached tokens are ignored: they depend on which arm came first."""
     items = max((len(arm) for arm in arms), default=0)
     given = [judgement.tokens for arm in arms for judgement in arm.values()]
     sums = (sum(t.prompt for t in given), sum(t.generated for t in given))

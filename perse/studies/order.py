@@ -1,7 +1,7 @@
 """Does the order in which a profile is shown change the judgement? Each profile in several seeded orders (PerSE, figure 4).
 
 The mean over the orders and their standard deviation at each k, how far one item's expected score moves between two orders,
-and how often its label changes. A profile of none or one has one order and is asked once. Differs from the paper: inference
+and how often its label changes. Profiles with fewer than two entries have one order and are asked once. Differs from the paper: inference
 only, with one judge for all k, and the same queries at every k.
 """
 
@@ -118,7 +118,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], orders: int) -> Res
         ),
         notes=(
             *found.notes,
-            "a profile of none or one has one order, and no spread",
+            "profiles with fewer than two entries have one order and no spread",
             *_sampling(asking),
             "differs from PerSE, figure 4: one judge is asked at every k, and the queries are the same",
         ),
@@ -129,7 +129,7 @@ def _sampling(asking: Asking) -> list[str]:
     if asking.settings.temperature == 0:
         return []
     return [
-        "where a review is written first, it is sampled anew for each order, so some of the movement is the sampling's; ask "
+        "where a review is written first, it is re-sampled for each order, so some of the movement is the sampling's; ask "
         "--question pointwise_score, or --temperature 0, for that of the order alone"
     ]
 

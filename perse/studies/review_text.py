@@ -3,7 +3,7 @@
 With a recipe one judge is trained with the texts and one without, each asked in its own way, which is what table 5 shows of
 PerSE; without one, a given judge is asked both ways as it is, which is another study and says so. Each is asked in several
 passes and their mean is shown. Differs from the paper: its three replicates are not described; here training is one, and the
-passes sample the answers anew.
+passes sample the answers again.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
         notes=(
             *found.notes,
             "differs from PerSE, table 5: the paper does not say what its three replicates replicate; here the passes draw the "
-            "answers anew from judges that are trained once",
+            "answers again from judges that are trained once",
         ),
     )
 

@@ -37,7 +37,7 @@ class StopFile(TrainerCallback):
     """Ends a run after the step in which a file `stop` appears in its folder, with a checkpoint of that step.
 
     A file and not a signal, because it reaches a run on many machines through any launcher, and a batch script or a person can
-    make it; it is removed when the run goes on, if it is empty. The first process looks, and tells the others, so that all stop at the same step.
+    make it; it is removed when the run goes on, if it is empty. The first process checks and tells the others, so that all stop at the same step.
     """
 
     def __init__(self, folder: Path, process: Launched) -> None:
@@ -62,7 +62,7 @@ class StopFile(TrainerCallback):
 
 
 class ProgressCallback(TrainerCallback):
-    """How far the training is, with rate, time left and the latest loss."""
+    """Progress of training, with rate, time left and the latest loss."""
 
     def __init__(self) -> None:
         self.showing = ExitStack()
@@ -73,7 +73,7 @@ class ProgressCallback(TrainerCallback):
         self.shown("training", state.global_step, state.max_steps)
 
     def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:
-        if state.global_step < state.max_steps:  # the last one is told when its loss is known
+        if state.global_step < state.max_steps:  # the last step is shown once its loss is known
             self.shown("training", state.global_step, state.max_steps, self.note)
 
     def on_log(

@@ -1,4 +1,4 @@
-"""The curves of a training run, as its log tells them: loss, and what judging found meanwhile; as a picture in its folder too."""
+"""The curves of a training run, from its log: loss and the results of judging; also drawn into its folder."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _JUDGED = {
     "eval_within_one": "within one label",
     "eval_parse_rate": "parse rate",
 }
-"""What a training is judged by while it runs, as its log names it and as a reader does."""
+"""The numbers judged while training, by their names in the log, with their headings."""
 
 
 def write_curves(run: Path, *, lines: str = "log.jsonl") -> Path | None:
-    """Draw the run's log as `CURVES`; without matplotlib there is a sentence in the log and no picture."""
+    """Draw the run's log as `CURVES`; without matplotlib the log says so and nothing is drawn."""
     try:
         figure = training_figure(run / lines)
     except BadInput as error:
@@ -43,7 +43,7 @@ def write_curves(run: Path, *, lines: str = "log.jsonl") -> Path | None:
 
 
 def training_figure(path: Path, *, name: str = "training") -> Figure:
-    """The loss over the steps of a training, from its log.jsonl, and below it what judging found meanwhile, if it was judged.
+    """The loss over the steps of a training, from its log.jsonl, and below it the results of judging, if there were any.
 
     Raises:
         BadInput: a line of the log is damaged.

@@ -1,8 +1,8 @@
-"""A loss or a gradient that is not a number stops training before the optimizer can spoil the weights with it.
+"""Stops training at a loss or gradient that is not finite, before the optimizer can spoil the weights.
 
-Looked at in every forward pass, so with accumulation the row is known that began it, and its examples are named. The cost is
-one number fetched from the device per forward pass, which the Trainer's own filter fetches, too, and one norm over
-the gradients per step. That filter is off (`logging_nan_inf_filter`), since it would put an average in the place of the loss and go on.
+Checked in every forward pass, so that with accumulation the failing row and its examples can be named. The cost is
+one number fetched from the device per forward pass, as with the Trainer's own filter, and one norm over
+the gradients per step. That filter is off (`logging_nan_inf_filter`), since it would replace the loss by an average and continue.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FiniteGradients(TrainerCallback):
 
 _REMEDY = (
     "look at these examples, or lower train.learning_rate or compute in another type (model.dtype=float32) in a new output "
-    "folder; the same command goes on from the last checkpoint"
+    "folder; the same command resumes from the last checkpoint"
 )
 _NAMED = 8
 

@@ -1,7 +1,7 @@
-"""What the launcher started: how many processes train together, how they hold the model, and that they really do.
+"""What the launcher started: how many processes train together and how they hold the model, checked against what was asked.
 
-Launchers and libraries fall back without a word: to one process where several were meant, and to a whole model on every
-device where a sharded one was. Both would spoil a run after hours of waiting in a queue, so both are looked at here, before
+Launchers and libraries fall back silently: to one process where several were meant, and to a whole model on every
+device where a sharded one was. Both would spoil a run after hours of waiting in a queue, so both are checked here, before
 anything is loaded.
 """
 
@@ -111,7 +111,7 @@ def _zero(environment: Mapping[str, str]) -> Sharding:
 
 
 def join(process: Launched, settings: Train) -> None:
-    """Meet the other processes, and look whether they are as many as were meant, and whether the model will be held as asked.
+    """Meet the other processes, and check their number and that the model will be held as asked.
 
     Raises:
         BadInput: another number of processes than `train.world_size`, one that does not divide `train.rows_per_step`, or
@@ -140,7 +140,7 @@ def join(process: Launched, settings: Train) -> None:
 
 
 def check_sharded(trainer: Any, process: Launched) -> None:
-    """Look whether the Trainer holds the model as the launcher was told.
+    """Check that the Trainer holds the model as the launcher was told.
 
     Raises:
         BadInput: it does not.
@@ -161,7 +161,7 @@ def on_cpu() -> bool:
 
 
 def leave_process_group(process: Launched) -> None:
-    """Training is over, and every process goes on for itself: what the first one loads now is not divided among all, as ZeRO-3
+    """End the process group: what the first one loads now is not divided among all, as ZeRO-3
     would, and the others end without it, which gloo aborts over unless they have taken leave."""
     import torch.distributed
     from transformers.integrations.deepspeed import unset_hf_deepspeed_config
@@ -173,7 +173,7 @@ def leave_process_group(process: Launched) -> None:
 
 
 def wait_for_all(process: Launched) -> None:
-    """Go on when every process has come here."""
+    """Wait for every process."""
     if process.world_size > 1:
         import torch.distributed
 
@@ -181,7 +181,7 @@ def wait_for_all(process: Launched) -> None:
 
 
 def broadcast_from_main(process: Launched, said: Any) -> Any:
-    """What the first process says, in every process."""
+    """The first process's value, in every process."""
     if process.world_size == 1:
         return said
     from accelerate.utils import broadcast_object_list

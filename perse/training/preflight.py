@@ -1,4 +1,4 @@
-"""Everything about a run that can be known without its GPUs, looked at before they are asked for.
+"""Checks everything about a run that can be known without its GPUs, before they are requested.
 
 A job on a cluster waits for hours and then holds GPUs that others wait for; a mistyped path must not be found there. So the same
 functions that training begins with are called on any machine that sees the files: the settings are read, the model is
@@ -35,7 +35,7 @@ from perse.training.trainer import made_of, prepared_once, run_identity
 
 @dataclass(frozen=True)
 class Checked:
-    """One thing that was looked at: what was found, or what is wrong with it."""
+    """One check: its finding or its problem."""
 
     what: str
     found: str
@@ -45,7 +45,7 @@ class Checked:
 def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sharding) -> list[Checked]:
     """Look at all that a run of `config` on `devices` devices needs; nothing is trained, and the rows are kept.
 
-    What rests on something that is not there is left out: without a model there are no rows.
+    Checks that need something missing are skipped: without a model there are no rows.
     """
     seen: list[Checked] = []
 
@@ -148,4 +148,4 @@ def _run(config: TrainConfig, prepared: Prepared) -> str:
     if (out / "merged" / "config.json").exists():
         return "trained already: the command would end at once"
     checkpoint = whole_checkpoint(out / CHECKPOINTS, facts=facts)
-    return "begun, without a checkpoint" if checkpoint is None else f"goes on from {checkpoint.name}"
+    return "begun, without a checkpoint" if checkpoint is None else f"resumes from {checkpoint.name}"

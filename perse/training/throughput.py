@@ -1,4 +1,4 @@
-"""How fast training is, in the log: what was computed, what it stood for, and how much of the device's peak that is.
+"""Logs training speed: tokens computed, tokens they stand for, and the share of the device's peak.
 
 Counted from the schedule, not from the tensors, so that it costs nothing; only the seconds of optimizer steps are measured,
 without judging and saving between them.
@@ -18,15 +18,15 @@ from perse.training.rows.batches import filler
 from perse.training.rows.schedule import Schedule
 
 FILLER = len(filler().ids)
-"""Tokens of a row that teaches nothing."""
+"""Tokens of an empty row."""
 
 
 class Throughput(TrainerCallback):
     """Adds up steps and their seconds until they are asked for.
 
     Args:
-        weights: None where it is not known which of them a token passes.
-        peak: operations a second that all devices together could do; None where nobody knows.
+        weights: None if it is not known which of them a token passes.
+        peak: operations a second that all devices together could do; None if unknown.
     """
 
     def __init__(self, schedule: Schedule, weights: Passed | None, *, peak: float | None) -> None:

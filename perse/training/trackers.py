@@ -1,8 +1,8 @@
-"""Where the numbers of a training run go besides its log: TensorBoard by default, others by name.
+"""Trackers of a training run, besides its log: TensorBoard by default, others by name.
 
 Whichever of the Trainer's integrations is asked for is used as it is, with its own environment variables (WANDB_PROJECT,
 MLFLOW_TRACKING_URI, ...). TensorBoard's files lie in the run folder; what a killed run had written beyond its last checkpoint, or
-without one, is no longer shown when it goes on or begins again.
+without one, is not shown after it resumes or restarts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def trackers(names: tuple[str, ...], run: Path, *, step: int = 0) -> list[Any]:
 
     Args:
         run: the run folder.
-        step: the optimizer step that the run goes on from; 0: it begins.
+        step: the optimizer step that the run resumes from; 0 for a new run.
     """
     return [_callback(name, run, step) for name in names]
 

@@ -74,7 +74,7 @@ MERGED = "merged"
 
 
 def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: None) -> Path:
-    """Train as `config` says, or go on where the same run stopped. Under `accelerate launch` every rank calls this.
+    """Train as `config` says, or resume the same run. Under `accelerate launch` every rank calls this.
 
     Args:
         show: is given what will be trained on before training begins (the command line prints how much fits).
@@ -116,7 +116,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             )
         check_disk(config, process.sharding)
     facts = broadcast_from_main(process, made_of(prepared, base) if process.is_main_process else None)
-    # The first process looks for all, so that they go on from the same place, and reads the bytes once.
+    # The first process looks for all, so that they resume from the same place and the bytes are read once.
     finished = broadcast_from_main(process, _is_whole(out / MERGED))
     found = whole_checkpoint(out / CHECKPOINTS, facts=facts) if process.is_main_process and not finished else None
     checkpoint = broadcast_from_main(process, found)
@@ -147,7 +147,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, process=process, facts=facts)
         leave_process_group(process)
         if made is None:
-            log.info("stopped as asked; the same command goes on from here")
+            log.info("stopped as asked; the same command resumes from here")
             return out
         trained, state, is_best = made
         if arguments.should_save:
@@ -161,7 +161,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
 
 
 def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
-    """What a run is of, in digests: its data, the model it starts from, and every token of every row."""
+    """Digests that identify a run: of its data, its base model, and every token of every row."""
     return {
         "data_digest": prepared.data_digest,
         "model_digest": models.weights_digest(base),
@@ -170,7 +170,7 @@ def made_of(prepared: Prepared, base: Path) -> dict[str, str]:
 
 
 def run_identity(config: TrainConfig, prepared: Prepared, facts: Mapping[str, str]) -> dict[str, Any]:
-    """What makes two commands the same run; on how many devices is not a part of it."""
+    """The settings that identify a run; the number of devices is not one of them."""
     settings = config.model_dump(mode="json", exclude={"output": True, "train": {"world_size"}})
     if not config.model.trust_remote_code:  # as in runs that were begun when there was no such setting
         del settings["model"]["trust_remote_code"]
@@ -271,7 +271,7 @@ def _is_whole(merged: Path) -> bool:
         return False
     if not any(merged.glob("*.safetensors")):
         raise BadInput(
-            f"{merged} has lost its weights (*.safetensors); move the folder away, and the same command makes it anew from the last checkpoint"
+            f"{merged} has lost its weights (*.safetensors); move the folder away, and the same command makes it again from the last checkpoint"
         )
     return True
 
@@ -300,7 +300,7 @@ class ReadyModel:
 def ready_model(
     config: TrainConfig, base: Path, prepared: Prepared, watching: Watching | None, arguments: TrainingArguments
 ) -> ReadyModel:
-    """The model to train, adapter and attention in place.
+    """The model to train, with its adapter and attention.
 
     Raises:
         BadInput: it cannot be trained on these rows, or not as it was started.
@@ -324,7 +324,7 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
     """The model to train, with a fresh adapter where LoRA is asked for.
 
     Args:
-        shared: branches share tokens, so that one draw of a dropout would serve all of them: there is none then.
+        shared: branches share tokens, so that one draw of a dropout would serve all of them: it is switched off then.
     """
     torch.manual_seed(config.train.seed)  # the adapter's first weights
     model = load_base(config.model, base)

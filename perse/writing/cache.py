@@ -1,4 +1,4 @@
-"""Answers kept by what they depend on, so that the same thing is never asked twice, whatever was killed in between.
+"""Answers kept by what they depend on, so that the same thing is never asked twice, even after a kill.
 
 One SQLite file in its plain journal mode and with short transactions: a kill leaves whole answers, two processes take
 turns, and it works on a network disk, which the faster write-ahead log does not; storing costs one flush, nothing beside
@@ -28,7 +28,7 @@ PATIENCE = 60.0
 """Seconds to wait for another process that is writing."""
 
 _DISK = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
-"""How SQLite says that a file cannot be written to its end."""
+"""SQLite's errors for a file that cannot be written to its end."""
 
 _SOME = 500
 """Keys looked up in one query; SQLite binds at most 999 in old versions."""
@@ -101,7 +101,7 @@ class AnswerCache:
             self._file.close()
 
     def known(self, keys: Sequence[str]) -> dict[str, Written]:
-        """The answers kept under these keys; those that are not are left out."""
+        """The answers kept under these keys, missing ones left out."""
         found: dict[str, Written] = {}
         for start in range(0, len(keys), _SOME):
             some = keys[start : start + _SOME]
@@ -113,7 +113,7 @@ class AnswerCache:
         return found
 
     def keep(self, answers: Mapping[str, Written]) -> dict[str, Written]:
-        """Store answers, on disk when this returns, and say what now stands under their keys.
+        """Store answers, on disk when this returns, and return those now kept under their keys.
 
         An answer that another process stored first stays, and is what stands for both: an engine that does not answer twice
         alike then gives no two results.

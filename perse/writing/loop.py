@@ -1,4 +1,4 @@
-"""Ask until the answer is good: check each, ask again with the reason, count whatever went wrong.
+"""Ask until the answer is good: check each, ask again with the reason, count the failures.
 
 All jobs go in waves, first every first try, then every second one, so that the engine always has enough to do; and every
 answer is kept the moment it arrives, so that a kill loses only what was in flight. What is asked depends on the message and
@@ -26,13 +26,13 @@ from perse.writing.writer import Unreachable, Unwritable, Writer, Written
 Value = TypeVar("Value")
 
 SHOWN = 600
-"""Characters of a bad answer that are shown to the model again: enough to see what it did, no invitation to go on."""
+"""Characters of a bad answer that are shown to the model again: enough to see the fault, too few to continue it."""
 
 UNREACHED = 8
 """Requests in a row that did not reach the server, after which it is gone."""
 
 FRUITLESS = 64
-"""Messages in a row that failed for whatever reason, after which it is not the messages: a proxy answers for a dead server."""
+"""Messages in a row that failed for any reason, after which the engine is blamed: a proxy may answer for a dead server."""
 
 _DECLINING = re.compile(
     r"(?:(?:i'm |i am )?(?:very |so )?sorry,? (?:but )?|i apologi[sz]e,? (?:but )?|unfortunately,? )?"
@@ -40,11 +40,11 @@ _DECLINING = re.compile(
     r"|(?:i'm |i am )?sorry, but i\b|as an? (?:large |ai )*language model\b",
     re.IGNORECASE,
 )
-"""How answers begin that are none."""
+"""Beginnings of refusals."""
 
 
 class Kind(StrEnum):
-    """What became of one try, whatever was asked for; a check has kinds of its own beside these."""
+    """Outcomes of one try; a check adds kinds of its own."""
 
     OK = "ok"
     BAD_JSON = "bad_json"
@@ -58,14 +58,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Good(Generic[Value]):
-    """An answer that stands."""
+    """A good answer."""
 
     value: Value
 
 
 @dataclass(frozen=True)
 class Fair(Generic[Value]):
-    """An answer that would do: it is asked for once more, and the one with the lower `rank` stands, the earlier on a tie."""
+    """A usable answer: it is asked for once more, and the one with the lower `rank` is kept, the earlier on a tie."""
 
     value: Value
     kind: StrEnum
@@ -91,19 +91,19 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Outcome(Generic[Value]):
-    """What all tries at one job came to. `value` is None when none was any good."""
+    """The outcome of all tries at one job. `value` is None if none was usable."""
 
     value: Value | None
     attempts: tuple[Attempt, ...]
 
     @property
     def kind(self) -> StrEnum:
-        """`ok` where there is a value, else what the last try was."""
+        """`ok` with a value, else the kind of the last try."""
         return Kind.OK if self.value is not None else self.attempts[-1].kind
 
     @property
     def reason(self) -> str:
-        """Why there is no value; empty where there is one."""
+        """Why there is no value, or empty."""
         return "" if self.value is not None else self.attempts[-1].reason
 
 
@@ -155,7 +155,7 @@ def ask_until_good(
         again: (the bad answer, shortened and neutralised; the reason) -> what is added to the first message.
         purpose: keeps the seeds of one kind of task apart from another's.
         tries: at most so many for each job; a try that the engine failed at is one.
-        on_progress: told how many jobs have come to an end.
+        on_progress: called with the number of finished jobs.
     Raises:
         EngineLost: the engine failed at every message of the first wave, or is gone: see `_Silence`.
         BadInput: no tries, a server that cannot be asked or refuses every request, or a cache that cannot be used.
@@ -228,7 +228,7 @@ class _Silence:
         """At the end of a wave a single refused connection is enough, where nothing was answered after it.
 
         Raises:
-            EngineLost: so it is.
+            EngineLost: that is so.
         """
         if self.refused:
             raise _lost(self.refused)

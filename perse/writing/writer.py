@@ -1,6 +1,6 @@
 """A writer: text in, text out, over any engine that a judge can be loaded with.
 
-Rewriting needs no labels and no probabilities, so what engines differ in (token ids or messages, a chat template or none,
+Rewriting needs no labels and no probabilities, so the differences of engines (token ids or messages, a chat template or none,
 batches or requests) ends here. A message that does not fit is never cut, because half a plot would be rewritten as if it
 were the whole. Answers of a server come one by one, not batch by batch, at the price of a connection for each.
 """
@@ -20,16 +20,16 @@ from perse.judging.judge import Judge
 from perse.rendering.prompt import Ids, Renderer
 
 _BLAMES_THE_REQUEST = frozenset(range(400, 500)) - {408, 409, 429}
-"""HTTP statuses that another try does not heal."""
+"""HTTP statuses that stay on another try."""
 
 _CAUSE = re.compile(r"after \d+ (?:try|tries) \((\w+)")
 """Where a request that got no answer at all says what was raised."""
 
 _SLOW = frozenset({"ReadTimeout", "WriteTimeout", "PoolTimeout"})
-"""Causes that may well be the message's own: an answer that takes too long."""
+"""Causes that may be due to the message: an answer that takes too long."""
 
 _REFUSED = frozenset({"ConnectError", "ConnectTimeout"})
-"""Causes that no message can have."""
+"""Causes that are not due to a message."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Unreachable(Failure):
 
 
 Prompt = str | Turns | Ids
-"""What an engine is given: a message for a chat engine, token ids for the others."""
+"""The input of an engine: a message for a chat engine, token ids for the others."""
 
 Keep = Callable[[Mapping[int, Written]], Mapping[int, Written]]
 """Of answers by the places of their messages; gives those that stand for them."""
@@ -81,7 +81,7 @@ class Writer:
 
     @property
     def identity(self) -> dict[str, str | None]:
-        """What the answers depend on besides message, sampling and seed: for cache keys and manifests.
+        """The settings that answers depend on besides message, sampling and seed, for cache keys and manifests.
 
         Where the weights have a digest, the address of their server is left out: another port is not another model. A
         server without one (most chat servers) is known by its URL and the model's name alone, and what it serves under
@@ -101,7 +101,7 @@ class Writer:
         return self._judge.renderer.neutralise(text, lines=True)
 
     def prompt(self, message: str | Turns) -> Prompt:
-        """What the engine is given for a message: token ids in the chat template's frame, or the message itself."""
+        """The engine's input for a message: token ids in the chat template's frame, or the message itself."""
         if not isinstance(self._judge.renderer, Renderer):
             return message
         return self._judge.renderer.conversation((message,) if isinstance(message, str) else message)
@@ -121,7 +121,7 @@ class Writer:
         """Why the message does not fit, or None; a chat server's context is not known, so there everything is sent.
 
         Raises:
-            BadInput: the room kept for the answer is all there is.
+            BadInput: the room kept for the answer fills the context.
         """
         context = self._judge.renderer.context
         if context is None:
@@ -139,8 +139,8 @@ class Writer:
         """The answer to each message, a string being a conversation's only turn, or why there is none, with the message's place.
 
         They come as they arrive. A server, or vLLM, is sent one message at a time by each of as many threads as it answers calls
-        at once; the embedded engine gets batch after batch. Whoever stops listening waits for nothing: what has not begun never
-        does, and what was begun is left alone.
+        at once; the embedded engine gets batch after batch. A caller that stops listening does not wait: calls that have not begun never
+        do, and running ones are left alone.
 
         Args:
             wanted: temperature, most new tokens and perhaps a schema; the rest is `sampling`'s.
@@ -186,7 +186,7 @@ class Writer:
             return able.at_once or (0 if able.accepts_token_ids else able.batch)
         from perse.engines.openai import CONCURRENCY
 
-        return CONCURRENCY  # a server, whatever it says of itself
+        return CONCURRENCY  # a server, whatever it reports
 
     def _ask(self, prompts: list[Prompt], sampling: Sampling, seeds: list[int]) -> list[Written | Failure]:
         if not self._judge.engine.capabilities.accepts_token_ids:

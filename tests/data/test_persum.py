@@ -286,7 +286,7 @@ def test_categories_have_the_published_counts_or_100_high_and_all_else() -> None
     assert named.counts_of("Electronics") == Counts(100, 24, 52)
     assert named.counts_of("Toys") == Counts(7, None, 0)
     assert named.counts_of("Musical Instruments") == Counts(100, None, None)
-    with pytest.raises(BadInput, match=r"counts '1,2' are none; write HIGH,LOW,HHPL"):
+    with pytest.raises(BadInput, match=r"invalid counts '1,2'; write HIGH,LOW,HHPL"):
         Counts.parse("1,2")
 
 

@@ -77,10 +77,10 @@ def test_a_redirect_is_not_followed_and_its_host_is_said(status: int) -> None:
         ("/elsewhere", "another path there"),
         ("http://h:8000/v2", "another path there"),
         ("http://[::1]:9/", "http://[::1]:9"),
-        ("http://x:99999/", "an address that is none"),
-        ("http://[red]bold[/]/", "an address that is none"),
-        ("javascript:alert(1)", "an address that is none"),
-        ("file:///etc/passwd", "an address that is none"),
+        ("http://x:99999/", "an invalid address"),
+        ("http://[red]bold[/]/", "an invalid address"),
+        ("javascript:alert(1)", "an invalid address"),
+        ("file:///etc/passwd", "an invalid address"),
     ],
 )
 def test_where_a_redirect_points_is_said_without_anything_else_of_it(location: str, shown: str) -> None:
@@ -139,12 +139,12 @@ def test_the_honest_server_of_these_tests_is_read() -> None:
     [
         (0.0, "told to have 10 of the probability, more than all of it"),
         (math.log(0.1218), "told to have 1.218 of the probability"),
-        (5.0, "that are none"),
-        (math.nan, "that are none"),
-        (-math.inf, "that are none"),
+        (5.0, "invalid log-probabilities"),
+        (math.nan, "invalid log-probabilities"),
+        (-math.inf, "invalid log-probabilities"),
         (None, "no number but NoneType"),
         ([-1.0], "no number but list"),
-        (True, "that are none"),
+        (True, "invalid log-probabilities"),
     ],
 )
 def test_probabilities_that_cannot_be_are_a_failure_and_no_distribution(value: Any, says: str) -> None:
@@ -156,8 +156,8 @@ def test_probabilities_that_cannot_be_are_a_failure_and_no_distribution(value: A
     ("told", "says"),
     [
         (math.log(0.9), "a step were told to have 1.4 of the probability"),
-        (5000.0, "that are none"),
-        (math.nan, "that are none"),
+        (5000.0, "invalid log-probabilities"),
+        (math.nan, "invalid log-probabilities"),
     ],
 )
 def test_a_token_that_nobody_asked_for_counts_among_what_a_step_tells(told: float, says: str) -> None:

@@ -51,8 +51,8 @@ def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: 
 def test_within_readers_stands_behind_the_pooled_value(found: Evaluation) -> None:
     rows = {row.name: row for row in found.rows}
     within = shown(rows["good (expected)"].columns["within_kendall"])
-    assert f", within readers {within}; the reader's own average 0." in found.verdict[0]
-    assert "is not shown" not in found.verdict[0]
+    assert f", within each reader {within}; the reader's own average 0." in found.verdict[0]
+    assert "no evidence" not in found.verdict[0]
 
 
 def test_who_knows_only_who_is_lenient_is_not_said_to_know_what_readers_like() -> None:
@@ -61,8 +61,8 @@ def test_who_knows_only_who_is_lenient_is_not_said_to_know_what_readers_like() -
     examples = [scored(f"{n}-{at}", f"u{n}", gold, profile=(("i1", 1 + (7 * n) % 10),)) for n, at, gold in scores]
     judgements = [answered(f"{n}-{at}", str(1 + n % 9 + (at if n % 2 else 1 - at))) for n, at, _ in scores]
     [sentence] = evaluate(examples, judgements, train=None).verdict
-    assert ", within readers 0.00 [" in sentence
-    assert ": better than the reader's own average; that it knows which texts a reader likes is not shown" in sentence
+    assert ", within each reader 0.00 [" in sentence
+    assert ": better than the reader's own average; no evidence that it knows which texts a reader likes" in sentence
 
 
 def test_few_reviewers_are_too_little_to_say() -> None:

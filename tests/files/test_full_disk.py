@@ -188,7 +188,7 @@ def test_output_to_a_full_disk_is_one_sentence_too() -> None:
     assert done.returncode == 2
     assert " ".join(done.stderr.split()) == (
         "perse: the output could not be written (No space left on device); what was finished before is kept whole: make room (or raise "
-        "the quota or `ulimit -f`), and the same command goes on from there"
+        "the quota or `ulimit -f`), and the same command resumes from there"
     )
 
 

@@ -83,7 +83,7 @@ def verdict(examples: list[Example], labels: list[str | None]) -> Verdict:
 def test_a_judge_that_orders_a_readers_texts_has_learned_something_about_texts() -> None:
     found = verdict(texts(varied), [str(varied(r, t)) for r in range(READERS) for t in range(TEXTS)])
     assert (found.standing, found.headline) == ("better", "better than the reader's own average")
-    assert "within readers 1.00 [1.00, 1.00]" in found.sentences[0]
+    assert "within each reader 1.00 [1.00, 1.00]" in found.sentences[0]
     assert found.sentences[1].startswith("It has learned something about texts")
 
 
@@ -93,9 +93,9 @@ def test_a_judge_that_knows_only_who_is_lenient_is_not_said_to_know_texts(wobble
     found = verdict(texts(varied), [str(reader_mean(r) + wobble * (t % 2)) for r in range(READERS) for t in range(TEXTS)])
     assert found.standing == "better"
     assert found.headline == "better than the reader's own average over all readers, not shown to be within one"
-    assert "within readers" in found.sentences[0]
+    assert "within each reader" in found.sentences[0]
     assert (
-        "That may be knowing who is a lenient reader: that it knows which texts a reader likes is not shown"
+        "That may be knowing who is a lenient reader: there is no evidence that it knows which texts a reader likes"
         in found.sentences[1]
     )
     assert "learned something" not in " ".join(found.sentences)

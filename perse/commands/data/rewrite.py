@@ -22,7 +22,7 @@ from perse.progress import shown_on
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """Which table becomes which."""
+    """The table to read and the one to write."""
 
     items: Annotated[Path, typer.Option(help="Table of items: id, text[, title].", show_default=False)]
     out: Annotated[Path, typer.Option("--out", help="The JSON lines file to write: item_id, text.", show_default=False)]

@@ -1,4 +1,4 @@
-"""What a person and a script are told of a data set that was built."""
+"""Prints a built data set for a person or a script."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perse.data.dataset.table1 import table1
 
 
 def show(summary: Summary, *, as_json: bool, paper: bool = False) -> None:
-    """What a build made: the table, what was left out, and what a person should know; `paper` adds PerSE's Table 1."""
+    """A build's table, what it left out, and its notes; `paper` adds PerSE's Table 1."""
     err.print(summary_table(summary), highlight=False)
     if paper:
         err.print(table1(summary), highlight=False, soft_wrap=True)

@@ -165,5 +165,5 @@ def _show(folder: Path, judgements: Mapping[str, Any]) -> None:
 
 
 def _named(name: str) -> str:
-    """What the next command needs where the verification has a name of its own."""
+    """The option that the next command needs if the verification has another name."""
     return "" if name == "verified" else f" --name {name}"

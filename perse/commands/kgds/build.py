@@ -100,7 +100,7 @@ def feedback(
 
 
 def _build_lines(report: BuildReport, out: Path) -> list[str]:
-    """What a person is told of a build, and what there is to do."""
+    """The state of a build, and the next step."""
     paragraphs = report.paragraphs
     tries = ", ".join(f"{count:,} {kind}" for kind, count in report.tries.items())
     removed = paragraphs.asked - paragraphs.agreed

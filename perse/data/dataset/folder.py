@@ -59,7 +59,7 @@ DATA_SET = Belongings(
     kinds=get_args(Kind),
     names=("reviews.parquet", "comparisons.parquet", "examples.parquet", "skipped.jsonl", "rewriting.jsonl", "README.md"),
 )
-"""What is a data set folder's own."""
+"""The files of a data set folder."""
 
 DEFAULT_VIEW = View()
 
@@ -197,9 +197,9 @@ def write_folder(
 
     Args:
         place: the folder, of `claimed(out, DATA_SET, ...)`.
-        manifest: what the manifest says beside schema and kind: `perse`, `options` (with `split` and `folds`), `sources`,
+        manifest: the manifest without schema and kind: `perse`, `options` (with `split` and `folds`), `sources`,
             `counts`, `dropped`.
-        files: name -> text of what else lies in the folder: `skipped.jsonl`, `rewriting.jsonl`.
+        files: name -> text of other files in the folder: `skipped.jsonl`, `rewriting.jsonl`.
         also, keep_edited: as `Claim.fill`.
     Raises:
         BadInput: a leak (see `check_leaks`), or the folder cannot be written.
@@ -317,7 +317,7 @@ def _records(path: Path, model: type[Record], *, key: str) -> dict[str, Record]:
 def _check_rows(
     path: Path, rows: Sequence[ExampleRow], manifest: Mapping[str, Any], comparisons: Mapping[str, Comparison]
 ) -> None:
-    """That every row is on a side that the manifest knows and asks an aspect that the comparison answers."""
+    """Checks that every row is on a side of the manifest and asks an aspect that the comparison answers."""
     folds = manifest["options"]["folds"]
     for number, row in enumerate(rows, start=1):
         if folds is None and (row.split not in ("train", "valid") or row.fold is not None):

@@ -1,6 +1,6 @@
 """The two tables of a data set folder as Parquet files: their columns, written the same way every time.
 
-Both ways rows are streamed: no more than `ROWS` of them exist as columns at a time, and what rows share (the text of an item)
+Both ways rows are streamed: at most `ROWS` of them exist as columns at a time, and what rows share (the text of an item)
 exists once. The price is that a shared text is written once for each row group rather than once for the file. A comparison's
 preferences are stored as JSON text (`{"Ending": "A"}`), which every reader of Parquet can show.
 """
@@ -25,7 +25,7 @@ ROWS = 200_000
 
 _ID = pa.string()
 
-# Columns in which rows repeat each other: in memory, equal values are one string.
+# Columns with repeated values: in memory, equal values are one string.
 _REPEATED = ("reviewer_id", "item_id", "pair_id", "text", "text_a", "text_b", "premise", "query_id", "aspect", "split")
 
 SCHEMAS: Mapping[str, pa.Schema] = MappingProxyType(

@@ -1,4 +1,4 @@
-"""The sides of a data set in numbers: what a build prints, and what is counted again when a person has left."""
+"""The sides of a data set in numbers: printed by a build, and counted again when a person is forgotten."""
 
 from __future__ import annotations
 

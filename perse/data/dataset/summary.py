@@ -1,4 +1,4 @@
-"""What a build made, in numbers: the table that PerSE prints as Table 1, and what was left out and why."""
+"""The numbers of a build: PerSE's Table 1, and what was left out and why."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class SplitCounts(BaseModel):
 
 
 class Summary(BaseModel):
-    """What a build made. As JSON this is what `--json` prints."""
+    """The result of a build, as `--json` prints it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -57,7 +57,7 @@ class Summary(BaseModel):
     dropped: dict[str, dict[str, int]]
     """unit (rows, reviews or comparisons, reviewers, examples) -> reason -> how many."""
     notes: tuple[str, ...]
-    """What a person should know before using the data."""
+    """Cautions about the data."""
 
 
 def describe(
@@ -124,7 +124,7 @@ def summary_table(summary: Summary) -> Table:
 
 
 def dropped_lines(summary: Summary) -> list[str]:
-    """What was left out, a line for each unit, commonest reason first."""
+    """What was left out, one line per unit, commonest reason first."""
     lines = []
     for unit, reasons in summary.dropped.items():
         ranked = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))

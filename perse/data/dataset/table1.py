@@ -35,12 +35,11 @@ def table1(summary: Summary) -> Table:
     return table
 
 
-def table1_markdown(sides: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The table as lines of Markdown, for the data card; `sides` as the manifest has them."""
+def table1_cells(sides: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    """Header and rows for the data card; `sides` as the manifest has them."""
     parts = [_Side(side["name"], tuple(Cell.model_validate(cell) for cell in side["cells"])) for side in sides]
     names = _columns(parts)
-    rows = [f"| {part.name} | {what} | {' | '.join(values)} |" for part in parts for what, values in _lines(part, names)]
-    return [f"| | | {' | '.join(names)} |", "|---|---|" + "---|" * len(names), *rows]
+    return ["", "", *names], [[part.name, what, *values] for part in parts for what, values in _lines(part, names)]
 
 
 def _columns(parts: Iterable[_Side]) -> list[str]:

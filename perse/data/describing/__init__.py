@@ -1,1 +1,1 @@
-"""What raw files hold, before anything is built of them."""
+"""Describes raw files before anything is built from them."""

@@ -1,7 +1,7 @@
-"""What is in a file: its format, people, scores, lengths, dates, what is wrong with it, and the command that builds from it.
+"""Describes a file: its format, people, scores, lengths, dates and problems, and the command that builds from it.
 
 One pass; what is kept grows with the number of reviewers and items, not with the texts. Bad rows are counted and never stop the
-description, so that all that is wrong with a file is seen at once rather than one build at a time.
+description, so that all problems of a file are seen at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ENOUGH = 6
 """Reviews that a reviewer must have to be kept by default (PerSE, section 4.1)."""
 
 SHOWN_PROBLEMS = 5
-"""So many bad rows are told with their line."""
+"""Most bad rows that are shown with their line."""
 
 MOST_ANSWERS = 40
 """Aspects, and answers of one, beyond these are counted together: a column of free text may have been taken for answers."""
@@ -37,7 +37,7 @@ class _Part(BaseModel):
 
 
 class Spread(_Part):
-    """How a number is spread over what it was taken of."""
+    """The distribution of a number."""
 
     least: int
     median: float
@@ -53,7 +53,7 @@ class PerReviewer(_Part):
 
 
 class Dates(_Part):
-    """The times of the records."""
+    """When records were written."""
 
     iso: int
     """How many are ISO dates (2018-11-10), which alone can be put in order."""
@@ -180,7 +180,7 @@ class _Tally:
         if facts.item is not None:
             self.items[facts.item] += 1
         if facts.reviewer is not None and facts.item is not None:
-            # Numbers take a third of the memory of two names for each row.
+            # Numbers take a third of the memory of two names per row.
             pair = self._number("r" + facts.reviewer) << 40 | self._number("i" + facts.item)
             self.twice += pair in self.pairs
             self.pairs.add(pair)
@@ -212,7 +212,7 @@ class _Tally:
         self.last = day if self.last is None else max(self.last, day)
 
     def repeated(self, source: Source) -> Counter[str]:
-        """What only shows when rows are seen together."""
+        """Problems that only show across rows."""
         if source.once == "item":
             return Counter({"item listed twice": self.items.total() - len(self.items)})
         return Counter({"reviewed twice": self.twice} if source.once == "review" else {})
@@ -224,7 +224,7 @@ class _Tally:
 
 
 def _sorted_scores(scores: Counter[str]) -> dict[str, int]:
-    """Numbers by size, then what is out of another number."""
+    """Numbers by size, then fractions like "3/5"."""
     return dict(sorted(scores.items(), key=lambda one: ("/" in one[0], float(one[0].partition("/")[0]), one[0])))
 
 

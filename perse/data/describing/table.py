@@ -1,6 +1,6 @@
 """A description of a file for the terminal: names on the left, a bar for each score, problems, and what to type next.
 
-What a person typed or wrote into a file is shown as plain text, never as markup.
+Text from users and files is shown as plain text, never as markup.
 """
 
 from __future__ import annotations
@@ -86,5 +86,5 @@ def _bars(scores: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _plain(text: str) -> Text:
-    """What a file says, without characters that steer a terminal."""
+    """Text from a file, without control characters."""
     return Text("".join(one if one.isprintable() else "\ufffd" for one in text))

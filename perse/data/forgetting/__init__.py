@@ -1,1 +1,1 @@
-"""A person removed from what was built, and what still holds them elsewhere."""
+"""Removes a person from what perse built, and finds where they remain."""

@@ -1,10 +1,10 @@
 """A person leaves: their reviews and examples go from data sets, exports and scored runs (DESIGN.md, promise 11).
 
 All places are named at once, since only a data set folder tells under which pseudonym a name stands in the exports and runs
-made from it. A profile holds its own reviewer's reviews only, so nobody else's example changes; in PerSum the person's reviews
+made from it. A profile holds its own reviewer's reviews only, so other people's examples do not change; in PerSum the person's reviews
 also leave the product reviews of other samples. Each folder is changed wholly or not at all (`perse.files.replacing`); counts and cards are
-made again, and a data set's digest changes, so what was made from it before can be told apart. The raw files, the models trained
-on the data and what they learned are not ours to reach: see docs/data.md for what is left to do.
+made again, and a data set's digest changes, so what was made from it before can be told apart. The raw files, models trained
+on the data and what they learned are out of reach: see docs/data.md for what is left to do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LINES = frozenset(
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What went from one place; 0 and 0 if the person was not in it."""
+    """Counts removed from one place; 0 and 0 if the person was not in it."""
 
     path: Path
     records: int
@@ -51,21 +51,21 @@ class Forgotten:
 
 
 Planned = tuple[Forgotten, Callable[[], None]]
-"""What will be gone, and what makes it so."""
+"""The counts to remove, and the function that removes."""
 
 
 def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> list[Forgotten]:
     """Removes a person from data set folders, PerSum folders and their work folders, folders of released data, scored runs, and
     files of examples.
 
-    All places are locked and looked through before the first is changed. Then one after the other is changed, each wholly or not at
-    all: what a kill or a full disk between two leaves undone, the same command does.
+    All places are locked and searched before the first is changed. Then one after the other is changed, each wholly or not at
+    all: after a kill or a full disk in between, the same command finishes the rest.
 
     Args:
         person: a pseudonym, or the name as the raw files have it.
         salt: of the pseudonyms, where a data set was built with one.
     Raises:
-        BadInput: a path is none of these, or would be left with nothing; a name of which no pseudonym is known, because no data
+        BadInput: a path of another kind, or one that would become empty; a name without a known pseudonym, because no data
             set is among the paths or it was built with a salt that is not given. Nothing is changed then.
         RunMismatch: another process writes one of them. Nothing is changed then.
         SaveFailed: the disk is full; the places before are done, this one is as it was.
@@ -97,7 +97,7 @@ def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
     sweep_temporaries(path)
     lines = {file: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
     own = {file.name: text for file, text in lines.items()}
-    # An export may lie in the folder, too; whatever else does is not perse's.
+    # An export may also be in the folder; other files are not perse's.
     exports = [file for file in sorted(path.glob("*.jsonl")) if file not in lines and _is_export(file)]
     also = {file.name: left for file in exports if (left := _without(file, ids).encode()) != file.read_bytes()}
     rows = [row for row in data.rows if row.reviewer_id not in ids]
@@ -105,7 +105,7 @@ def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
     comparisons = {one: record for one, record in data.comparisons.items() if record.reviewer_id not in ids}
     kept: list[Any] = [*reviews.values(), *comparisons.values()]
     gone = Forgotten(path, len(data.reviews) + len(data.comparisons) - len(kept), len(data.rows) - len(rows))
-    if not gone.records:  # they may have left before, and their export was put here since
+    if not gone.records:  # they may be removed already, but an export was added since
         lost = sum((path / name).read_bytes().count(b"\n") - left.count(b"\n") for name, left in also.items())
         return Forgotten(path, 0, lost), lambda: update_files(path, also) if also else None
     if not rows:
@@ -130,7 +130,7 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
     sweep_temporaries(path if path.is_dir() else path.parent)
     found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if is_own(file)]
     for file in found if path.is_dir() else ():
-        held.enter_context(run_closed(file))  # what a run that goes on adds would be lost
+        held.enter_context(run_closed(file))  # lines that a running run appends would be lost
     files = {file.name: _rows(file) for file in found}
     theirs = {row["id"] for rows in files.values() for row in rows if "id" in row and _is_theirs(row, ids)}
     changed: dict[str, list[dict[str, Any]]] = {}
@@ -202,7 +202,7 @@ _GIVE = "give a file of examples or judgements, as perse writes them"
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:
-    """The lines of a file, also the last one if no newline ends it: editors leave it out, and it may be somebody else's."""
+    """The lines of a file, also the last one if no newline ends it: editors may leave it out."""
     rows = read_lines(file, remedy=_GIVE)
     last = file.read_bytes().rpartition(b"\n")[2]
     with suppress(ValueError):

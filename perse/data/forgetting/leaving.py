@@ -1,6 +1,6 @@
-"""A person leaves: what is theirs is removed, and what may still hold them is looked for. The order counts.
+"""A person leaves: their records are removed, then places that may still hold them are searched. The order matters.
 
-Who they are, and which files have a second name, can only be told while the person is still in the files; what is left only after.
+Their names and files with hard links can only be found while the person is still in the files, remains only after.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from perse.data.forgetting.remaining import Remaining, other_names, remaining
 
 @dataclass(frozen=True)
 class Departure:
-    """What went, and where the person may still be."""
+    """What was removed, and where the person may remain."""
 
     ids: tuple[str, ...]
-    """The names and pseudonyms that were looked for."""
+    """The names and pseudonyms that were searched."""
     forgotten: tuple[Forgotten, ...]
-    """What went from each place, in their order."""
+    """What was removed from each place, in order."""
     linked: tuple[Path, ...]
     """Files with a second name (a hard link), which keeps what was in them."""
     left: Remaining
-    """In and beside the places, and in the folders that were named to be looked into."""
+    """What remains in and next to the places, and in `look_in`."""
 
     @property
     def found(self) -> bool:
@@ -33,7 +33,7 @@ class Departure:
 
 
 def leave(person: str, places: Sequence[Path], *, salt: str | None = None, look_in: Sequence[Path] = ()) -> Departure:
-    """Remove a person from `places`, then look for them there, beside and in `look_in`, where nothing is changed.
+    """Remove a person from `places`, then search there, next to them and in `look_in`, which is not changed.
 
     Raises:
         BadInput: a place that holds no records, or is refused; then none is changed.

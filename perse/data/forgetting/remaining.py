@@ -1,9 +1,9 @@
-"""Where a person still stands after they were forgotten: exports, scored runs, reports, other data sets and what killed builds left.
+"""Finds where a person remains after they were forgotten: exports, scored runs, reports, other data sets, leftovers of killed builds.
 
 What perse writes of a person has their pseudonym in it, 13 letters and digits that nothing else has, so files are looked through for it,
-and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and what gzip,
-bzip2, xz, zip and tar have packed are looked into, too, whatever their names; what cannot be read is counted. What lies
-elsewhere, or is written otherwise (in UTF-16, encrypted), cannot be known.
+and for the name as a word of its own, as raw files have it: plain, in Latin-1, or escaped as JSON does. Parquet files and gzip,
+bzip2, xz, zip and tar archives are searched, too, whatever their names; unreadable files are counted. Files
+elsewhere, and names in other encodings (UTF-16, encrypted) are not found.
 """
 
 from __future__ import annotations
@@ -28,32 +28,32 @@ from perse.data.forgetting.forget import is_own
 from perse.files.belongings import MANIFEST
 
 FILES = 20_000
-"""Looked into at most: a home folder may hold millions."""
+"""Most files to search: a home folder may hold millions."""
 
 _NOT_LOOKED_INTO = {".git", ".venv", "venv", "node_modules", "__pycache__"}
 _WEIGHTS = {".safetensors", ".bin", ".pt", ".pth", ".gguf"}
 _PIECE = 1 << 20
 _HEAD = 512
 _DEEPEST = 4
-"""Packed within each other: a compressed archive of compressed files has 3."""
+"""Deepest nesting of archives: a compressed archive of compressed files has 3."""
 _PACKED: tuple[tuple[bytes, str, Callable[[IO[bytes]], IO[bytes]]], ...] = (
     (b"\x1f\x8b\x08", ".gz", lambda file: cast(IO[bytes], gzip.GzipFile(fileobj=file))),
     (b"BZh", ".bz2", lambda file: cast(IO[bytes], bz2.BZ2File(file))),
     (b"\xfd7zXZ\x00", ".xz", lambda file: cast(IO[bytes], lzma.LZMAFile(file))),  # noqa: SIM115
 )
-"""How a packed file begins, how its name ends, and what opens it."""
+"""Archive formats: first bytes, suffix, and opener."""
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """What was found."""
+    """Where the person remains."""
 
     places: tuple[Path, ...]
     """Runs, data sets and other folders of perse by their top, other files by name."""
     files: int
-    """How many were looked into."""
+    """Number of files searched."""
     all: bool
-    """False where there were more."""
+    """False if there were more."""
     unread: tuple[Path, ...] = ()
     """Files that could not be read: damaged, encrypted, or not this user's to read."""
 
@@ -89,7 +89,7 @@ def remaining(ids: Collection[str], folders: Iterable[Path]) -> Remaining:
 
 
 def _words(ids: Collection[str]) -> re.Pattern[bytes]:
-    """What finds any of them; a name of one or two letters, which many words are, only in quotation marks."""
+    """A pattern for any of them; names of one or two letters only in quotation marks."""
     spelled: set[bytes] = set()
     for one in ids:
         shown = json.dumps(one, ensure_ascii=False)
@@ -101,7 +101,7 @@ def _words(ids: Collection[str]) -> re.Pattern[bytes]:
 
 
 def other_names(places: Iterable[Path]) -> list[Path]:
-    """Files among these places, and directly in them, that lie on the disk under another name, too (hard links)."""
+    """Files of these places that have another name on the disk (hard links)."""
     files = [file for place in places for file in (sorted(place.iterdir()) if place.is_dir() else [place])]
     return [file for file in files if file.is_file() and not file.is_symlink() and file.stat().st_nlink > 1]
 
@@ -137,7 +137,7 @@ def _streams(path: Path) -> Iterator[Iterator[bytes]]:
 
 
 def _unpacked(file: IO[bytes], ending: str = "", depth: int = 0) -> Iterator[Iterator[bytes]]:
-    """What is in a file, and in what is packed in it: told by its first bytes, for a name can be any."""
+    """The content of a file and of archives in it, which are recognized by their first bytes."""
     head = file.read(_HEAD)
     file.seek(0)
     packed = [opener for begin, suffix, opener in _PACKED if head.startswith(begin) or suffix == ending]
@@ -152,7 +152,7 @@ def _unpacked(file: IO[bytes], ending: str = "", depth: int = 0) -> Iterator[Ite
                 with archive.open(name) as member:
                     yield from _unpacked(member, depth=depth + 1)
     else:
-        yield _pieces(file)  # of a tar, too: what is packed as it is, and the names
+        yield _pieces(file)  # of a tar, too: uncompressed content and file names
         if head[257:262] == b"ustar":
             file.seek(0)
             with tarfile.open(fileobj=file, mode="r:") as members:
@@ -162,7 +162,7 @@ def _unpacked(file: IO[bytes], ending: str = "", depth: int = 0) -> Iterator[Ite
 
 
 def _rows(path: Path) -> Iterator[bytes]:
-    """A table as lines of JSON, so that a name stands in it as in any other file."""
+    """A table as lines of JSON, so that names look as in other files."""
     from pyarrow import parquet
 
     with parquet.ParquetFile(path) as table:
@@ -171,7 +171,7 @@ def _rows(path: Path) -> Iterator[bytes]:
 
 
 def _pieces(file: IO[bytes]) -> Iterator[bytes]:
-    """The file in overlapping pieces: no word of up to 200 bytes lies across all of them."""
+    """The file in overlapping pieces: every word of up to 200 bytes is whole in one of them."""
     end = b""
     while piece := file.read(_PIECE):
         yield end + piece

@@ -1,1 +1,1 @@
-"""Names of people and places in texts: found, judged real, replaced."""
+"""Names of people and places in texts: recognized, checked, replaced."""

@@ -1,6 +1,6 @@
 """Names by their capitals: rules that find the names of an English text without a trained model.
 
-A run of words with capitals is a name, save where the capital says nothing (the start of a sentence, a headline) and nothing
+A run of words with capitals is a name, except where the capital is not evidence (the start of a sentence, a headline) and nothing
 else speaks for it; titles, first names, a gazetteer and the words around it say what kind. One text is read at a time, so
 its names do not depend on what else is read. Texts all in capitals, or without any, have no names to these rules.
 """
@@ -80,7 +80,7 @@ class _Word:
     text: str
     start: int
     end: int
-    opens: bool  # its capital says nothing: it opens a sentence, a line or a quotation, or stands in a headline
+    opens: bool  # its capital is not evidence: it opens a sentence, a line or a quotation, or is in a headline
     joined: bool  # only white space stands between it and the word before
     owns: bool  # "'s" follows
 
@@ -174,7 +174,7 @@ def _words(line: Sequence[Token]) -> Iterator[_Word]:
 
 
 def _is_name_word(word: _Word, function_words: frozenset[str]) -> bool:
-    """Can the word be one of a name's? By its capital, and by not being a word that always has one."""
+    """Whether the word can be part of a name: it has a capital, and is not a word that always has one."""
     text, key = word.text, word.key
     if not text[0].isupper() or _ROMAN.fullmatch(text):
         return False
@@ -187,7 +187,7 @@ def _is_name_word(word: _Word, function_words: frozenset[str]) -> bool:
 
 
 def _runs(words: Sequence[_Word], function_words: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """From where to where words with capitals stand together, with the particles between them ("Joan of Arc")."""
+    """Runs of words with capitals and the particles between them ("Joan of Arc"), as start and end."""
     at = 0
     while at < len(words):
         end = at + _place_at(words, at)
@@ -215,7 +215,7 @@ def _runs(words: Sequence[_Word], function_words: frozenset[str]) -> Iterator[tu
 
 
 def _place_at(words: Sequence[_Word], at: int) -> int:
-    """How many words the longest place of the gazetteer has that stands here."""
+    """The number of words of the longest gazetteer place that begins here."""
     for count in range(min(_LONGEST_PLACE, len(words) - at), 0, -1):
         here = words[at : at + count]
         if (
@@ -256,7 +256,7 @@ def _beginning(
     lower: frozenset[str],
     inside: frozenset[str],
 ) -> tuple[int, bool]:
-    """Where the name of a run begins, and whether a title stands right before it."""
+    """Where the name of a run begins, and whether a title precedes it."""
     titled = False
     for at in range(first, last):
         word, after = words[at], words[at + 1 : last][:1]
@@ -274,7 +274,7 @@ def _beginning(
 def _is_meant(
     word: _Word, after: Sequence[_Word], *, function_words: frozenset[str], lower: frozenset[str], inside: frozenset[str]
 ) -> bool:
-    """Is a word a name where its capital alone says nothing?"""
+    """Whether a word is a name although its capital is not evidence."""
     followed = bool(after) and after[0].text not in PARTICLES and not after[0].opens
     if word.text in inside:
         return True
@@ -289,7 +289,7 @@ def _is_meant(
 
 
 def _votes(words: Sequence[_Word], first: int, last: int, *, text: str, titled: bool) -> Counter[Kind]:
-    """What one occurrence says about the kind of a name; the weights are by judgement, not by training."""
+    """The evidence of one occurrence for the kind of a name; the weights are by judgement, not by training."""
     name = words[first:last]
     spelled = " ".join(word.text for word in name)
     several = len(name) > 1
@@ -316,7 +316,7 @@ def _votes(words: Sequence[_Word], first: int, last: int, *, text: str, titled: 
 
 
 def _elected(votes: Counter[Kind]) -> Kind:
-    """The kind with most votes; of equal ones person before place, and other where nobody voted."""
+    """The kind with most votes; on a tie person before place; other without votes."""
     order: tuple[Kind, ...] = ("person", "place", "other")
     best = max(order, key=lambda kind: votes[kind])
     return best if votes[best] else "other"

@@ -1,4 +1,4 @@
-"""Word lists: names to give, names to know, and words that are no names; and seeded draws from the first.
+"""Word lists: new names to give, known names, and words that are not names; with seeded draws of new names.
 
 People and places of an anonymized text get their names here. A drawn name shares no word with `avoid`, so a new name is
 never one that the text already uses. Places are invented; first and family names are ordinary ones of many languages, so
@@ -228,7 +228,7 @@ ORGANISATIONS = _listed(
 
 # --- no names
 
-# In capitals whatever they mean (days, nations, faiths), or nobody's in particular.
+# Always capitalised (days, nations, faiths), or generic.
 NO_NAMES = _listed(
     """
     january february march april june july august september october november december monday tuesday wednesday thursday

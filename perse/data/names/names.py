@@ -1,8 +1,8 @@
-r"""New names for old in a text: every name at once, on word boundaries, and nothing else touched.
+r"""Replaces names in a text: all at once, on word boundaries, changing nothing else.
 
 Somebody (a model, a rule, a person) says which name becomes which; this file only replaces. All names are
 found in the text as it was, the longest first, so a chain (a -> b, b -> c) is never followed and a swap works. The trade-off:
-no grammar and no guess at who is meant. A name is found by its letters and capitals alone, so "Rose" at the start of a
+no grammar and no guess about who is meant. A name is found by its letters and capitals alone, so "Rose" at the start of a
 sentence is the name and "rose" never is. (PerSE, appendix A.2: a model names, code replaces.)
 
 Each text has a mapping of its own, so no regular expression is made of it: that takes twenty times as long as all else here.
@@ -69,7 +69,7 @@ _COMMON = _words(
     up upon us very was we well were what when where which while who whom whose why with would yes yet you your man woman boy
     girl"""
 )
-_NAMES_OR_VERBS = _words("may will")  # fine as a name that somebody lists, not as a part that nobody did
+_NAMES_OR_VERBS = _words("may will")  # accepted as a listed name, but not as a derived part
 _GENERIC = _COMMON | _NAMES_OR_VERBS | _TITLES | _SUFFIXES | _ARTICLES | _PARTICLES | _PLACE_STARTS | _PLACE_ENDS
 _LONGEST_NAME = 60  # characters of a new name
 _MOST_REASONS = 10
@@ -77,7 +77,7 @@ _MOST_REASONS = 10
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """One replaced span: `old == text[start:end]` in the original text, `new` stands there now."""
+    """One replaced span: `old == text[start:end]` in the original text was replaced by `new`."""
 
     start: int
     end: int
@@ -105,7 +105,7 @@ class Renamer:
         return [Replacement(start, end, text[start:end], new) for start, end, new in self._found(text)]
 
     def replace(self, text: str) -> str:
-        """`text` with every name replaced; all outside the spans stays as it is, character for character."""
+        """`text` with every name replaced; everything outside the spans is unchanged."""
         pieces: list[str] = []
         done = 0
         for start, end, new in self._found(text):
@@ -128,7 +128,7 @@ def complete(mapping: Mapping[str, str]) -> dict[str, str]:
     "Glenn Holland" -> "William Thompson" adds "Glenn" -> "William" and "Holland" -> "Thompson"; "Dr. Glenn Holland" adds
     "Glenn Holland" too, since a title is not part of a name. Only a name of 2 to 4 capitalised words whose new name has at
     least 2 has parts, places ("New York", "Salem County") have none, and a part is left out if it is a key already, is no
-    name by itself (a function word, a title, an initial), or would become two different names: two Johns with different new
+    name by itself (a function word, a title, an initial), or would get two different new names: two Johns with different new
     first names leave the bare "John" as it is, for an audit to find.
     """
     found: dict[str, dict[str, None]] = {}
@@ -141,7 +141,7 @@ def complete(mapping: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_mapping(mapping: Mapping[str, str], text: str) -> list[str]:
-    """Why `mapping` should not be used on `text`, in sentences for whoever proposed it; empty if it is fine.
+    """Why `mapping` should not be used on `text`, in sentences for whoever proposed it; empty if there is no problem.
 
     At most 10, the gravest kind first and then in the order of the mapping. Meant for the mapping as proposed, before
     `complete`; parts added by `complete` are no fault by themselves.
@@ -179,7 +179,7 @@ def _same(text: str) -> str:
 
 
 def _forms(old: str, new: str) -> list[tuple[str, str]]:
-    """The ways in which `old` may be written, first as it is, each with what stands there then; none if it is never found."""
+    """The ways in which `old` may be written, first as given, each with its replacement; empty if it can never match."""
     old = _canonical(old)
     if not old or _is_mark(old[0]):
         return []
@@ -201,7 +201,7 @@ def _by_first_word(forms: Iterable[tuple[str, str]]) -> dict[str, list[tuple[str
 
 
 def _standing(forms: Mapping[str, Sequence[tuple[str, str]]], composed: str) -> Iterator[tuple[int, int, str]]:
-    """Start, end and meaning of every form that stands in the text, also within another; not in their order there."""
+    """Start, end and meaning of every form in the text, also within another; unordered."""
     text = _same(composed)
     for word, alike in forms.items():
         start = text.find(word)
@@ -231,7 +231,7 @@ def _end(form: str, text: str, at: int) -> int | None:
 
 
 def _begins(text: str, at: int) -> bool:
-    """Whether a name may begin at `at`, for what stands before it."""
+    """Whether the text before `at` allows a name to begin there."""
     if at == 0 or (before := text[at - 1]).isspace() or _UNSPACED_LETTER.match(text, at):
         return True
     if _KATAKANA_LETTER.match(text, at):
@@ -240,7 +240,7 @@ def _begins(text: str, at: int) -> bool:
 
 
 def _ends(text: str, at: int) -> bool:
-    """Whether a name may end before `at`, for what stands there."""
+    """Whether the text at `at` allows a name to end there."""
     if at == len(text) or (after := text[at]).isspace():
         return True
     if _UNSPACED_LETTER.match(text, at - 1):
@@ -306,7 +306,7 @@ def _core(words: Sequence[str]) -> list[str]:
 
 
 def _is_name(word: str) -> bool:
-    """Whether the word can stand for somebody by itself."""
+    """Whether the word can name somebody by itself."""
     letters = sum(char.isalpha() for char in word)
     return letters >= 2 and word[0].isalpha() and not word[0].islower() and word[-1] != "." and _bare(word) not in _GENERIC
 
@@ -445,7 +445,7 @@ def _families(mapping: Mapping[str, str]) -> Iterator[str]:
 
 
 def _taken(mapping: Mapping[str, str], there: Set[str]) -> Iterator[str]:
-    """Every word of a new name that the text has already, once; what `_kept` and `_chains` say is not said again."""
+    """Every word of a new name that the text has already, once; without what `_kept` and `_chains` report."""
     keys = {_canonical(old).casefold() for old in mapping}
     seen: set[str] = set()
     for old, new in mapping.items():

@@ -1,6 +1,6 @@
 """Anonymizing and summarizing by rules: new names for old without a model, and a summary of the text's own sentences.
 
-The plain stand-in for the two rewriting steps (PerSE, appendix A.2 and A.3) where no model is at hand. It never invents a
+A fallback for the two rewriting steps (PerSE, appendix A.2 and A.3) without a model. It never invents a
 fact and costs milliseconds; the price is that names which the recognizer misses stay, that a woman may get a man's name, and
 that a summary reads like excerpts.
 """
@@ -41,10 +41,10 @@ def rule_mapping(text: str, names: Sequence[Name], *, seed: int, who: str) -> di
     People are renamed word by word, and one word always becomes the same word: so a family keeps one (new) family name, and
     "Glenn" alone becomes what it becomes in "Glenn Holland". Places get a new name as a whole. Of the other names only single
     words that occur twice or more are renamed, which are mostly characters and places that the rules could not tell; the
-    names of organisations and works, and abbreviations, are left, and so is whatever `check_mapping` would not have as a key. An audit of the renamed text finds what was left.
+    names of organisations and works, and abbreviations, are left, and so are keys that `check_mapping` would refuse. An audit of the renamed text finds what was left.
 
     Args:
-        names: what a recognizer found; what does not occur in `text` is left out.
+        names: what a recognizer found; names that are not in `text` are ignored.
         who: the text that the new names are for; another one's come from another draw (`identity.draw`).
     """
     chosen = [name for name in names if name.kind != "other" or _is_likely_character(name.text, text)]
@@ -102,7 +102,7 @@ def _core(name: str) -> list[str]:
 
 
 def _new_names(names: Sequence[Name], avoid: Sequence[str], *, seed: int, who: str) -> tuple[dict[str, str], dict[str, str]]:
-    """What every word of a name becomes, and what a place becomes that is named as a whole.
+    """New names by word, and new names of places that are renamed as a whole.
 
     A place is, unless it shares its last word with another name: "Hope Ferry" and "Ash Ferry" must go on sharing one.
     """

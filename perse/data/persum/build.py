@@ -1,4 +1,4 @@
-"""PerSum: from Amazon's reviews, through three filters, the samples of a benchmark of summaries for one person.
+"""PerSum: a benchmark of summaries for one person, from Amazon's reviews by three filters.
 
 A candidate is one review by a user of a product: beside it the others' reviews of the product, and the user's history, their
 reviews of the category's other products (Rehearsal, section 4.1 and appendix A).

@@ -1,8 +1,8 @@
 """The filters of PerSum before the judge: who has a history of the wanted size, in whose samples no review is copied, and
-whose review shares enough words with what stands beside it.
+whose review shares enough words with the reviews beside it.
 
 The cheapest comes first. A candidate in which a copy stands beside the review goes (Amazon lists one review under several
-products): left in, it would be its own answer, and would pass the overlap for that reason alone. The paper has no such filter.
+products): it would give its answer away, and pass the overlap filter for that alone. The paper has no such filter.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from perse.identity import shuffled
 from perse.records import SummaryExample
 
 STEPS = ("reviews", "candidates", "history", "no copy", "overlap", "asked", "answered", "grouped")
-"""What a funnel counts; the last two are the judge's."""
+"""The steps of the funnel; the last two are the judge's."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Funnel:
     out: Counter[str] = field(default_factory=Counter)
 
     def keeps(self, step: str, reason: str | None) -> bool:
-        """Notes what became of one candidate at `step`: None, or why it goes."""
+        """Counts one candidate at `step`: kept (None), or why it was dropped."""
         if reason is None:
             self.left[step] += 1
         else:
@@ -89,7 +89,7 @@ def hidden(reviews: Iterable[AmazonReview], options: PersumOptions) -> list[Prod
 
 
 def filtered(reviews: Sequence[ProductReview], category: str, options: PersumOptions, funnel: Funnel) -> Iterator[Candidate]:
-    """The candidates that the filters before the judge leave, by product; `funnel` is told of all."""
+    """The candidates that pass the filters before the judge, by product; `funnel` counts all."""
     tokens = Tokenizer()
     for candidate in _with_history(reviews, category, options, funnel):
         own = tokens(candidate.own.review)

@@ -1,4 +1,4 @@
-"""The PerSum folder: what is written, and read back checked (Rehearsal, section 4.1 and appendix A).
+"""The PerSum folder: written, and checked when read back (Rehearsal, section 4.1 and appendix A).
 
     samples.jsonl    one sample a line: a user's review of a product, the others' reviews of it, and the user's history
     manifest.json    files, options, how many candidates each filter left, who judged and how often it failed
@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -26,6 +27,7 @@ from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of
 from perse.files.replacing import Claim, reading
+from perse.formats.templates import table, templates
 from perse.records import explain
 from perse.strict import Strict
 
@@ -37,7 +39,7 @@ KIND = "persum"
 SAMPLES = "samples.jsonl"
 
 PERSUM = Belongings(what="PerSum folder", kinds=(KIND,), names=(SAMPLES, "skipped.jsonl", "README.md"))
-"""What is such a folder's own."""
+"""The files of such a folder."""
 
 Group = Literal["High", "Low", "HHPL"]
 
@@ -60,7 +62,7 @@ class ProductReview(_Record):
 
 
 class Scores(_Record):
-    """How the user's review stands to the product's other reviews and to the user's history, 1 to 5 each."""
+    """How well the user's review agrees with the product's other reviews and the user's history, 1 to 5 each."""
 
     history_coverage: float = Field(ge=1, le=5)
     product_coverage: float = Field(ge=1, le=5)
@@ -82,24 +84,24 @@ class Sample(_Record):
 
 
 class PersumSummary(_Record):
-    """What was made, in numbers; as JSON this is what `--json` prints. All by category."""
+    """Counts of a build by category, as `--json` prints them."""
 
     out: Path | None
-    """None where nothing was asked for but the counts."""
+    """None if only the counts were asked for."""
     funnel: dict[str, dict[str, int]]
     """How many reviews are left after each step."""
     left_out: dict[str, dict[str, int]]
-    """Why reviews left."""
+    """Why reviews were left out."""
     groups: dict[str, dict[str, int]]
     """How many candidates are of each group; without these samples there is no table."""
     samples: dict[str, dict[str, int]]
     """How many of them were drawn."""
     notes: tuple[str, ...]
-    """What a person should know before using the data."""
+    """Cautions about the data."""
 
 
 def check_samples(samples: Sequence[Sample], where: Path) -> None:
-    """That no sample gives its own answer away, and holds what it says.
+    """Check that no sample gives its own answer away, and that its reviews are of the right people and products.
 
     Raises:
         BadInput: the user's review, or nearly, is among the other reviews, or a review stands on the wrong side; names the line.
@@ -146,7 +148,7 @@ def load_persum(folder: Path) -> list[Sample]:
     """The samples of a folder, checked.
 
     Raises:
-        BadInput: no PerSum folder, a line that is no sample, or one that gives its answer away; names file and line.
+        BadInput: no PerSum folder, an invalid line, or a sample that gives its answer away; names file and line.
     """
     with reading(folder):
         return _load(folder)
@@ -164,7 +166,7 @@ def parse_samples(lines: Iterable[tuple[int, object]], where: Path) -> list[Samp
     """Numbered lines of a file as samples, not yet checked.
 
     Raises:
-        BadInput: a line that is no sample.
+        BadInput: an invalid line.
     """
     samples = []
     for line, fields in lines:
@@ -193,86 +195,20 @@ def persum_tables(summary: PersumSummary) -> list[Table]:
 
 def persum_card(manifest: Mapping[str, Any]) -> str:
     """The folder's README.md: what it is, how it was made, what it is not."""
-    options, judge, samples = manifest["options"], manifest["judge"], manifest["samples"]
-    total = sum(sum(row.values()) for row in samples.values())
-    named = f"{judge['model']}{' + ' + judge['adapter'] if judge['adapter'] else ''}"
-    steps = list(next(iter(manifest["funnel"].values())))
-    failed = [
-        f"- {what}: " + ", ".join(f"{count} {status}" for status, count in counts.items())
-        for what, counts in manifest["judgements"].items()
-    ]
-    names = (
-        "Reviewers stand under their own names (`keep_names`): do not pass this folder on without their consent."
-        if options["keep_names"]
-        else "Reviewers stand under pseudonyms, keyed hashes of their ids; whoever knows the salt can compute them.\n"
-        "Texts are unchanged and may still tell who wrote them."
-    )
-    lines = [
-        "---",
-        "pretty_name: PerSum, built with perse",
-        "task_categories:",
-        "- summarization",
-        "configs:",
-        "- config_name: default",
-        "  data_files:",
-        "  - split: test",
-        f"    path: {SAMPLES}",
-        "---",
-        "",
-        "# PerSum: opinion summaries for one person",
-        "",
-        f"{total} samples. Each has the reviews of one product by others (`product_reviews`), what one user wrote of other products",
-        "of the category (`history`), and that user's review of this product (`own`), which says what a summary for them should hold.",
-        "Built as section 4.1 and appendix A of the Rehearsal paper describe; files and judge are named below.",
-        "",
-        *_markdown(samples, GROUPS),
-        "",
-        f"High: covers history and product, agrees with the product's reviews (every score above {options['high']:g}). Low: every score",
-        f"above {options['low']:g}, up to {options['high']:g}. HHPL: history high, product low.",
-        "",
-        *(line for note in manifest["notes"] for line in (f"**{note[0].upper()}{note[1:]}.**", "")),
-        "## How it was built",
-        "",
-        f"By perse {manifest['perse']} from:",
-        "",
-        *(f"- {category}: `{one['name']}`, sha256 {one['sha256']}" for category, one in manifest["sources"].items()),
-        "",
-        "Reviews left after each step:",
-        "",
-        *_markdown(manifest["funnel"], steps),
-        "",
-        f"Judged by {named} (weights {judge['digest'][:12] or 'not at hand'}):",
-        "",
-        *failed,
-        "",
-        "With:",
-        "",
-        *(f"- {name}: {json.dumps(value, ensure_ascii=False)}" for name, value in sorted(options.items())),
-        "",
-        "## Licence",
-        "",
-        "That of the source files: perse adds none. Fill it in before you pass the folder on.",
-        "",
-        "## People",
-        "",
-        names,
-        "",
-    ]
-    return "\n".join(lines)
+    total = sum(sum(row.values()) for row in manifest["samples"].values())
+    environment = templates("perse.data.persum", json=partial(json.dumps, ensure_ascii=False), by_category=_markdown)
+    return environment.get_template("card.md.jinja").render(manifest, total=total, groups=GROUPS)
 
 
 def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Table:
-    table = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
-    table.add_column("", no_wrap=True)
+    shown = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
+    shown.add_column("", no_wrap=True)
     for column in columns:
-        table.add_column(Text(column), justify="right")
+        shown.add_column(Text(column), justify="right")
     for name, counts in rows.items():
-        table.add_row(Text(name), *(f"{counts.get(column, 0):,}" for column in columns))
-    return table
+        shown.add_row(Text(name), *(f"{counts.get(column, 0):,}" for column in columns))
+    return shown
 
 
-def _markdown(rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> list[str]:
-    body = [
-        f"| {name} | " + " | ".join(str(counts.get(column, 0)) for column in columns) + " |" for name, counts in rows.items()
-    ]
-    return ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|", *body]
+def _markdown(rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> str:
+    return table(["", *columns], [[name, *(counts.get(column, 0) for column in columns)] for name, counts in rows.items()])

@@ -1,8 +1,8 @@
-"""The judge of PerSum: how a review stands to the product's other reviews and to its writer's own, 1 to 5 (Rehearsal, 4.1, A).
+"""The judge of PerSum: how well a review agrees with the product's other reviews and its writer's own, 1 to 5 (Rehearsal, 4.1, A).
 
 Three questions a candidate: coverage of the history, coverage of the product's reviews, and sentiment against those; a person's
 sentiment need not be that of their history, so it is not asked. Answers are kept in a work folder, which the same command
-goes on from after a kill, and which other thresholds are applied to without asking anew.
+resumes from after a kill, and to which other thresholds are applied without asking again.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def ranges(judged: Mapping[str, Answers]) -> dict[str, list[float]]:
 
 
 def judge_identity(judge: Judge) -> dict[str, Any]:
-    """Who judges; of a folder only its name, as the weights have a digest."""
+    """The judge's identity; a folder by its name only, as the weights have a digest."""
     return {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context}
 
 

@@ -32,7 +32,7 @@ class Counts:
         """From "HIGH,LOW,HHPL", each a number or "all". Raises BadInput for anything else."""
         parts = text.split(",")
         if len(parts) != len(GROUPS) or not all(re.fullmatch(r"all|\d+", part.strip(), re.ASCII) for part in parts):
-            raise BadInput(f"counts '{text}' are none; write HIGH,LOW,HHPL, each a number or all, as in 100,all,all")
+            raise BadInput(f"invalid counts '{text}'; write HIGH,LOW,HHPL, each a number or all, as in 100,all,all")
         return cls(*(None if part.strip() == "all" else int(part) for part in parts))
 
     def of(self, group: Group) -> int | None:

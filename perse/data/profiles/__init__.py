@@ -1,1 +1,1 @@
-"""A reader's k earlier reviews: chosen, dealt again each epoch, measured, kept apart from the target."""
+"""A reader's k earlier reviews: selected, re-drawn each epoch, measured, kept apart from the target."""

@@ -1,4 +1,4 @@
-"""Profiles and queries drawn anew for an epoch of training: `per_reviewer_epoch` (DESIGN.md, section 5).
+"""Profiles and queries re-drawn for an epoch of training: `per_reviewer_epoch` (DESIGN.md, section 5).
 
 The folder holds epoch 0. A later epoch is a function of the folder, its seed and the epoch's number: the reviewers of the side
 stay, what each is shown and asked changes. Only what the folder holds is drawn from, so nothing crosses the split.
@@ -33,7 +33,7 @@ def redrawn(
         BadInput: the data set is not drawn by epoch.
     """
     if options["profiles"] != "per_reviewer_epoch":
-        raise BadInput(f"profiles are drawn {options['profiles']}, not anew in every epoch; build with per_reviewer_epoch")
+        raise BadInput(f"profiles are drawn {options['profiles']}, not again in every epoch; build with per_reviewer_epoch")
     drawing = Drawing(options["max_k"], "per_reviewer_epoch", options["max_queries"], options["seed"], epoch)
     prepare = selection(options["select"]).prepare
     first = {row.reviewer_id: row for row in rows}

@@ -32,7 +32,7 @@ class Cell(BaseModel):
     words: float
     """Of the whole prompt (instruction, profile, query, ask), on average, after the budget."""
     shortened: int
-    """Examples of which profile entries had to leave."""
+    """Examples that lost profile entries."""
     too_long: int
     """Examples that do not fit even without a profile; not part of `words`."""
 

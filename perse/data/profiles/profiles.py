@@ -2,7 +2,7 @@
 
 `per_example` is the paper's way: each query gets a profile of its own, drawn from the reviewer's others.
 `per_reviewer_epoch` draws a profile once and asks about the rest, so that all questions about one reader share the work on
-it (DESIGN.md, section 5); training draws it anew in every epoch (`epoch`), everything else uses epoch 0. Either way a profile
+it (DESIGN.md, section 5); training re-draws it in every epoch (`epoch`), everything else uses epoch 0. Either way a profile
 never holds the query's own work (pairs: no comparison that shares a text with the query).
 
 A row keeps the ids in the order of choice (`perse.data.profiles.selection`), so that its first k are the profile of k; how they are
@@ -57,7 +57,7 @@ class Drawing:
     """`per_reviewer_epoch`: which draw."""
 
     def purpose(self, what: str) -> str:
-        """What a random choice is for, so that each epoch has its own."""
+        """The purpose of a random choice, which includes the epoch."""
         return what if self.epoch == 0 else f"{what}, epoch {self.epoch}"
 
 
@@ -75,7 +75,7 @@ def pointwise_rows(
         works: review_id -> the work reviewed (`perse.data.works`).
         prepare: how profiles are picked; at random by default.
     Returns:
-        Rows by reviewer. Reviewers without k reviews of other works than a query's have none.
+        Rows by reviewer. Reviewers without k reviews of other works get no rows.
     """
     k, seed = drawing.k, drawing.seed
     rows: list[ExampleRow] = []

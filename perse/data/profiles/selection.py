@@ -1,4 +1,4 @@
-"""Which of a reviewer's other reviews make the profile of a query, best first.
+"""Selects which of a reviewer's other reviews make the profile of a query, best first.
 
     random      drawn by the seed: the paper's way (PerSE, section 3)
     recent      the latest ones written before the query; needs ISO dates
@@ -7,7 +7,7 @@
     diverse     a random one, then each time the one least like those chosen (fewest words in common)
 
 Each gives an order, and a profile of k is its first k: so the profiles for k = 1, 2, 3, ... are nested, and a curve over k
-compares the same queries. Ties fall by the seed. What is ranked is the text reviewed; a pair counts as its two texts together.
+compares the same queries. Ties are broken by the seed. What is ranked is the text reviewed; a pair counts as its two texts together.
 `recent` never shows what was written after the query; the others can, as the paper does.
 """
 
@@ -37,14 +37,14 @@ Pick = Callable[[Any, Sequence[Any], int, random.Random], list[Any]]
 """(query, others, count, generator) -> at most `count` of the others, most wanted first."""
 
 Prepare = Callable[[Sequence[Any]], Pick]
-"""Made once for all the records of one reviewer: what picking from them needs."""
+"""Prepares picking, once for all records of one reviewer."""
 
 EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A way to pick; `identity` is what it depends on besides the records and the seed, for the manifest."""
+    """A way to pick; `identity` lists for the manifest what it depends on besides records and seed."""
 
     prepare: Prepare
     identity: Mapping[str, str]
@@ -125,7 +125,7 @@ def _by_similarity(similarities: Callable[[Sequence[str]], Callable[[str], Any]]
 def _bm25(texts: Sequence[str]) -> Callable[[str], Any]:
     import bm25s
 
-    logging.getLogger("bm25s").setLevel(logging.WARNING)  # it sets itself to DEBUG, with a line for every index
+    logging.getLogger("bm25s").setLevel(logging.WARNING)  # the library logs at DEBUG, one line per index
 
     def words(text: str) -> list[str]:
         found: list[list[str]] = bm25s.tokenize([text], stopwords="en", return_ids=False, show_progress=False)

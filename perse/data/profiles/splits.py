@@ -1,4 +1,4 @@
-"""Who and what is for training, who and what for validation (PerSE, section 4.3: 9:1 by reviewer).
+"""Splits reviewers and items into training and validation (PerSE, section 4.3: 9:1 by reviewer).
 
 `reviewer`: no reviewer on both sides. The default for reviews.
 
@@ -8,8 +8,8 @@
   from the training works only. Choosing validation reviewers and dropping from training all that they reviewed would be
   simpler, but a tenth of the reviewers together know nearly every work. With the share of works at 0.3, movie_critics keeps
   6,394 of 7,361 examples (394 of 741 for validation); at 0.1 validation keeps 159, at 0.5 training loses 1,600.
-- Pairs: few annotators judge the same pair, so splitting the pairs at random as well would lose most of the small side for
-  nothing. The validation annotators are chosen and their examples drawn first; then training does without the pairs that
+- Pairs: few annotators judge the same pair, so splitting the pairs at random as well would lose most of the small side without
+  need. The validation annotators are chosen and their examples drawn first; then training does without the pairs that
   these examples touch: 2 to 10 of some 230 examples of story_endings. What is kept apart is the pair (plot pairs of the
   validation set unseen, section 4.1): one of its texts may stand in training in another pair, and a build counts how many do.
 

@@ -1,8 +1,8 @@
-"""How the examples of a data set are shown: the same queries, with the profile cut, turned or stripped.
+"""How the examples of a data set are shown: the same queries, with the profile cut, reordered or stripped.
 
 A folder keeps each profile once, in the order in which it was chosen. A view makes what a study varies out of it: the first k
 of it (nested, so a curve over k compares the same queries), another order (PerSE, figure 4), no review texts (table 5), or of
-a pair's aspects only the one that is asked. Nothing is drawn anew, so two views differ in what they say they differ in.
+a pair's aspects only the one that is asked. Nothing is re-drawn, so two views differ in their settings only.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Anonymize: a model proposes which name becomes which, code replaces, an audit says what was missed.
+"""Anonymize: a model proposes which name becomes which, code replaces, an audit reports what was missed.
 
 The model never rewrites the text, so it cannot add or lose anything but names (PerSE, appendix A.2). What it proposes is
 checked before it is used: a proposal with a fault goes back with the fault named, because half a mapping repaired by guess
@@ -34,21 +34,21 @@ SAMPLING = Sampling(max_new_tokens=1000, schema=SCHEMA)
 """Room for about 60 names; the temperature is the paper's."""
 
 _MEANT = re.compile(r"\{\s*[\"}]")
-"""How an object of names begins; other braces are words around it."""
+"""How an object of names begins; other braces are ignored."""
 
 _FAULTS = (
     ("does not occur in the text", Fault.MISSING_KEY),
     ("is itself a name to be replaced", Fault.CHAINED),
     ("all become", Fault.MERGED),
 )
-"""What `check_mapping` says, by kind; a test holds each sentence to its kind."""
+"""The sentences of `check_mapping` by kind; a test checks each."""
 
 
 @dataclass(frozen=True)
 class Anonymized:
     """One text with new names.
 
-    `text` is None where no try gave a mapping that can be used; `status` is then the kind of the last try, else "ok", and
+    `text` is None if no try gave a usable mapping; `status` is then the kind of the last try, else "ok", and
     `reason` says why. `mapping` is what was replaced, parts of names included. `survivors` are names that the recognizer
     still finds and that are not new ones, and the title if it is still there.
     """
@@ -86,7 +86,7 @@ def anonymize(
         recognizer: finds what is left; where it finds no name in a text, an empty mapping is right.
         tries: at most so many answers for each text; for survivors alone one more is asked.
         titles: item id -> title, which must not stay in the text.
-        on_progress: told how many texts have come to an end.
+        on_progress: called with the number of finished texts.
     Raises:
         BadInput, EngineLost: as `ask_until_good`.
     """
@@ -166,7 +166,7 @@ def read_mapping(answer: str) -> dict[str, str]:
         raise ValueError("a value of the JSON object is no string; give each name and its new name directly")
     mapping = {old.strip(): new.strip() for old, new in found[0].items()}
     if any("\ud800" <= char <= "\udfff" for pair in mapping.items() for name in pair for char in name):
-        raise ValueError("the JSON object has an escaped character that is none; write names plainly")
+        raise ValueError("the JSON object has an invalid escaped character; write names plainly")
     return mapping
 
 
@@ -178,7 +178,7 @@ def _distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _checked(text: str, answer: str, recognizer: Recognizer, title: str) -> Good[_Renamed] | Fair[_Renamed] | Bad:
-    """What to make of an answer.
+    """Judges an answer.
 
     The model saw `text` neutralised, but it is the original that is searched and replaced here: a name that neutralising
     changed (a zero-width character within, something that reads as a chat marker) is then refused as one that does not
@@ -206,7 +206,7 @@ def _renamed(text: str, proposed: Mapping[str, str], recognizer: Recognizer, tit
     mapping = complete(proposed)
     new = Renamer(mapping).replace(text)
     left = _survivors(recognizer.names([new])[0], mapping)
-    titles = [title] if title_in(new, title) else []  # as the leak guard will look for it
+    titles = [title] if title_in(new, title) else []  # as the leak check will search for it
     survivors = dict.fromkeys([*(name.text for name in left), *titles])
     worth = dict.fromkeys([*(name.text for name in left if name.kind != "other"), *titles])
     return _Renamed(new, mapping, tuple(survivors)), list(worth)

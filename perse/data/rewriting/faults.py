@@ -1,4 +1,4 @@
-"""What can be wrong with a rewritten text, beside what can be wrong with any answer (`perse.writing.loop.Kind`)."""
+"""Faults of a rewritten text, besides those of any answer (`perse.writing.loop.Kind`)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """Why a mapping or a summary cannot stand as it is."""
+    """Why a mapping or a summary is refused."""
 
     SURVIVORS = "survivors"
-    """A mapping that is right in itself, but original names are still in the text."""
+    """A correct mapping that leaves original names in the text."""
     MISSING_KEY = "missing_key"
-    """A name that the text does not have."""
+    """A name that is not in the text."""
     CHAINED = "chained"
     """A new name that is itself to be replaced."""
     MERGED = "merged"

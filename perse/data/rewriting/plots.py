@@ -1,7 +1,7 @@
 """Plots -> plots that a model does not know: anonymized, then summarized (PerSE, appendix A.2), with an account of each.
 
-What cannot be rewritten is left out and counted, never used as it was: one famous plot in a data set is one answer that a
-judge has by heart. The same goes for a text that still holds its title or a name that was to go. `rules` in place of a model
+Plots that cannot be rewritten are left out and counted, never used unchanged: a judge may know the answers of a
+famous plot by heart. The same goes for a text that still holds its title or a name that was to go. `rules` in place of a model
 needs nothing but libraries and is weaker: names are found by rules, and the summary is the plot's most central sentences.
 """
 
@@ -36,7 +36,7 @@ WORDS = 300
 
 @dataclass(frozen=True, kw_only=True)
 class RewriteOptions:
-    """How plots are rewritten. Raises BadInput for settings that make no sense."""
+    """How plots are rewritten. Raises BadInput for invalid settings."""
 
     writer: str = RULES
     """Who writes: a judge's name (`PATH`, `vllm:PATH`, `openai:URL#MODEL`), `rules`, or `none` to leave the texts as they are."""
@@ -65,12 +65,12 @@ class RewriteOptions:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What became of the plots."""
+    """The rewritten plots, and those left out."""
 
     texts: Mapping[str, str]
-    """item_id -> the new text, of those that came through."""
+    """item_id -> the new text of each rewritten plot."""
     failed: Mapping[str, str]
-    """item_id -> why there is none, as it is counted."""
+    """item_id -> why it was left out."""
     lines: tuple[Mapping[str, Any], ...]
     """What was done to each, for `rewriting.jsonl`; no name is in it."""
     mappings: Mapping[str, Mapping[str, str]]
@@ -78,7 +78,7 @@ class Rewritten:
     survivors: Mapping[str, tuple[str, ...]]
     """item_id -> the names that the recognizer still found."""
     reasons: Mapping[str, tuple[str, ...]]
-    """item_id -> what was wrong with each try that was, in a sentence; original names can be among its words."""
+    """item_id -> the fault of each failed try, in a sentence; original names can be among its words."""
     manifest: Mapping[str, Any]
     """Who did it and how often each kind of try occurred."""
 
@@ -135,7 +135,7 @@ def rewrite(
 
 
 def _left(texts: Mapping[str, str], named: Mapping[str, Anonymized]) -> dict[str, str]:
-    """What there is to summarize: the anonymized texts, or the texts themselves where nothing was to be anonymized."""
+    """The texts to summarize: the anonymized ones, or the originals if there is no anonymizing."""
     return {item: one.text for item, one in named.items() if one.text is not None} if named else dict(texts)
 
 
@@ -150,7 +150,7 @@ def _account(
     writer: Mapping[str, Any],
     recognizer: Recognizer,
 ) -> Rewritten:
-    """Who came through, who did not and why, and who did it."""
+    """The rewritten plots, those left out and why, and the writer."""
     done: dict[str, str] = {}
     failed: dict[str, str] = {}
     lines = []

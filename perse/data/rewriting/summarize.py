@@ -1,8 +1,8 @@
-"""Summarize: a model retells a text, and what is no retelling goes back with the reason.
+"""Summarize: a model retells a text; a bad summary is asked for again with the reason.
 
 The checks see what can be seen without another model: a text that is cut off, copied, declined, about itself, or that
-has a name that the text has not (PerSE, appendix A.2). Whether it is true to the plot they cannot see. They would
-rather ask once too often: a good summary refused costs one more answer, a bad one stays in the data.
+has a name that is not in the text (PerSE, appendix A.2). They cannot see whether it is true to the plot. They
+err on the side of asking again: a good summary refused costs one more answer, a bad one stays in the data.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ COPIED_RUN = 0.6
 """A summary is copied if more of its words than this are one run of the source's."""
 
 COPIED_LENGTH = 0.8
-"""So it is if it has more than this of the source's words, for sources of over `LONG` words; of a short one little can go."""
+"""Also if it has more than this share of the source's words, for sources of over `LONG` words; short ones can lose little."""
 
 LONG = 120
 
 ECHO = 5
-"""Words in a row that a summary has from the instruction and not from the source."""
+"""Consecutive words copied from the instruction, not from the source, by which a summary is refused."""
 
 FEWEST = 5
-"""Words; fewer are no summary."""
+"""Fewest words of a summary."""
 
 _ENDED = re.compile(r"""[.!?\u2026]["'\u201d\u2019\xbb)\]*]*$""")
 _INSIDE = re.compile(r"(?<=[a-z,;] )\w{2,}")
@@ -52,7 +52,7 @@ _REMARK = re.compile(
 
 @dataclass(frozen=True)
 class Summarized:
-    """One summary. `text` is None where no try gave one that can be used; `status` is then the kind of the last try, else
+    """One summary. `text` is None if no try gave a usable one; `status` is then the kind of the last try, else
     "ok", and `reason` says why."""
 
     text: str | None
@@ -81,7 +81,7 @@ def summarize(
         mappings: item id -> the mapping (old -> new) of the anonymization; no old name may come back.
         titles: item id -> title, which must not be in the summary.
         sampling: the paper's (temperature 0.8, at most 600 new tokens) if None.
-        on_progress: told how many texts have come to an end.
+        on_progress: called with the number of finished texts.
     Raises:
         BadInput, EngineLost: as `ask_until_good`.
     """

@@ -1,7 +1,7 @@
 """A table of items -> the same table with rewritten texts: what `perse data anonymize` and `perse data summarize` do.
 
-For data that is not Per-MPST: the result is an items file for `perse data pointwise --items`. Beside it, in OUT.work, lies
-what does not belong to it: the writer's answers, and for each item its title, original names and what was done. `summarize`
+For data that is not Per-MPST: the result is an items file for `perse data pointwise --items`. OUT.work, next to it, holds
+the rest: the writer's answers, and for each item its title, original names and what was done. `summarize`
 finds it beside the table that `anonymize` wrote, so that no title and no original name comes back.
 """
 
@@ -31,12 +31,12 @@ from perse.strict import Strict
 
 AUDIT = "rewriting.jsonl"
 TABLE = "table_sha256"
-"""By which the manifest tells of which table the work folder tells."""
+"""The manifest's key that links the work folder to its table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TableOptions:
-    """Which table becomes which. Raises BadInput for settings that make no sense."""
+    """The table to read and the one to write. Raises BadInput for invalid settings."""
 
     items: Path
     out: Path
@@ -62,7 +62,7 @@ class TableOptions:
 
 
 def work_folder(out: Path) -> Path:
-    """Where a build keeps what does not belong into its result.
+    """The work folder of a build.
 
     Raises:
         BadInput: there is no place beside it.
@@ -102,7 +102,7 @@ def rewrite_table(options: TableOptions, *, on_progress: OnPart = unseen_part) -
 
 
 class _Before(Strict):
-    """What an earlier rewriting kept of a text, as far as the next one needs it."""
+    """What the next rewriting needs of an earlier one of a text."""
 
     item_id: str
     title: str | None = None
@@ -110,17 +110,17 @@ class _Before(Strict):
 
 
 def _anonymized_before(path: Path) -> dict[str, _Before]:
-    """By item id; none where there is no such file.
+    """By item id; empty without such a file.
 
     Raises:
-        BadInput: a line is none that a rewriting wrote.
+        BadInput: a line that no rewriting wrote.
     """
     found = {}
     for number, line in enumerate(read_lines(path), start=1):
         try:
             one = _Before.model_validate(line)
         except ValidationError as error:
-            raise BadInput(f"{path}, line {number}: {explain(error)}; move the file away, and names are read anew") from None
+            raise BadInput(f"{path}, line {number}: {explain(error)}; move the file away, and names are read again") from None
         found[one.item_id] = one
     return found
 

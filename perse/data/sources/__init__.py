@@ -42,17 +42,17 @@ SOURCES: Registry[Source] = Registry(
     ),
     needs=("title", "recognise", "columns", "read", "facts_of", "next_command"),
 )
-"""In the order in which a file is held against them: what has columns of its own stands before the tables."""
+"""In the order of detection: sources with columns of their own come before the tables."""
 
 
 def recognised(path: Path) -> Source:
-    """The source of the file or folder `path`; `UNKNOWN` where its columns fit nothing. Those of other packages are asked first.
+    """The source of the file or folder `path`; `UNKNOWN` if its columns fit none. Those of other packages are tried first.
 
     A guess for people, which `perse data describe` shows. Builds do not ask it: they read as they are told, and refuse what
     cannot be read so.
 
     Raises:
-        BadInput: it cannot be read at all: absent, empty, damaged, or of a name that says no format.
+        BadInput: it cannot be read at all: absent, empty, damaged, or without a known suffix.
     """
     head = Head(path)
     added = [source for name, source in SOURCES.items() if name not in SOURCES.own]

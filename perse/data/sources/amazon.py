@@ -41,7 +41,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "category": ("main_category", "product_category"),
     }
 )
-"""Under what names fields are found; here `text` is the review and `title` its headline or the product's name."""
+"""The names of fields in the files; here `text` is the review and `title` its headline or the product's name."""
 
 AMAZON_FIELDS = Role(("reviewer_id", "item_id", "review", "score", "title", "time", "category"), aliases=_NAMES)
 PRODUCT_FIELDS = Role(("item_id", "title", "description", "features"), aliases=_NAMES)
@@ -71,11 +71,11 @@ _TAG = re.compile(r"</?[a-z][^<>]*>|<!--[^<>]*-->", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AmazonReview:
-    """One review of one product. Nobody else has one by the same reviewer of the same product."""
+    """One review of one product, the only one by this reviewer."""
 
     reviewer_id: str
     item_id: str
-    """The product: `parent_asin` where there is one, else `asin`."""
+    """The product: `parent_asin` if there is one, else `asin`."""
     review: str
     score: float
     """Stars, 1 to 5; `perse.scale.rescale` takes them to 1-10."""
@@ -111,16 +111,16 @@ def read_amazon(
     def read(row: Row) -> bool:
         if is_csv(path) and row.header.columns_for("review") is None and row.header.columns_for("score") is not None:
             raise _ratings_only(path)
-        review = plain_text(row.optional_text("review") or "")
-        if not review:
+        text = plain_text(row.optional_text("review") or "")
+        if not text:
             told["no review text"] += 1
             return False
         reviewer = row.text("reviewer_id", reason="no reviewer")
         item = row.text("item_id", reason="no item")
-        one = AmazonReview(
+        review = AmazonReview(
             reviewer_id=reviewer,
             item_id=item,
-            review=review,
+            review=text,
             score=read_score(row, STARS, fixed=True),
             title=plain_text(row.optional_text("title") or "") or None,
             time=iso_date(row.get("time")),
@@ -129,7 +129,7 @@ def read_amazon(
         known = latest.pop((reviewer, item), None)
         if known is not None:
             told["an older review of the same product by the same reviewer"] += 1
-        latest[reviewer, item] = known if known is not None and (known.time or "") > (one.time or "") else one
+        latest[reviewer, item] = known if known is not None and (known.time or "") > (review.time or "") else review
         return True
 
     usable(islice(read_rows(path, columns or {}, faults, role=AMAZON_FIELDS, header=header), limit), read, faults)
@@ -183,12 +183,12 @@ def amazon_reviews_as_records(
         BadInput: as `read_amazon`; no review left.
     """
     read = read_amazon(reviews, faults, columns=columns, limit=limit)
-    texts = read_product_texts(products, faults, wanted={one.item_id for one in read})
+    texts = read_product_texts(products, faults, wanted={review.item_id for review in read})
     records = numbered(_records(read, texts))
     faults.left_out["product not in the meta file"] += len(read) - len(records)
     if not records:
         raise BadInput(
-            f"{products}: has none of the {len({one.item_id for one in read}):,} products of {reviews}; is it its meta?"
+            f"{products}: has none of the {len({review.item_id for review in read}):,} products of {reviews}; is it its meta?"
         )
     return records
 
@@ -234,18 +234,18 @@ def plain_text(text: str) -> str:
 
 
 def _records(reviews: Iterable[AmazonReview], texts: Mapping[str, str]) -> Iterable[Review]:
-    for one in reviews:
-        if one.item_id not in texts:
+    for review in reviews:
+        if review.item_id not in texts:
             continue
         yield Review(
             review_id="",
-            reviewer_id=one.reviewer_id,
-            item_id=one.item_id,
-            text=texts[one.item_id],
-            review=one.review,
-            score=rescale(one.score, *STARS),
-            original_score=one.score,
-            time=one.time,
+            reviewer_id=review.reviewer_id,
+            item_id=review.item_id,
+            text=texts[review.item_id],
+            review=review.review,
+            score=rescale(review.score, *STARS),
+            original_score=review.score,
+            time=review.time,
         )
 
 
@@ -317,10 +317,10 @@ def _rating_rows(path: Path, faults: Faults) -> Iterator[Row]:
 
 def _facts(path: Path, faults: Faults) -> Iterator[Facts]:
     def review(row: Row) -> str | None:
-        found = row.optional_text("review")
-        if found is None:
+        text = row.optional_text("review")
+        if text is None:
             faults.left_out["no review text"] += 1
-        return found
+        return text
 
     for row in _rows(path, faults):
         yield review_facts(

@@ -50,7 +50,7 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Role:
-    """What the rows of a file are read as: which fields they have, and under which other names these are found."""
+    """How the rows of a file are read: their fields, and the other names of these."""
 
     fields: tuple[str, ...]
     aliases: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=lambda: ALIASES)
@@ -65,10 +65,10 @@ PAIRS = Role(("reviewer_id", "aspect", "preference", "text_a", "text_b", "item_a
 
 
 def check_fields(columns: Mapping[str, str], main: Role, *, with_items: bool) -> None:
-    """That every field the user mapped is one of the files at hand.
+    """Check that every field the user mapped exists.
 
     Raises:
-        BadInput: it is not; the message names the nearest field and lists all.
+        BadInput: one does not; the message names the nearest field and lists all.
     """
     known = [*main.fields]
     if with_items:

@@ -88,7 +88,7 @@ def read_doc(
         choices = {aspect: choice for aspect, choice in said.items() if choice is not None}
         if choices:
             merging.add(row, texts, choices)
-        faults.left_out.update(undecided.left_out)  # of a bad row they would be counted twice
+        faults.left_out.update(undecided.left_out)  # otherwise a bad row would be counted twice
 
     usable(islice(read_rows(path, fields, faults, role=DOC_FIELDS), limit), read, faults)
     return merging.comparisons()
@@ -113,7 +113,7 @@ def question_columns(path: Path, names: Sequence[str], asked: Mapping[str, str])
     header = Header(names, {}, role=DOC_FIELDS)
     texts = {column for field in DOC_FIELDS.fields for column in header.columns_for(field) or ()}
     for name in names:
-        # What was shown to the workers (`Input.characters`) is no question.
+        # `Input.` columns such as `Input.characters` were shown to the workers and are not questions.
         if name in texts or name in asked.values() or name.startswith("Input."):
             continue
         plain = plain_name(name)
@@ -134,14 +134,14 @@ def question_columns(path: Path, names: Sequence[str], asked: Mapping[str, str])
 
 
 def _long(names: Sequence[str], columns: Mapping[str, str]) -> dict[str, str]:
-    """The mapping with the names that plots have in such tables added, where they were found."""
+    """The mapping, extended by the usual names of plots in such tables where they were found."""
     header = Header(names, columns, role=DOC_FIELDS)
     plots = {field: found[0] for field in ("text_a", "text_b") if (found := header.columns_for(field)) and len(found) == 1}
     return plots | dict(columns)
 
 
 def _aspect(name: str) -> str | None:
-    """The aspect that a name of the user's means."""
+    """The aspect that the user's name means."""
     return next((aspect for aspect in ASPECTS if plain_name(aspect) == plain_name(name)), None)
 
 

@@ -1,4 +1,4 @@
-"""What perse itself writes: files of whole examples, which every judging command reads, and data set folders."""
+"""Perse's own files: whole examples, which every judging command reads, and data set folders."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ UNKNOWN = Source(
 def _is_folder(head: Head) -> bool:
     if not head.path.is_dir():
         return False
-    # Here, since reading a data set needs pyarrow, and most files are none.
+    # Imported here, since reading a data set needs pyarrow and most files are not data sets.
     from perse.data.dataset.folder import is_data_folder
 
     return is_data_folder(head.path)

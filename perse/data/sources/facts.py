@@ -1,8 +1,8 @@
-"""What one record of any file says about reviewers, items, scores and lengths: what a description counts.
+"""The facts of one record of any file, which a description counts: reviewers, items, scores and lengths.
 
 No text is kept, only how many words it has, so a file of any size can be gone through. Rows are looked at as the readers do,
 but nothing is joined: whether an item has a text, or two rows fit together, shows when a data set is built. Each source says
-with the functions here what its records tell; a bad field goes to the faults, and the rest of the record is told.
+with the functions here what its records tell; a bad field goes to the faults, and the rest of the record is used.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from perse.formats.json_text import parsed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What one record says; absent where it says nothing."""
+    """The facts of one record; absent ones are None."""
 
     reviewer: str | None = None
     item: str | None = None
     score: str | None = None
-    """As it stands there: "7", "4.5", "4/5"."""
+    """As in the file: "7", "4.5", "4/5"."""
     answers: Mapping[str, str] = field(default_factory=dict)
-    """aspect -> what was answered, as it stands there."""
+    """aspect -> the answer as in the file."""
     text_words: tuple[int, ...] = ()
     """Words of each text that is judged."""
     review_words: int | None = None
@@ -32,7 +32,7 @@ class Facts:
 
 
 def raw_score(row: Row) -> str:
-    """The score of a row as it stands there. Raises `BadRow` where it is no number."""
+    """The score of a row as in the file. Raises `BadRow` if it is not a number."""
     value = row.need("score")
     if isinstance(value, str) and OUT_OF.fullmatch(value):
         return "".join(value.split())
@@ -43,7 +43,7 @@ def raw_score(row: Row) -> str:
 
 
 def raw_time(row: Row) -> str | None:
-    """The time of a row as it stands there."""
+    """The time of a row as in the file."""
     return row.optional_text("time")
 
 
@@ -136,5 +136,5 @@ def _answer(value: object) -> str:
 
 
 def _words(*texts: str | None) -> tuple[int, ...]:
-    """How many words each text that is there has."""
+    """The number of words of each text that is not None."""
     return tuple(len(text.split()) for text in texts if text is not None)

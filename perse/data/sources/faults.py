@@ -31,7 +31,7 @@ class BadRow(BadInput):
         self.path, self.line, self.field, self.reason = path, line, field, reason
 
     def listed(self) -> dict[str, str | int | None]:
-        """As a line of `skipped.jsonl`: where it stands, not what stands there, which may be a person's name. The file by name
+        """As a line of `skipped.jsonl`: its place, not its content, which may be a person's name. The file by name
         only, so that the folder is the same wherever it was built."""
         return {"file": self.path.name, "line": self.line, "field": self.field, "reason": self.reason}
 
@@ -42,12 +42,12 @@ class Faults:
 
     on_error: OnError = "stop"
     keep: int | None = None
-    """So many are kept in `rows`, the others only counted; None keeps all."""
+    """Most rows kept in `rows`; the others are only counted. None keeps all."""
     rows: list[BadRow] = field(default_factory=list)
     met: Counter[str] = field(default_factory=Counter)
     """How many bad rows there were, by reason."""
     left_out: Counter[str] = field(default_factory=Counter)
-    """Rows that are not bad but not wanted either, such as preference 'both', by reason."""
+    """Unwanted rows that are not bad, such as preference 'both', by reason."""
 
     def add(self, bad: BadRow) -> None:
         """Notes a bad row. Raises it instead where bad rows are to stop the build."""
@@ -58,7 +58,7 @@ class Faults:
             self.rows.append(bad)
 
     def attempt(self, read: Callable[[], T]) -> T | None:
-        """What `read` gives; None where it raises `BadRow`, which is noted as in `add`."""
+        """The result of `read`; None if it raises `BadRow`, which is noted as in `add`."""
         try:
             return read()
         except BadRow as bad:

@@ -1,4 +1,4 @@
-"""Raw files as lines, JSON values and records, with the physical line number of each: what every reader stands on.
+"""Raw files as lines, JSON values and records, with the physical line number of each: the base of every reader.
 
 Files are read as bytes and decoded line by line, so that a byte that is not UTF-8 is reported with its line. JSON lines end
 at "\\n" alone (U+2028 and its like may stand inside a string); the csv module finds the ends of CSV records itself.
@@ -23,7 +23,7 @@ from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, too_deep
 
 MAX_LITERAL = 200_000
-"""A line of Python literals may have so many characters, since building one takes a hundred times its length in memory."""
+"""Longest line of Python literals in characters, since building one takes a hundred times its length in memory."""
 
 
 def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool = False) -> Iterator[tuple[int, object]]:
@@ -172,10 +172,10 @@ def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
             record = next(reader, None)
         except csv.Error as error:
             if "unexpected end of data" in str(error):
-                # What stands between the quote and the end of the file cannot be told apart: too much to skip as one row.
+                # Rows between the quote and the end of the file cannot be told apart, which is too much to skip as one row.
                 raise BadInput(f"{path}, line {before + 1}: a quote that opens here is never closed; close it") from None
             faults.add(BadRow(path, before + 1, f"not CSV, {error}", reason="not CSV"))
-            reader = csv.reader(more, delimiter=delimiter, strict=True)  # what it had begun to read goes with it
+            reader = csv.reader(more, delimiter=delimiter, strict=True)  # drops the record it had begun
             continue
         if record is None:
             return
@@ -212,19 +212,19 @@ def _suffix(path: Path) -> str:
 
 
 def _literal(text: str) -> object:
-    """A Python literal as JSON would have said it, or None where it is none or too long to be looked at."""
+    """A Python literal as JSON values, or None if it is not one or too long."""
     if len(text) > MAX_LITERAL:
         return None
     try:
         value = ast.literal_eval(text.strip())
-        # By way of JSON: what JSON cannot say (bytes, sets, half characters) is refused, tuples become lists.
+        # Through JSON, which refuses bytes, sets and half characters and turns tuples into lists.
         return json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """What `json` is to make of an object: a name that is given twice would lose a value."""
+    """Object hook of `json` that refuses a name given twice, which would lose a value."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
@@ -233,6 +233,6 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _constant(name: str) -> None:
-    """What `json` is to make of NaN, Infinity and -Infinity."""
+    """Constant hook of `json` for NaN, Infinity and -Infinity."""
     if name != "NaN":
         raise ValueError(f"{name} is no JSON number")

@@ -1,7 +1,7 @@
 """Answers about pairs of texts, put together into one comparison for each annotator and pair.
 
 The same two texts in swapped order are the same pair: a comparison keeps the order of its first row, and the preference of a
-later row that has them the other way round is turned. So a pair shown twice in swapped order, which annotation tools do to
+later row that has them swapped is swapped, too. So a pair shown twice in swapped order, which annotation tools do to
 even out a liking for the first, cannot end up on both sides of a split.
 """
 
@@ -58,7 +58,7 @@ class Merging:
         known.preference.update({aspect: _turn(choice) if turned else choice for aspect, choice in choices.items()})
 
     def comparisons(self) -> list[Comparison]:
-        """What was made."""
+        """The comparisons."""
         return numbered(self._merged.values())
 
 

@@ -33,7 +33,7 @@ def read_mpst(
 ) -> dict[str, Plot]:
     """item_id -> plot, in the order of the file (mpst_full_data.csv: imdb_id, title, plot_synopsis; or any table of texts).
 
-    A row without id or plot, and one whose id already stood there, is a bad row.
+    A row without id or plot, or with a repeated id, is a bad row.
 
     Args:
         columns: the user's mapping, of which `items.item_id`, `items.text` and `text` are about this file.

@@ -1,7 +1,7 @@
 """The files released with PerSE as they are: Per-MPST (reviews of one critic) and Per-DOC (one file for each aspect).
 
-A row becomes its prompt, taken verbatim, and, where the prompt has the released shape, an example with profile and query. What
-is trusted is the prompt, since that is what a judge was shown; `examples` beside it is only held against it. The last entry of
+A row becomes its prompt, taken verbatim, and, where the prompt has the released shape, an example with profile and query. The
+prompt is trusted, since it is what a judge was shown; `examples` is only compared with it. The last entry of
 `examples` is the very review that is asked for: it names the item and is never shown. Names are as released; `data.release`
 hides them.
 """
@@ -55,7 +55,7 @@ _NEW_PAIR = re.compile(_PAIR, re.DOTALL)
 
 @dataclass(frozen=True)
 class Released:
-    """One released row: the prompt verbatim, the example in it or None, and what its names are."""
+    """One released row: the prompt verbatim, the example in it or None, and its names."""
 
     verbatim: VerbatimExample
     example: PointwiseExample | PairwiseExample | None
@@ -71,7 +71,7 @@ def read_release(paths: Sequence[Path], faults: Faults, *, aspect: str | None = 
 
     Args:
         faults: takes rows without prompt or answer, rows whose prompt and `examples` disagree, and ids met before.
-        aspect: of all Per-DOC files, where their names do not tell it.
+        aspect: of all Per-DOC files, if their names do not tell it.
     Raises:
         BadInput: a file that cannot be read, or a Per-DOC file whose aspect is not known; a bad row, if those are to stop.
     """
@@ -128,7 +128,7 @@ def aspect_named(given: str) -> str:
 
 
 def unwrapped(prompt: str) -> str:
-    """A released prompt without the marks of its turns. What stood behind the last, where the answer begins, ends it."""
+    """A released prompt without the marks of its turns. It ends after the last mark, where the answer begins."""
     prompt = re.sub(r"\A\s*<\|prompter\|>", "", prompt)
     asked, mark, begun = prompt.rpartition("<|assistant|>")
     return (asked.rstrip(" ").removesuffix("</s>") + begun if mark else prompt).removesuffix("</s>")
@@ -136,7 +136,7 @@ def unwrapped(prompt: str) -> str:
 
 @dataclass(frozen=True)
 class MergedAspects:
-    """Per-DOC with its files brought together; `conflicts` counts by reason what stayed apart."""
+    """Per-DOC with its files brought together; `conflicts` counts by reason what was not merged."""
 
     released: tuple[Released, ...]
     conflicts: Mapping[str, int]
@@ -175,7 +175,7 @@ Told = dict[str, dict[str, Choice]]
 
 
 def _told(examples: Sequence[PairwiseExample]) -> tuple[Told, int]:
-    """What the profiles tell, answers that contradict each other left out, and how many those are."""
+    """The answers in the profiles without contradictory ones, and the number of these."""
     said: dict[tuple[str, str], set[Choice]] = defaultdict(set)
     for example in examples:
         for past in example.profile:
@@ -236,7 +236,7 @@ class _Row:
         return unwrapped(text)
 
     def answer(self, *keys: str) -> dict[str, str]:
-        """What the completion says under these keys."""
+        """The completion's values of these keys."""
         given = self.fields["completion"]
         found = dict(json_fields(given, keys)) if isinstance(given, str) else {}
         if missing := [key for key in keys if not found.get(key, "").strip()]:
@@ -301,7 +301,7 @@ def _entries(row: _Row) -> list[dict[str, str]]:
 
 
 def _profile(row: _Row, prompt: str, past: Sequence[Mapping[str, str]]) -> tuple[ProfileReview, ...] | None:
-    """The reviews that the prompt shows, which must be those of `past`; None where it has another shape."""
+    """The reviews that the prompt shows, which must be those of `past`; None if the prompt has another shape."""
     shown_reviews = [*_REVIEWED.finditer(prompt)]
     if len(shown_reviews) != prompt.count("\n[Review]\n") or (past and not shown_reviews):
         return None

@@ -1,7 +1,7 @@
 """Rows of a raw file and the fields in them: one place where a value is read as a text, a score or an answer.
 
 Whatever is wrong with a field raises `BadRow` with file, line and field, so that readers hold no wording of their own; `usable`
-hands it to the faults. A field is looked up by our name when it is needed, so a file may lack columns that nobody asks for.
+hands it to the faults. A field is looked up by our name when it is needed, so a file may lack columns that are not used.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def read_rows(
 
 
 def usable(rows: Iterator[Row], read: Callable[[Row], T], faults: Faults) -> list[T]:
-    """What `read` makes of each row; a `BadRow` that it raises goes to `faults`. If no row is left, the first is an error."""
+    """The result of `read` for each row; a `BadRow` that it raises goes to `faults`. If no row is left, the first is an error."""
     made: list[T] = []
     before = len(faults.rows)
     for row in rows:
@@ -163,7 +163,7 @@ def read_choice(row: Row, value: object, faults: Faults, *, field: str = "prefer
 
 def number_in(value: object) -> float | None:
     """A number, or one written as text; None for anything else, and for one whose square no float holds."""
-    # Python reads "1_0" as 10, fullwidth digits as others and True as 1; a person who wrote that meant something else.
+    # Python also reads "1_0", fullwidth digits and True as numbers, which a file does not mean.
     if (
         isinstance(value, bool)
         or not isinstance(value, int | float | str)

@@ -1,8 +1,8 @@
 """A source of data: one raw format, how it is recognised, which columns hold what, and how it is read.
 
 A new one is a file with a `Source` and a line in the registry (`perse.data.sources`), or an entry point of another package.
-What must be given is a name, a title, `recognise` and, where data sets are built from it, `read`; what `perse data describe` tells
-of it and the command that it shows then follow.
+It needs a name, a title, `recognise` and, if data sets are built from it, `read`; the description of `perse data describe`
+and the command that it shows then follow.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from perse.data.sources.rows import Row
 from perse.records import Comparison, Kind, Review
 
 LOOKED_AT = 20
-"""So many records say what a file is."""
+"""Records that are read to recognise a file."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +74,19 @@ class Columns:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a description found, for the command that it shows last."""
+    """The findings of a description, for the command that it shows last."""
 
     file: str
     """Quoted for a shell."""
     fields: Mapping[str, str]
     """As in `Columns`."""
     scores: Mapping[str, int]
-    """score as it stands there -> how many."""
+    """score as in the file -> how many."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """What a build asks of a source."""
+    """The request of a build to a source."""
 
     file: Path
     items: Path | None = None
@@ -120,7 +120,7 @@ class Source:
     name: str
     """What `--source` calls it."""
     title: str
-    """What a person is shown as the format."""
+    """The name of the format for people."""
     recognise: Callable[[Head], bool]
     """Whether a file is one. The sources are asked in the order of the registry; the first that says yes has it."""
     columns: Callable[[Path], Columns] = first_columns
@@ -131,23 +131,23 @@ class Source:
     files: tuple[str, ...] = ()
     """What the manifest calls the files that `read` takes; the second, where there is one, is `Wanted.items`."""
     scale: tuple[float, float] | None = None
-    """Lowest and highest score, where that is not the user's to say."""
+    """Lowest and highest score, if the format fixes them."""
     facts: Callable[[Path, Faults], Iterable[Facts]] | None = None
-    """What a description counts; without it, what the records of `read` tell."""
+    """The facts for a description; by default those of the records of `read`."""
     once: Literal["item", "review"] | None = None
     """What may stand in a file only once: an item, or a reviewer's review of an item; more are counted as problems."""
     next: Callable[[Seen], str] | None = None
-    """The command that builds something of a file; without it, that of `read`. What stands in capitals is to be filled in."""
+    """The command that builds from a file; by default that of `read`. Words in capitals are to be filled in."""
 
     def facts_of(self, path: Path, faults: Faults) -> Iterable[Facts]:
-        """What each record tells."""
+        """The facts of each record."""
         if self.facts is not None:
             return self.facts(path, faults)
         records = self.read(Wanted(file=path), faults) if self.read else ()
         return (record_facts(asdict(record)) for record in records)
 
     def next_command(self, seen: Seen) -> str:
-        """What to type next."""
+        """The next command to type."""
         if self.next is not None:
             return self.next(seen)
         if self.kind is None:

@@ -63,7 +63,7 @@ def read_reviews(
 ) -> list[Review]:
     """Reviews joined with the texts they are about, in the order of the file, scores rescaled to 1-10.
 
-    Texts come from the items file, or from the reviews themselves where there is none (then an item id may be missing too:
+    Texts come from the items file, or without one from the reviews themselves (then an item id may be missing too:
     equal texts are one item). `reviewer_id` is the name as the file has it; `review_id` is that name and the count of that
     reviewer's usable rows. At most `limit` rows are read.
 
@@ -111,7 +111,7 @@ def read_comparisons(
 
     A row is one judgement: annotator, aspect, two texts (or two item ids of the items file) and the preference. The same two
     texts in swapped order are the same pair; a comparison keeps the order of its first row, and a later row that has the texts
-    the other way round has its preference turned. 'both', 'neither', 'tie' and nothing are left out and counted (PerSE,
+    swapped has its preference swapped. 'both', 'neither', 'tie' and nothing are left out and counted (PerSE,
     section 4.1).
 
     Raises:
@@ -215,7 +215,7 @@ def _build_pairs(seen: Seen) -> str:
 
 
 def _scale(scores: Mapping[str, int]) -> str:
-    """The option that says the scale, where no score is above 5 or one is above 10."""
+    """The option for the scale, if no score is above 5 or one is above 10."""
     numbers = [float(label) for label in scores if "/" not in label]
     if not numbers or 5 < max(numbers) <= 10:
         return ""

@@ -1,8 +1,8 @@
-"""The same question with a profile that the reader did not write: empty, another reader's, or their own dealt anew.
+"""The same question with a profile that the reader did not write: empty, another reader's, or their own re-drawn.
 
-A judge that has learned the reader must lose by each; one that has learned what texts are good loses by none. Each takes away
+A judge that has learned the reader must get worse with each; one that has learned text quality does not. Each removes
 something else: `without_profile` all that is known, `with_another_profile` the reader, `dealt_anew` the reader's taste but not
-their leniency, since the same reviews and scores stand there behind the wrong texts. Every choice is drawn by (seed, example
+their leniency, since the same reviews and scores are attached to the wrong texts. Every choice is drawn by (seed, example
 id), so it depends neither on the order of the examples nor, but for the donors, on which others there are.
 """
 
@@ -25,7 +25,7 @@ def without_profile(example: Shown) -> Shown:
 
 
 def with_another_profile(examples: Iterable[Shown], donors: Sequence[Shown], *, seed: int) -> list[Shown]:
-    """Each example with the profile of another reader, of as many entries where there is one.
+    """Each example with the profile of another reader, of as many entries if there is one.
 
     Where every donor has fewer entries, or shows the query with as many, the longest that does not show it is taken. An example
     whose query all donors show is left out.
@@ -83,7 +83,7 @@ def _dealt(example: Shown, *, seed: int) -> Shown:
 
 
 def _derangement(n: int, *, seed: int, who: str) -> list[int]:
-    """0 to n - 1 in a random order in which none is in its own place, each such order as likely: e draws on average."""
+    """A uniformly random derangement of 0 to n - 1, in e draws on average."""
     generator = draw(seed, who, "verdicts dealt anew")
     order = list(range(n))
     while any(at == place for place, at in enumerate(order)):

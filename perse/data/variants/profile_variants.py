@@ -1,4 +1,4 @@
-"""What stands in the place of a reader's own profile, by name: how judges that do not know the reader enter a table."""
+"""Replacements of a reader's own profile, by name: unpersonalized judges for a table."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from perse.records import Example, PersonalExample
 
 
 class ProfileShown(StrEnum):
-    """What a judge is shown before the query."""
+    """The profile that a judge is shown."""
 
     OWN = "own"
     EMPTY = "empty"
-    """Nothing: an unpersonalized judge."""
+    """None: an unpersonalized judge."""
     SHOTS = "shots"
     """Answers of other readers, the same for every query: an unpersonalized few-shot judge."""
     ANOTHER = "another"
     """Another reader's profile."""
     SHUFFLED = "shuffled"
-    """The reader's own reviews and scores behind the wrong texts."""
+    """The reader's own reviews and scores, attached to the wrong texts."""
 
 
 def stand_in(
     loaded: LoadedExamples, shown: ProfileShown, *, among: LoadedExamples | None = None, shots: int = 3, seed: int = 0
 ) -> LoadedExamples:
-    """The examples with what is `shown`; those for which there is none (see `data.counterfactual`) are left out.
+    """The examples with the `shown` profile; those without one (see `data.counterfactual`) are left out.
 
     Args:
         among: whose profiles are given to others, such as the whole of which `loaded` is a sample.
     Raises:
-        BadInput: examples without profiles (prompts, summaries), or shots of a file that has no training side.
+        BadInput: examples without profiles (prompts, summaries), or shots from a file, which has no training side.
     """
     if shown is ProfileShown.OWN:
         return loaded

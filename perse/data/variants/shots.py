@@ -1,6 +1,6 @@
-"""Few-shot, but nobody's: other readers' answers in place of a profile, the same for every query.
+"""Unpersonalized few-shot: other readers' answers in place of a profile, the same for every query.
 
-What an instruct model makes of the task when it is shown how answers look and nothing of the reader: the judge that a
+An instruct model that sees the form of answers but nothing of the reader: the judge that a
 personalized one must beat. The shots are training examples of as many readers, drawn by seed.
 """
 

@@ -1,6 +1,6 @@
 """Ratings of a file, for `perse agreement`.
 
-Two layouts are read, and told apart by their first row: one rating a row, and one group a row with lists of lists.
+Two layouts, told apart by the first row: one rating per row, or one group per row with lists of lists.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perse.evaluation.annotators.measuring import Ratings
 FIELDS = ("item", "annotator", "score", "dimension", "group")
 HINTS = {"item": "item_id", "annotator": "annotator_id", "score": "rating", "dimension": "aspect", "group": "group_id"}
 ALL = "score"
-"""The dimension's name where a file has no column for it."""
+"""The dimension's name if the file has no column for it."""
 
 _Rating = tuple[int, str, str, str, str, float]
 """Line, item, group, annotator, dimension, score."""
@@ -77,7 +77,7 @@ def _long(path: Path, columns: Mapping[str, str]) -> Iterable[_Rating]:
 
 
 def _score(row: Row) -> float | None:
-    """The score of a row; None where it is empty: not rated."""
+    """The score of a row; None if it is empty (not rated)."""
     value = row.need("score")
     if value is None or (isinstance(value, str) and not value.strip()):
         return None

@@ -1,6 +1,6 @@
 """How far people agree with each other: the ceiling that a judge can be measured against.
 
-For each dimension that was annotated: the correlation of every two annotators, of each with the mean of the others, and
+For each annotated dimension: the correlation of every two annotators, of each with the mean of the others, and
 Krippendorff's alpha (ordinal). Correlations forgive an annotator who is always stricter, alpha does not; so both are shown.
 Intervals resample groups of items (the summaries of one product are not independent of each other); without groups, items.
 
@@ -101,7 +101,7 @@ def alpha_of(coincidences: FloatArray) -> FloatArray:
 def coincidences(scores: FloatArray) -> FloatArray:
     """Each item's share of the coincidence matrix: (n, V * V), scores (n, A) in ascending order of their V values.
 
-    Every ordered pair of an item's m ratings counts 1 / (m - 1); an item with fewer than two says nothing.
+    Every ordered pair of an item's m ratings counts 1 / (m - 1); items with fewer than two are skipped.
     """
     values = np.unique(scores[~np.isnan(scores)])
     given = (scores[:, :, None] == values).sum(axis=1)  # (n, V)

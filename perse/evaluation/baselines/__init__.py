@@ -1,1 +1,1 @@
-"""What a judge must beat: predictions that read no text."""
+"""Baselines that a judge must beat: predictions that read no text."""

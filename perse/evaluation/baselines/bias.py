@@ -28,16 +28,16 @@ from perse.scale import SCORES
 ITEM_PENALTIES = (1.0, 5.0, 25.0, 100.0)
 READER_PENALTIES = (0.5, 2.0, 10.0)
 UNKNOWN = -1
-"""Row of an item that training does not know, or that a profile does not name."""
+"""Row of an item that is not in the training data, or that a profile does not name."""
 _DIGITS = 12
-"""Predictions are rounded to so many decimals: equal but for the order of their additions, they tie."""
+"""Decimals that predictions are rounded to, so that those that differ by floating-point error only are ties."""
 
 ReviewKey = tuple[str, str]
 """Reviewer, and the item's id or, where a profile does not give it, its text."""
 
 
 class TrainingReview(NamedTuple):
-    """A score given in training; `item_id` is None where a profile does not tell it."""
+    """A training score; `item_id` is None if the profile does not give it."""
 
     reviewer_id: str
     item_id: str | None
@@ -78,7 +78,7 @@ def example_arrays(examples: Sequence[PointwiseExample], row_of: Mapping[str, in
 
 
 def on_scale(scores: FloatArray) -> FloatArray:
-    """Scores kept on the scale, and rounded, so that what is equal in truth is equal."""
+    """Scores clipped to the scale, and rounded so that equal ones compare equal."""
     lowest, *_, highest = SCORES.values or ()
     return np.asarray(np.round(np.clip(scores, lowest, highest), _DIGITS), dtype=np.float64)
 
@@ -99,7 +99,7 @@ class BiasModel:
     reader_penalty: float
 
     def predict(self, examples: Sequence[PointwiseExample], *, unseen: bool = False) -> FloatArray:
-        """mu + b_u + b_i of each, (n,), kept on the scale. `unseen` takes readers' own training reviews out of the item biases."""
+        """mu + b_u + b_i of each, (n,), clipped to the scale. `unseen` takes readers' own training reviews out of the item biases."""
         return self._predict(example_arrays(examples, self.row_of), self._own(examples) if unseen else None)
 
     def _own(self, examples: Sequence[PointwiseExample]) -> tuple[FloatArray, FloatArray]:

@@ -10,7 +10,7 @@ item's bias alone; hence this one, in numpy.
 
 Three profile scores say little about more than a bias, so factors help only where training knows the items well. Number of
 factors and penalty are chosen on training readers held out and folded in, exactly as new readers will be: a factorization
-that is no help ends with a penalty at which it is the user + item bias predictor, whose penalties it takes over.
+that does not help ends with a penalty at which it is the user + item bias predictor, whose penalties it takes over.
 
 Notation: n scores, U readers, I items, f factors; `shared` are the columns [1, factors] of a side, (U or I, 1 + f).
 """
@@ -39,9 +39,9 @@ FACTORS = (2, 8)
 FACTOR_PENALTIES = (5.0, 20.0, 100.0)
 SWEEPS = 10
 FEWEST_READERS = 10
-"""With fewer training readers than these nothing is held out: two factors at the largest penalty."""
+"""With fewer training readers nothing is held out: two factors and the largest penalty are used."""
 MOST_READERS = 1000
-"""So many training readers are enough to choose by; the model chosen is fitted on all."""
+"""Most training readers used to choose the settings; the chosen model is fitted on all."""
 _CHUNK = 20_000  # readers regressed at once
 
 

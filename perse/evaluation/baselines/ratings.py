@@ -1,4 +1,4 @@
-"""What a judge must beat: predictions that read no text, fitted on training data only.
+"""Baselines: predictions that read no text, fitted on training data only.
 
 `random` and the ties of `copy the example` draw from (seed, example id), so an example's prediction depends neither on the
 order of the examples nor on which others there are.
@@ -25,7 +25,7 @@ Prediction = TypeVar("Prediction", float, Choice)
 
 @dataclass(frozen=True)
 class Baseline(Generic[Prediction]):
-    """One prediction per example, in their order; or the reason why there is none."""
+    """One prediction per example, in order; or why the baseline is unavailable."""
 
     name: str
     predictions: tuple[Prediction, ...] | None = None
@@ -41,7 +41,7 @@ def training_mean(train: Sequence[PointwiseExample] | None) -> float | None:
 def pointwise_baselines(
     examples: Sequence[PointwiseExample], train: Sequence[PointwiseExample] | None, *, seed: int = 0
 ) -> tuple[Baseline[float], ...]:
-    """What can be said of a score without reading.
+    """Baselines for scores.
 
     `profile average` (an empty profile: the training mean); `user+item bias` and `matrix factorization`, the reader known by
     their profile (see `bias` and `factors`); `majority`: the commonest training score, of several the least; `random`: 1-10,
@@ -109,9 +109,9 @@ def pairwise_baselines(
 
 
 def joined(of_parts: Sequence[Sequence[Baseline[Prediction]]]) -> list[Baseline[Prediction]]:
-    """The same baselines of several parts, predictions one part behind the other.
+    """The same baselines of several parts, predictions concatenated.
 
-    One that is unavailable in a part is unavailable: all rows of a table stand on the same items.
+    A baseline that is unavailable in one part is unavailable in all: every row of a table covers the same items.
     """
     return [_join(same) for same in zip(*of_parts, strict=True)]
 
@@ -127,7 +127,7 @@ def _join(same: Sequence[Baseline[Prediction]]) -> Baseline[Prediction]:
 
 def _random_label(ids: Sequence[str], *, scale: Scale, seed: int) -> Baseline[float]:
     labels = scale.values or ()
-    return Baseline("random", tuple(labels[_draw(one, seed, sides=len(labels))] for one in ids))
+    return Baseline("random", tuple(labels[_draw(id_, seed, sides=len(labels))] for id_ in ids))
 
 
 def _profile_average(example: PointwiseExample, *, otherwise: float | None) -> float:
@@ -139,7 +139,7 @@ def _profile_average(example: PointwiseExample, *, otherwise: float | None) -> f
 
 
 def _copy(example: PairwiseExample, *, seed: int) -> Choice:
-    """The profile's answer on the same aspect, else on all its aspects; a coin where these tie or there are none."""
+    """The profile's answer on the same aspect, else on all its aspects; a coin flip on a tie or without any."""
     same_aspect = [past.preference[example.aspect] for past in example.profile if example.aspect in past.preference]
     all_aspects = [answer for past in example.profile for answer in past.preference.values()]
     return _most(same_aspect) or _most(all_aspects) or _coin(example.id, seed)

@@ -1,1 +1,1 @@
-"""Two or more runs against each other, over the same examples."""
+"""Compares two or more runs over the same examples."""

@@ -1,9 +1,9 @@
-"""Is one judge better than another? Differences on the same items, with intervals and p values that know the reviewers.
+"""Is one judge better than another? Differences on the same items, with intervals and p values clustered by reviewer.
 
-Every pair of judges, and each judge against what needs no judge (the reviewer's own average; for pairs, copying the example).
-A difference is of the items that both answered; accuracy is of all, for there a failure is a wrong answer (DESIGN.md, promise
+Every pair of judges, and each judge against a baseline (the reviewer's own average; for pairs, copying the example).
+A difference is of the items that both answered; accuracy is of all, where a failure counts as wrong (DESIGN.md, promise
 3). Intervals resample the reviewers, the same resamples for both sides; p values exchange the two sides' answers reviewer by
-reviewer, adjusted by Holm over all that is shown, so that looking at more judges and metrics finds no more by chance.
+reviewer, adjusted by Holm over everything shown, so that more judges and metrics do not find more by chance.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ def compare(
         resamples: bootstrap resamples.
         resample: for the intervals, reviewers with all their items; or reviewers and items (see `evaluate_many`).
         permutations: exchanges drawn, where there are more; p is then at least 1 / (permutations + 1).
-        metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is the one that is told when nothing differs.
+        metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is reported when nothing differs.
         against: compare all judges with this one, and not with each other.
         notes: to stand beside the numbers, such as what the runs showed of the reviewers.
         on_progress: told how many steps of how many are done.
     Raises:
-        BadInput: fewer than two judges; a metric or a name that is none; too few resamples or permutations; a label that is no
+        BadInput: fewer than two judges; an unknown metric or name; too few resamples or permutations; a label that is no
             answer to what was asked; or see `align`.
     """
     _check(judges, resamples=resamples, permutations=permutations, against=against)
@@ -93,8 +93,11 @@ def compare(
         judges={name: _asked(judgements, items.judgements[name]) for name, judgements in judges.items()},
         pairings=tuple(pairings),
         baselines=(
-            *(Simple(name=one, values=_values(names, gold, side, bootstrap=bootstrap)) for one, side in simple.items()),
-            *(Simple(name=one, unavailable=reason) for one, reason in missing.items()),
+            *(
+                Simple(name=baseline, values=_values(names, gold, side, bootstrap=bootstrap))
+                for baseline, side in simple.items()
+            ),
+            *(Simple(name=baseline, unavailable=reason) for baseline, reason in missing.items()),
         ),
         metrics=names,
         family=sum(contrast.p is not None for pairing in pairings for contrast in pairing.contrasts),
@@ -146,8 +149,8 @@ def _columns(names: Sequence[str]) -> Columns:
         if names == PAIRWISE_METRICS:
             return {"accuracy": bootstrap.resampled_mean(predicted, np.ones(len(predicted), dtype=bool))}
         if len(names) > 1:
-            found = bootstrap.resampled_scores(gold, predicted)
-            return {name: found[name] for name in names}
+            values = bootstrap.resampled_scores(gold, predicted)
+            return {name: values[name] for name in names}
         return {name: bootstrap.resampled(name, gold, predicted) for name in names}
 
     return columns
@@ -187,13 +190,13 @@ def _contrasts(
             permutations=permutations,
             seed=seed,
         )
-    found = []
+    contrasts = []
     for name in names:
         first, second = (_defined(side[name][0]) for side in values)
         difference = None if first is None or second is None else first - second
         spread = resampled[0][name] - resampled[1][name]
         p = exchanged[name]
-        found.append(
+        contrasts.append(
             Contrast(
                 metric=name,
                 one=first,
@@ -208,11 +211,11 @@ def _contrasts(
                 williams_p=_williams(gold, *given) if name == "pearson" else None,
             )
         )
-    return tuple(found)
+    return tuple(contrasts)
 
 
 def _behind(names: tuple[str, ...], once: Bootstrap, gold: FloatArray, given: tuple[FloatArray, FloatArray]) -> dict[str, int]:
-    """Reviewers that each difference rests on: as many as its weaker side has, which may skip more than the other."""
+    """Reviewers behind each difference: the smaller number of its two sides."""
     if names == PAIRWISE_METRICS:
         return {"accuracy": len(np.unique(once.resamples.reviewer))}
     sides = [once.standing_behind(names, gold, side) for side in given]
@@ -224,12 +227,12 @@ def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bo
     values = side.readings["label"]
     if names == PAIRWISE_METRICS:
         return {"accuracy": bootstrap.mean(values, np.ones(len(values), dtype=bool))}
-    found = bootstrap.scores(gold, values)
-    return {name: found[name] for name in names}
+    estimates = bootstrap.scores(gold, values)
+    return {name: estimates[name] for name in names}
 
 
 def _standardised(values: FloatArray) -> FloatArray:
-    """Mean 0 and standard deviation 1: no correlation knows a judge's leniency and spread, nor may an exchange mix them in.
+    """Mean 0 and standard deviation 1: correlations ignore a judge's leniency and spread, so exchanges must not mix them in.
 
     So do Deutsch et al. (2021, "A statistical analysis of summarization evaluation metrics using resampling methods").
     """
@@ -248,8 +251,8 @@ def _williams(gold: FloatArray, one: FloatArray, other: FloatArray) -> float | N
     first, second, between = pearson(gold, one), pearson(gold, other), pearson(one, other)
     if first is None or second is None or between is None:
         return None
-    found = williams(first, second, r_12=between, n=len(gold))
-    return None if found is None else found.p
+    test = williams(first, second, r_12=between, n=len(gold))
+    return None if test is None else test.p
 
 
 def _pairing(one: Side, other: Side, contrasts: tuple[Contrast, ...]) -> Pairing:
@@ -266,14 +269,14 @@ def _pairing(one: Side, other: Side, contrasts: tuple[Contrast, ...]) -> Pairing
 
 
 def _adjusted(pairings: Sequence[Pairing]) -> list[Pairing]:
-    """With p adjusted over all contrasts, and what that comes to in words."""
+    """Adjusts p over all contrasts and adds the conclusion in words."""
     adjusted = iter(holm([contrast.p for pairing in pairings for contrast in pairing.contrasts]))
-    found = []
+    concluded = []
     for pairing in pairings:
-        contrasts = tuple(one.model_copy(update={"p_holm": next(adjusted)}) for one in pairing.contrasts)
+        contrasts = tuple(contrast.model_copy(update={"p_holm": next(adjusted)}) for contrast in pairing.contrasts)
         verdict = sentence(pairing.one, pairing.other, contrasts)
-        found.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
-    return found
+        concluded.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
+    return concluded
 
 
 def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> JudgedItems:

@@ -1,4 +1,4 @@
-"""Comparison: what judges were found to differ in, as plain JSON. Undefined is None with a reason, never NaN, never 0."""
+"""The differences found between judges, as plain JSON. Undefined is None with a reason, never NaN or 0."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perse.evaluation.stats.results import LOWER_IS_BETTER, Resample
 from perse.results.result import Estimate, Interval
 
 LEVEL = 0.05
-"""A difference is called one when its p, adjusted by Holm, is at most this."""
+"""Significance level of p adjusted by Holm."""
 
 
 class _Result(BaseModel):
@@ -67,7 +67,7 @@ class Pairing(_Result):
     """Items that both answered."""
     contrasts: tuple[Contrast, ...]
     verdict: str
-    """What it comes to, in one sentence."""
+    """The conclusion in one sentence."""
 
 
 class JudgedItems(_Result):
@@ -84,7 +84,7 @@ class JudgedItems(_Result):
 
 
 class Simple(_Result):
-    """What a baseline reaches on all common items, by metric; or why there is none."""
+    """The baseline's values on all common items, by metric; or why it is unavailable."""
 
     name: str
     values: dict[str, Estimate] = {}
@@ -100,7 +100,7 @@ class Comparison(_Result):
     judges: dict[str, JudgedItems]
     pairings: tuple[Pairing, ...]
     baselines: tuple[Simple, ...] = ()
-    """All of `perse evaluate`, without p values: no table stands without them."""
+    """All rows of `perse evaluate`, without p values."""
     metrics: tuple[str, ...]
     family: int
     """Number of p values that Holm's adjustment is over."""

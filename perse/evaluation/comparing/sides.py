@@ -1,4 +1,4 @@
-"""What two sides of a comparison say of each item: judges as they can be read, and baselines that need no judge.
+"""The sides of a comparison: what judges and baselines say of each item.
 
 A judge with a distribution for every answer is read by it (expected score, likeliest choice), else by its labels, each one
 random draw. Two sides are compared by the same reading.
@@ -85,11 +85,11 @@ def needing_no_judge(items: Items, *, seed: int) -> tuple[str, dict[str, Side], 
     are no others."""
     sides, missing = {}, {}
     if chooses(items.examples):
-        found = [(one.name, one.hits, one.unavailable) for one in baseline_choices(items, seed=seed)]
+        found = [(baseline.name, baseline.hits, baseline.unavailable) for baseline in baseline_choices(items, seed=seed)]
         reading: Reading = "likeliest"
     else:
         predicted = baseline_predictions(items, scale=answer_scale(items), seed=seed)
-        found = [(one.name, one.values, one.unavailable) for one in predicted]
+        found = [(baseline.name, baseline.values, baseline.unavailable) for baseline in predicted]
         reading = "expected"
     for name, values, reason in found:
         if values is None:
@@ -100,5 +100,5 @@ def needing_no_judge(items: Items, *, seed: int) -> tuple[str, dict[str, Side], 
 
 
 def shared_reading(one: Side, other: Side) -> Reading:
-    """What uses all that was said, if both sides have it."""
+    """The distributions if both sides have them, else the labels."""
     return next((name for name in one.readings if name != "label" and name in other.readings), "label")

@@ -1,4 +1,4 @@
-"""A Comparison as a Result: what it comes to in a sentence a pair, then the numbers."""
+"""A Comparison as a Result: one sentence per pair, then the numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def comparison_result(comparison: Comparison) -> Result:
     chosen = comparison.kind == "pairwise"
     return Result(
         name="compare",
-        asks="Is one judge better than another, and than what needs no judge?",
+        asks="Is one judge better than another, and than the baselines?",
         answer="\n".join(f"{pairing.verdict}." for pairing in comparison.pairings),
         tables=(
             _runs(comparison),
@@ -51,13 +51,13 @@ def _runs(comparison: Comparison) -> Table:
 
 
 def _baselines(comparison: Comparison) -> Table:
-    """What needs no judge, whether or not it is compared with."""
+    """The baselines, whether or not they are compared with."""
     lines: list[tuple[Cell, ...]] = []
     notes = []
-    for one in comparison.baselines:
-        lines.append((one.name, *map(one.values.get, comparison.metrics)))
-        if one.unavailable is not None:
-            notes.append(f"{one.name}: {one.unavailable}")
+    for baseline in comparison.baselines:
+        lines.append((baseline.name, *map(baseline.values.get, comparison.metrics)))
+        if baseline.unavailable is not None:
+            notes.append(f"{baseline.name}: {baseline.unavailable}")
     title = f"Without a judge, all {comparison.items} items"
     return Table(title=title, header=("", *map(metric_name, comparison.metrics)), rows=tuple(lines), notes=tuple(notes))
 
@@ -75,7 +75,7 @@ def _pairing(pairing: Pairing, *, chosen: bool) -> Table:
         p = (p_shown(contrast.p), p_shown(contrast.p_holm))
         values = (_value(contrast.one), _value(contrast.other), contrast.estimate)
         lines.append((metric_name(contrast.metric) + lower, *values, *p, *last))
-    notes = (f"p: {one.p_reason}" for one in pairing.contrasts if one.p is None and one.p_reason)
+    notes = (f"p: {contrast.p_reason}" for contrast in pairing.contrasts if contrast.p is None and contrast.p_reason)
     title = f"{pairing.one} minus {pairing.other}: {where}"
     return Table(title=title, header=header, rows=tuple(lines), notes=tuple(dict.fromkeys(notes)))
 

@@ -1,4 +1,4 @@
-"""A comparison in words: which of two is better, in what, by how much, and how sure is that; or that it is not shown.
+"""A comparison in words: which of two is better, in which metric, by how much and how surely; or no evidence for either.
 
 "Not shown to differ" is not "equal": the interval says how large a difference could have been missed.
 """
@@ -15,7 +15,7 @@ SMALLEST_P = 0.001
 
 
 def metric_name(metric: str) -> str:
-    """As it is headed, saying where it is not pooled over all items."""
+    """A metric's heading, which says so if it is not pooled over all items."""
     name = COLUMN_NAMES[metric]
     for prefix, said in (
         ("within_zero_", " within reviewer (constant 0)"),
@@ -61,6 +61,6 @@ def _after(p: float) -> str:
 
 
 def _told(contrasts: Sequence[Contrast]) -> str:
-    """The first in numbers, and the names of the other metrics that say the same."""
+    """The first metric with its numbers, and the names of the others that agree."""
     others = [metric_name(contrast.metric) for contrast in contrasts[1:]]
     return _numbers(contrasts[0]) + (f"; also in {', '.join(others)}" if others else "")

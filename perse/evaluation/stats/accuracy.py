@@ -14,19 +14,19 @@ from perse.judgement import Judgement, Status
 from perse.scale import CHOICES
 
 NOT_ANSWERED = "N/A"
-"""The class of a judgement that is not ok, in `aspect_confusion`."""
+"""The class of failed judgements in `aspect_confusion`."""
 
 _ROUNDING = 1e-12
-"""Probabilities that should be equal may differ by this much, having been averaged."""
+"""Tolerance for equal probabilities, which averaging may move apart."""
 
 
 def correct(gold: Sequence[str], answers: Sequence[str | None]) -> FloatArray:
-    """1 where the answer is the gold one, 0 where it is another or None (not ok)."""
+    """1 where the answer equals the gold one, else 0; None (not ok) is wrong."""
     return np.array([float(answer == truth) for truth, answer in zip(gold, answers, strict=True)], dtype=np.float64)
 
 
 def likeliest_correct(gold: Sequence[str], judgements: Sequence[Judgement]) -> FloatArray:
-    """1 where the gold label is the likelier one, 1/2 where another is exactly as likely, 0 where not or not ok.
+    """1 where the gold label is the likelier one, 1/2 for a tie, 0 otherwise or if not ok.
 
     A judgement without distribution is counted by its label.
     """

@@ -22,12 +22,12 @@ Coefficient = Callable[[FloatArray, FloatArray], float | None]
 
 
 class Convention(StrEnum):
-    """What a reviewer without a coefficient (constant gold or prediction, or fewer than 2 items) does to the mean."""
+    """How the mean treats reviewers without a coefficient (constant gold or prediction, or fewer than 2 items)."""
 
     SKIP_CONSTANT = "skip_constant"
-    """Is left out of the mean, and counted."""
+    """They are left out of the mean, and counted."""
     CONSTANT_AS_ZERO = "constant_as_zero"
-    """Enters the mean as 0: a judge that gives a reader one score for everything has not ordered their texts."""
+    """They enter the mean as 0: a judge that gives a reader one score for everything has not ordered their texts."""
 
 
 def pearson(gold: FloatArray, predicted: FloatArray) -> float | None:
@@ -36,7 +36,7 @@ def pearson(gold: FloatArray, predicted: FloatArray) -> float | None:
         return None
     gold_deviation, predicted_deviation = gold - gold.mean(), predicted - predicted.mean()
     # Normalised one by one: the product of two tiny sums of squares could underflow.
-    # Sums, not dot products: these add in another order with other numbers of threads.
+    # Sums, not dot products, whose order of additions depends on the number of threads.
     lengths = [float(np.sqrt(np.square(deviation).sum())) for deviation in (gold_deviation, predicted_deviation)]
     if min(lengths) == 0:  # values that differ by less than their mean can express
         return None
@@ -119,7 +119,7 @@ def within_reviewers(
 def reviewer_means(values: FloatArray, reviewer: IntArray) -> FloatArray:
     """Mean of `values` by reviewer, in the order of the reviewers, (distinct reviewers,).
 
-    Rounded to 12 decimals: means that are equal but for the order of their additions are ties to a rank correlation.
+    Rounded to 12 decimals, so that means that differ by floating-point error only are ties to a rank correlation.
     """
     _, index = np.unique(reviewer, return_inverse=True)
     means: FloatArray = np.round(np.bincount(index, weights=values) / np.bincount(index), 12)

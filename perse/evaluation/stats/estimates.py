@@ -38,7 +38,7 @@ SCORE_COLUMNS = (
 
 @dataclass(frozen=True)
 class _Value:
-    """A value as a table needs it: with its resamples, (R,), and what stands behind it."""
+    """A value with its resamples, (R,), and the numbers of items and reviewers behind it."""
 
     value: float | None
     resampled: FloatArray
@@ -136,11 +136,11 @@ class Bootstrap:
         return self._scores(gold, predicted, (name,))[name].resampled
 
     def resampled_scores(self, gold: FloatArray, predicted: FloatArray) -> dict[str, FloatArray]:
-        """All columns of `scores` in each resample; less work than one by one."""
+        """All columns of `scores` in each resample; cheaper than one at a time."""
         return {name: value.resampled for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
 
     def standing_behind(self, names: tuple[str, ...], gold: FloatArray, predicted: FloatArray) -> dict[str, int]:
-        """Reviewers that each of `names` rests on: of a mean that skips constant reviewers, those that are not skipped."""
+        """Reviewers behind each of `names`; a mean that skips constant reviewers counts only the others."""
         return {name: value.reviewers for name, value in self._scores(gold, predicted, names).items()}
 
     def _estimate(self, given: _Value) -> Estimate:

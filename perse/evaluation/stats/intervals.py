@@ -1,4 +1,4 @@
-"""95% bootstrap intervals that cover 95% also when few reviewers stand behind a value, or say that there is none.
+"""95% bootstrap intervals that keep their coverage with few reviewers, or are undefined.
 
 Expanded percentiles (Hesterberg, 2015, "What teachers should know about the bootstrap"): the resamples' quantiles at levels
 further out than 2.5% and 97.5%, the more so the fewer reviewers. How often they cover the truth, least and most of seven
@@ -24,7 +24,7 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.results.result import Interval
 
 FEWEST_REVIEWERS = 10
-"""Intervals over fewer reviewers than this promise a precision that they do not have."""
+"""Fewest reviewers for an interval: with fewer its coverage is not reliable."""
 FEW_REVIEWERS = "undefined (few reviewers)"
 ONE_REVIEWER = "undefined (one reviewer)"
 LEVEL = 0.95
@@ -35,9 +35,9 @@ def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "revi
 
     Args:
         resampled: (R,), NaN where undefined.
-        reviewers: how many stand behind the value. With fewer than 10 there is no interval, nor when most resamples are
-            undefined: one of the few that are not would be one of a luckier data set.
-        of: what one of them is called in the reason, where others than reviewers are resampled.
+        reviewers: how many are behind the value. There is no interval with fewer than 10, or when most resamples are
+            undefined: the few defined ones would describe a luckier data set.
+        of: what they are called in the reason, if something other than reviewers is resampled.
     """
     undefined = int(np.isnan(resampled).sum())
     reason = None

@@ -27,7 +27,7 @@ def nearest_label(values: FloatArray, *, scale: Scale = SCORES) -> IntArray:
 
 
 def on_scale(values: FloatArray, *, scale: Scale = SCORES) -> bool:
-    """Whether every value is one of the labels: an average of several people's scores may not be."""
+    """Whether every value is a label; an average of several people's scores need not be."""
     return bool(np.isin(values, _values(scale)).all())
 
 
@@ -57,9 +57,9 @@ def qwk_of_tables(tables: FloatArray) -> FloatArray:
 
 
 def label_distributions(judgements: Sequence[Judgement], *, scale: Scale = SCORES) -> FloatArray:
-    """What each judgement said of every label: (n, L), NaN where it is not ok.
+    """The probability that each judgement gives every label: (n, L), NaN where it is not ok.
 
-    A judgement without distribution was sure of its label.
+    A judgement without a distribution counts as sure of its label.
     """
     rows = np.full((len(judgements), len(scale.labels)), np.nan)
     for row, judgement in zip(rows, judgements, strict=True):
@@ -83,7 +83,7 @@ def rps_values(gold: FloatArray, distributions: FloatArray, *, scale: Scale = SC
     distribution is.
 
     Raises:
-        ValueError: a gold value is no label; look with `on_scale` before.
+        ValueError: a gold value is not a label; check with `on_scale` first.
     """
     if not on_scale(gold, scale=scale):
         raise ValueError(f"a gold score is none of the labels {', '.join(scale.labels)}")

@@ -1,6 +1,6 @@
 """Pooled correlations of all items in every bootstrap resample at once, exact: Pearson, Spearman, Kendall tau-b and tau-c.
 
-Rows that agree in gold and predicted score are one cell. The cells are gone through once, in the order of the side with more
+Rows that agree in gold and predicted score are one cell. The cells are visited once, in the order of the side with more
 distinct values, in blocks: pairs inside a block are compared all with all by a small matrix product, pairs between blocks by
 the weight that each level of the other side (gold scores have ten) has seen so far. All of it is of whole numbers, and exact
 whatever the number of threads. Of 100,000 items a resample takes scipy 86 ms, and here, one of 2,000, about 1.5 ms.
@@ -88,9 +88,9 @@ class _Cells:
 
 def _of_part(cells: _Cells, resamples: Resamples) -> dict[str, FloatArray]:
     n = resamples.totals()
-    below, net = np.zeros((2, len(n)))  # weight of the blocks gone by; concordant minus discordant pairs
+    below, net = np.zeros((2, len(n)))  # weight of the earlier blocks; concordant minus discordant pairs
     lead, places, level_totals = np.zeros((3, cells.levels, len(n)))
-    # `lead`: weight gone by of lesser levels minus that of greater ones. `places`: of the items of each level, the sum of
+    # `lead`: weight in earlier blocks of lesser levels minus that of greater ones. `places`: of the items of each level, the sum of
     # their places on the other side, each as weight below minus weight above.
     ties = _Ties(*np.zeros((3, len(n))))
     for block in cells.blocks():

@@ -144,7 +144,7 @@ class Groups:
         return len(self.starts) - 1
 
     def part(self, groups: slice) -> Groups:
-        """Some of the groups, one behind the other."""
+        """Some of the groups, concatenated."""
         starts = self.starts[groups.start : groups.stop + 1]
         return Groups(self.rows[starts[0] : starts[-1]], starts - starts[0])
 

@@ -32,12 +32,12 @@ Columns = Callable[[Bootstrap, FloatArray, FloatArray], Mapping[str, FloatArray]
 
 @dataclass(frozen=True)
 class Permutation:
-    """What exchanging found: a two-sided `p`, or None and a `reason`."""
+    """The two-sided `p` of an exchange test, or None and a `reason`."""
 
     p: float | None = None
     reason: str | None = None
     exact: bool = False
-    """Whether all exchanges that there are were counted; else they were drawn, and p is (b + 1) / (m + 1)."""
+    """Whether every exchange was counted; else they were drawn, and p is (b + 1) / (m + 1)."""
 
 
 def paired_permutation(
@@ -50,10 +50,10 @@ def paired_permutation(
     permutations: int,
     seed: int,
 ) -> dict[str, Permutation]:
-    """How often the difference of a statistic is at least as large, either way, when answers are exchanged by reviewer.
+    """How often the absolute difference of a statistic is at least as large when answers are exchanged by reviewer.
 
     All 2^C exchanges are counted when there are at most `permutations` of them, else so many are drawn. An exchange that
-    leaves the statistic undefined counts as a large difference: p is then rather too large.
+    leaves the statistic undefined counts as a large difference, which makes p conservative.
 
     Args:
         columns: the statistics, such as `Bootstrap.resampled_scores`.
@@ -85,7 +85,7 @@ def _count(differences: FloatArray, *, reviewers: int, exact: bool) -> Permutati
     """`differences` (M,), the first of the answers as they are."""
     if not len(differences) or np.isnan(differences[0]):
         return Permutation(reason=UNDEFINED)
-    if reviewers == 1:  # the one exchange turns the difference round, which is as large
+    if reviewers == 1:  # the one exchange negates the difference, which is as large
         return Permutation(reason=ONE_REVIEWER)
     sizes, found = np.abs(differences), abs(float(differences[0]))
     as_large = np.isnan(sizes) | (sizes >= found - _ROUNDING * max(1.0, found))
@@ -93,9 +93,9 @@ def _count(differences: FloatArray, *, reviewers: int, exact: bool) -> Permutati
 
 
 def _all_exchanges(size: int) -> BoolArray:
-    """(2^(C - 1), C), of no reviewers none.
+    """(2^(C - 1), C); empty without reviewers.
 
-    The first reviewer's answers stay: exchanging those of all the others instead only turns the difference round.
+    The first reviewer's answers stay: exchanging those of all the others instead only negates the difference.
     """
     if not size:
         return np.zeros((0, 0), dtype=bool)
@@ -115,7 +115,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Holm's step-down adjustment (1979): the k-th smallest of m times m - k + 1, at least the one before, at most 1.
 
     The chance that any true null hypothesis of the family is rejected is then at most the level, however they depend on each
-    other. None stays None and is no member of the family.
+    other. Undefined p-values are skipped.
     """
     defined = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
     adjusted: list[float | None] = [None] * len(p_values)

@@ -20,7 +20,7 @@ from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.identity import shuffled
 
 _DIGITS = 9
-"""Gaps are rounded to so many decimals: thirds that differ by the last bit of their binary form are one gap."""
+"""Decimals that gaps are rounded to, so that gaps that differ by floating-point error only are equal."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class TiePairs:
     right: FloatArray
     pairs: FloatArray
     epsilons: tuple[float | None, ...]
-    """The epsilon fitted on each half, applied to the other; or the one that was given. None: a half without pairs, so that
+    """The epsilon fitted on each half, applied to the other; or the one that was given. None: a half has no pairs, so that
     the other half's reviewers are left out (0 pairs)."""
 
     @property
@@ -78,13 +78,13 @@ def calibrated_pairs(
     fold_of_reviewer: IntArray,
     epsilon: float | None = None,
 ) -> TiePairs:
-    """Pairs of each reviewer's items, judged with the epsilon of the other half: nobody calibrates themselves.
+    """Pairs of each reviewer's items, judged with the epsilon of the other half, never with their own.
 
     A pair is right if both order it the same way and the predictions are more than epsilon apart, or if gold ties and they
     are not.
 
     Args:
-        gold, predicted: (n,), without NaN: leave out what was not answered.
+        gold, predicted: (n,), without NaN: leave out unanswered items.
         reviewer: (n,), whose item it is, 0 to C - 1.
         fold_of_reviewer: (C,), 0 or 1, see `reviewer_halves`.
         epsilon: fitted on a separate validation run (`fit_epsilon`); then the halves do not matter.

@@ -1,4 +1,4 @@
-"""How right yes and no are, and their probabilities, against known labels; and whether two ways of asking say the same.
+"""Accuracy of yes and no and of their probabilities against known labels; and whether two ways of asking agree.
 
 Every value is a function of weights: a claim weighs as often as its sample was drawn, and the first "resample" draws each sample once
 and gives the value itself. So value and interval come from the same few lines, and a difference is paired. The calibration error alone
@@ -30,26 +30,26 @@ ONE_CLASS = Interval(reason="undefined (answers to one class alone)")
 
 @dataclass(frozen=True)
 class Answered:
-    """What was said of n claims, in one way of asking."""
+    """The answers about n claims, for one way of asking."""
 
     truth: BoolArray
     """(n,) whether the claim follows."""
     yes: BoolArray
-    """(n,) whether the answer is yes; False where there is none."""
+    """(n,) whether the answer is yes; False without an answer."""
     ok: BoolArray
     """(n,) whether there is an answer."""
     p_yes: FloatArray
-    """(n,) P(yes) of the answers; NaN where there is none, or no distribution."""
+    """(n,) P(yes) of the answers; NaN without an answer or a distribution."""
     p_any: FloatArray
-    """(n,) the same also where the judge would rather have said something else (`unparsed`)."""
+    """(n,) the same, also of `unparsed` answers."""
     mass: FloatArray
-    """(n,) what the model gave to yes and no together; NaN where it is not known."""
+    """(n,) the mass on yes and no together; NaN if unknown."""
     sample: IntArray
     """(n,) the sample of each, 0 to C - 1."""
 
     @property
     def right(self) -> BoolArray:
-        """(n,) whether the answer is the label; no answer is wrong."""
+        """(n,) whether the answer equals the label; a missing answer is wrong."""
         right: BoolArray = self.ok & (self.yes == self.truth)
         return right
 
@@ -62,7 +62,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Value:
-    """A value, and what it is in each resample, (R,), NaN where undefined; of so many claims of so many samples."""
+    """A value with its resamples, (R,), NaN where undefined, and the numbers of claims and samples behind it."""
 
     value: float
     resampled: FloatArray
@@ -109,7 +109,7 @@ class SampleResamples:
         tables = self._rows(sample[chosen]).tables(cell, 4)  # (1 + R, 4): no no, no yes, yes no, yes yes
         total = tables.sum(axis=1)
         same, yes, other_yes = tables[:, 0] + tables[:, 3], tables[:, 2] + tables[:, 3], tables[:, 1] + tables[:, 3]
-        chance = yes * other_yes + (total - yes) * (total - other_yes)  # times total, so that all is whole numbers, and exact
+        chance = yes * other_yes + (total - yes) * (total - other_yes)  # times total, so that all numbers are whole and exact
         return self._value(divide(total * same - chance, total * total - chance), sample[chosen])
 
     def _rows(self, sample: IntArray) -> Resamples:

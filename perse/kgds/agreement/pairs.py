@@ -1,8 +1,8 @@
-"""Claims whose truth is known without an annotator: of each, a text that says it and a text that does not (the agreement study).
+"""Claims whose truth is known without an annotator, each with a text that states it and one that does not (the agreement study).
 
 A key fact is asked of its own paragraph (yes) and of a nonsupporting paragraph of the same article, drawn by seed (no). A clear opinion is
 asked of the list of all clear opinions of its discussion (yes) and of that list without it (no). Every claim is asked of both texts, so
-that whoever goes by the claim alone, or always says the same, is right about half of the time: accuracy is balanced accuracy.
+that a judge that reads the claim alone, or always answers the same, is right half of the time: accuracy is balanced accuracy.
 
 What can be wrong with the labels. A fact was written with the whole article in view, so its paragraph may say "he" where the fact has a
 name, and "yes" asks for a little too much. A nonsupporting paragraph may say the same as a key fact. Three things keep such pairs out:
@@ -30,14 +30,14 @@ Kind = Literal["fact", "opinion"]
 
 _WORD = re.compile(r"\w+(?:[.,:'\u2019-]\w+)*")
 _LONG = 4
-"""Letters from which a word is taken for one with a meaning of its own."""
+"""Fewest letters of a word with a meaning of its own."""
 _STEM = 5
-"""Letters by which other words than names are compared: "opens" is as good as "opening"."""
+"""Words other than names are compared by so many letters: "opens" equals "opening"."""
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One question with its label: does `claim` follow from `text`?"""
+    """One labelled question: does `claim` follow from `text`?"""
 
     id: str
     sample: int
@@ -50,13 +50,13 @@ class Pair:
 
     @property
     def example(self) -> ClaimExample:
-        """To be asked by itself."""
+        """As a question of its own."""
         return ClaimExample(id=self.id, reviewer_id=self.source, text=self.text, claim=self.claim)
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """What is to be asked, and how many claims were left out for which reason."""
+    """The questions, and how many claims were left out for which reason."""
 
     pairs: tuple[Pair, ...]
     left_out: Mapping[str, int]
@@ -67,7 +67,7 @@ class Pairs:
 
 
 def draw_pairs(benchmark: Benchmark, *, limit: int | None, seed: int) -> Pairs:
-    """Two pairs for each of at most `limit` claims of each kind, in an order that keeps what shares a text together.
+    """Two pairs for each of at most `limit` claims of each kind, ordered so that pairs that share a text are adjacent.
 
     Facts are drawn a paragraph at a time, so that they can be asked in its list; the last paragraph's may be cut.
     """
@@ -108,7 +108,7 @@ def word_share(claim: str, text: str) -> float:
 
 
 def seems_said(claim: str, text: str) -> bool:
-    """Whether a text has all names and numbers of a claim, and 4 of 5 of them and its other long words: it may say the same."""
+    """Whether a text may state a claim: it has all its names and numbers, and 4 of 5 of these and its other long words."""
     names, _ = _names_and_words(claim)
     return names <= _whole(text) and word_share(claim, text) >= 0.8
 
@@ -137,7 +137,7 @@ def _facts(sample: Sample, left_out: dict[str, int], *, seed: int) -> dict[str, 
 
 
 def _opinions(sample: Sample, left_out: dict[str, int]) -> dict[str, list[tuple[Pair, Pair]]]:
-    """By opinion, itself if it can be asked."""
+    """The opinions that can be asked, each under itself."""
     opinions = [plain_opinion(opinion) for opinion in sample.opinions]
     if len(opinions) == 1:
         left_out["opinion alone"] += 1

@@ -1,6 +1,6 @@
-"""What was asked in one way and what came of it, beside what anyone can do without a judge: say yes by the words in common.
+"""The results of each way of asking, next to a baseline without a judge: say yes by the words in common.
 
-A judge that does no better than counting which of the claim's words the text has has not been shown to read.
+A judge that does not beat counting shared words gives no evidence that it reads.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Way:
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the tables: a way of asking, or all that was asked one by one."""
+    """A row of the tables: a way of asking, or everything asked one by one."""
 
     name: str
     given: Answered
@@ -51,12 +51,12 @@ class Row:
     """Words in common: accuracy, true, false and AUROC."""
 
     def estimate(self, metric: str) -> Estimate:
-        """A value of the judge with its interval, or why there is none."""
+        """A value of the judge with its interval, or why it is undefined."""
         return self.values[metric].estimate(self.undefined)
 
     @property
     def undefined(self) -> Interval:
-        """Why what stands on probabilities may have no value."""
+        """Why values based on probabilities may be undefined."""
         if not self.given.ok.any():
             return NO_ANSWERS
         return ONE_CLASS if self.given.known.any() else NO_PROBABILITIES

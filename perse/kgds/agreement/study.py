@@ -1,4 +1,4 @@
-"""How far can the judge's verification be trusted? It is asked what needs no annotator: claims that a text is known to say, or not to say.
+"""How far can the judge's verification be trusted? It is asked about claims that a text is known to state, or not to state, which needs no annotator.
 
 Facts are asked one by one and again in lists, the same claims about the same texts, so that the two ways are compared on the same items;
 opinions one by one. `agreement_pairs` has the labels and what can be wrong with them. The trade-off of free labels: these claims are easier
@@ -52,7 +52,7 @@ def agreement(
     resamples: int = 1000,
     on_progress: OnPart = unseen_part,
 ) -> Result:
-    """Ask what has no answer yet, then measure all of it; the same call goes on after a kill.
+    """Ask what has no answer yet, then measure everything; the same call resumes after a kill.
 
     Args:
         limit: claims of each kind, drawn by seed; each is asked of two texts, and facts in two ways. None: all.
@@ -96,7 +96,7 @@ def agreement(
 
 
 def _questions(drawn: Pairs) -> dict[str, Questions]:
-    """What is asked in each way; a kind without a claim is not asked about."""
+    """The questions of each way; a kind without claims is skipped."""
     facts, opinions = drawn.of("fact"), drawn.of("opinion")
     asked = {
         FACTS: Questions(facts=[pair.example for pair in facts]),
@@ -107,7 +107,7 @@ def _questions(drawn: Pairs) -> dict[str, Questions]:
 
 
 def _way(folder: Path, name: str, drawn: Pairs) -> Way:
-    """What was answered and what it took."""
+    """The answers and their cost."""
     judgements: Mapping[str, Judgement] = read_judgements(folder / JUDGEMENTS)
     pairs: tuple[Pair, ...] = drawn.of("opinion" if name == OPINIONS else "fact")
     named = lists(pairs)[1] if name == LISTED else {pair.id: pair.id for pair in pairs}

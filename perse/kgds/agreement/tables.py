@@ -22,7 +22,7 @@ Cell = Estimate | str | None
 
 
 def agreement_result(judge: str, ways: Sequence[Way], drawn: Pairs, *, seed: int, resamples: int) -> Result:
-    """Everything that the study tells; `ways` are those that were asked."""
+    """The study's result; `ways` are those that were asked."""
     places = {number: place for place, number in enumerate(sorted({pair.sample for pair in drawn.pairs}))}
     shared = SampleResamples(len(places), resamples=resamples, seed=seed)
     rows = rows_of(ways, places=places, shared=shared)

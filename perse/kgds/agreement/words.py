@@ -1,4 +1,4 @@
-"""What the agreement study found, in sentences: the answer with its numbers, and what a reader of them must know."""
+"""What the agreement study found, in sentences: the answer with its numbers, and the notes that readers need."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from perse.kgds.agreement.rows import ALL, FACTS, OPINIONS, Row
 from perse.studies.frame.summarizing import words
 
 CONSTANT = 0.95
-"""From this share of equal answers on, a judge is said to answer always the same."""
+"""From this share of equal answers on, the judge is reported to answer always the same."""
 
 
 def answer(judge: str, rows: Mapping[str, Row], *, ratio: float | None) -> str:
-    """What was found; `ratio`: prompt tokens computed for a fact by itself, over those for one in a list."""
+    """The findings; `ratio`: prompt tokens computed for a fact by itself, over those for one in a list."""
     asked = [row for name, row in rows.items() if name != ALL]
     right = _listed([f"{words(row.estimate('accuracy'))} of {row.name}{_answered(row)}" for row in asked])
     told = [f"{judge} is right about {right}, where always saying the same is right about 0.500."]
@@ -41,7 +41,7 @@ def _answered(row: Row) -> str:
 
 
 def _constant(row: Row) -> str | None:
-    """What must be said of a judge that gives nearly always the same answer."""
+    """The warning about a judge that nearly always gives the same answer."""
     said = row.values["said yes"].value
     if np.isnan(said) or 1 - CONSTANT < said < CONSTANT:
         return None

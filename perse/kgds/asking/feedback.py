@@ -48,7 +48,7 @@ class Preference(_Result):
     own: tuple[int, ...]
     status: Status
     probability: float | None = None
-    """Of the experts' selection; None where the judge has no distribution, or no answer."""
+    """Of the experts' selection; None without a distribution or an answer."""
     won: float | None = None
     """1 where the experts' is preferred, 0 where the other is, 0.5 where neither."""
     order_gap: float | None = None
@@ -62,7 +62,7 @@ class FeedbackResult(_Result):
     model: str
     judge: str
     selections: dict[Difference, int]
-    """How many of the model's summaries are of which kind."""
+    """Counts of the model's summaries by kind."""
     answered: int
     """Of those that differ."""
     probability: Estimate
@@ -70,7 +70,7 @@ class FeedbackResult(_Result):
     share: Estimate
     """Samples in which the experts' selection is preferred; the paper's 88.89 is such a share."""
     order_gap: float | None
-    """Mean distance of the two orders' probabilities, 0 to 1: a large one says that the place decides."""
+    """Mean distance of the two orders' probabilities, 0 to 1: position bias."""
     samples: tuple[Preference, ...]
     resamples: int
     seed: int
@@ -99,23 +99,23 @@ def feedback(
     summaries = summaries_of(run, benchmark).get(("ebs-aos", "structured"), {})
     if not summaries:
         raise BadInput(f"{run} has no structured ebs-aos summaries; write them with `perse kgds generate --pattern ebs-aos`")
-    kinds = {number: difference(benchmark.samples[number], one) for number, one in summaries.items()}
+    kinds = {number: difference(benchmark.samples[number], summary) for number, summary in summaries.items()}
     asked = {
         number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"
     }
     judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, on_progress=on_progress)
     preferences = [
-        _preference(benchmark.samples[number], summaries[number], judgements[one.id]) for number, one in asked.items()
+        _preference(benchmark.samples[number], summaries[number], judgements[example.id]) for number, example in asked.items()
     ]
     result = FeedbackResult(
         benchmark=benchmark.digest,
-        model=" and ".join(sorted({one.model for one in summaries.values()})),
+        model=" and ".join(sorted({summary.model for summary in summaries.values()})),
         judge=judge.identity.portable.model,
-        selections={kind: sum(found == kind for found in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
-        answered=sum(one.status is Status.OK for one in preferences),
-        probability=_rate([one.probability for one in preferences], resamples=resamples, seed=seed),
-        share=_rate([one.won for one in preferences], resamples=resamples, seed=seed),
-        order_gap=_mean(one.order_gap for one in preferences),
+        selections={kind: sum(each == kind for each in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
+        answered=sum(preference.status is Status.OK for preference in preferences),
+        probability=_rate([preference.probability for preference in preferences], resamples=resamples, seed=seed),
+        share=_rate([preference.won for preference in preferences], resamples=resamples, seed=seed),
+        order_gap=_mean(preference.order_gap for preference in preferences),
         samples=tuple(preferences),
         resamples=resamples,
         seed=seed,
@@ -125,7 +125,7 @@ def feedback(
 
 
 def difference(sample: Sample, summary: Summary) -> Difference:
-    """How the model's selection stands to the experts'. Citations of paragraphs that do not exist count in nothing."""
+    """How the model's selection compares to the experts'. Citations of missing paragraphs are ignored."""
     if summary.status != "ok":
         return "failed"
     own = set(_own(sample, summary))
@@ -137,11 +137,11 @@ def _own(sample: Sample, summary: Summary) -> tuple[int, ...]:
 
 
 def _example(sample: Sample, summary: Summary) -> PairwiseExample:
-    """A is the experts' selection, B the model's; which stands first in a prompt is the question's business, not told by these."""
+    """A is the experts' selection, B the model's; the question decides which comes first in a prompt."""
     own = _own(sample, summary)
     who = f"{sample.number:05d}"
     pair = Pair(text_a=_named(sorted(sample.supporting_indices)), text_b=_named(own), premise=_premise(sample))
-    # With the selection in its id, an answer is never taken for one about another selection, and a run may grow.
+    # With the selection in its id, an answer cannot be mistaken for one about another selection, and a run may grow.
     key = f"{who}/{'-'.join(map(str, own))}"
     return PairwiseExample(id=key, reviewer_id=who, aspect="background", profile=(), query=pair)
 
@@ -152,7 +152,7 @@ def _named(numbers: Sequence[int]) -> str:
 
 
 def _premise(sample: Sample) -> str:
-    article = [f"{one.index}. {' '.join(one.text.split())}" for one in sample.article]
+    article = [f"{paragraph.index}. {' '.join(paragraph.text.split())}" for paragraph in sample.article]
     discussion = [f"{turn.participant}: {' '.join(turn.utterance.split())}" for turn in sample.discussion]
     return "\n".join(["[Article]", *article, "[Discussion]", *discussion])
 
@@ -193,7 +193,7 @@ def _preference(sample: Sample, summary: Summary, judgement: Judgement) -> Prefe
 
 
 def _won(judgement: Judgement) -> float:
-    """Of a judge without a distribution, two orders that name different selections are a draw: its label was drawn from them."""
+    """Without a distribution, two orders that name different selections are a tie."""
     from perse.evaluation.stats.accuracy import likeliest_correct
 
     if judgement.distribution is None and judgement.order_gap == 1:
@@ -207,7 +207,7 @@ def _mean(values: Iterable[float | None]) -> float | None:
 
 
 def _rate(values: Sequence[float | None], *, resamples: int, seed: int) -> Estimate:
-    """The mean of the known values in percent, with its interval; undefined where there are none."""
+    """The mean of the known values in percent, with its interval; undefined without any."""
     import numpy as np
 
     from perse.evaluation.stats.estimates import NO_ITEMS

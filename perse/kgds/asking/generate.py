@@ -37,7 +37,7 @@ TEMPLATE = "kgds_summary.jinja"
 
 
 class Fault(StrEnum):
-    """What can be wrong with a summary that can be read."""
+    """Problems of a summary that can be read."""
 
     NO_SUCH_PARAGRAPH = "no_such_paragraph"
 
@@ -80,33 +80,37 @@ def generate(
         known = read_summaries(run) if runlog.read() else {}
         for pattern, paradigm in wanted:
             have = known.get((pattern, paradigm), {})
-            samples = {str(number): one for number, one in benchmark.samples.items() if number not in have}
+            samples = {str(number): sample for number, sample in benchmark.samples.items() if number not in have}
             told = partial(on_progress, f"{pattern} {paradigm}")
             before, total = len(benchmark.samples) - len(samples), len(benchmark.samples)
             told(before, total)
             asking = _Asking(writer, cache, sampling, tries, seed)
             outcomes = asking.ask(samples, pattern, paradigm, partial(_after, told, before, total)) if samples else {}
             lines = [
-                _summary(int(name), pattern, paradigm, writer, one) for name, one in outcomes.items() if one.kind != Kind.ENGINE
+                _summary(int(name), pattern, paradigm, writer, outcome)
+                for name, outcome in outcomes.items()
+                if outcome.kind != Kind.ENGINE
             ]
-            runlog.append(one.model_dump_json(exclude_none=True) + "\n" for one in lines)
+            runlog.append(summary.model_dump_json(exclude_none=True) + "\n" for summary in lines)
     return run
 
 
 def _after(told: OnProgress, before: int, total: int, done: int, _of: int) -> None:
-    """Tell of a part of the work, before which some was done."""
+    """Report the progress of a part of the work."""
     told(before + done, total)
 
 
 def _form(max_new_tokens: int) -> str:
-    """What is asked for and in which form, as one digest."""
-    forms = [schema(pattern, reflects=one, max_new_tokens=max_new_tokens) for pattern in PATTERNS for one in (False, True)]
+    """A digest of the prompts and the form of the answers."""
+    forms = [
+        schema(pattern, reflects=reflects, max_new_tokens=max_new_tokens) for pattern in PATTERNS for reflects in (False, True)
+    ]
     return hashlib.sha256((source(TEMPLATE) + json.dumps(forms)).encode()).hexdigest()
 
 
 def _warn_of_few_paragraphs(benchmark: Benchmark, patterns: Iterable[Pattern], max_new_tokens: int) -> None:
     most = schema("ebs-aos", reflects=True, max_new_tokens=max_new_tokens)["properties"][EXTRACTIVE]["maxItems"]
-    longest = max(len(one.article) for one in benchmark.samples.values())
+    longest = max(len(sample.article) for sample in benchmark.samples.values())
     if "ebs-aos" in patterns and most < longest:
         log.warning(
             "at %d new tokens a model that is held to a schema can choose at most %d paragraphs, and an article has %d; "
@@ -128,21 +132,21 @@ class _Asking:
     ) -> dict[str, Outcome[Content]]:
         """Outcomes by name of sample. A reflection begins with the structured answer, which is known by then or asked for first."""
         wording: Any = macros(TEMPLATE)
-        first = {name: prompt(self.writer, one, pattern) for name, one in samples.items()}
+        first = {name: prompt(self.writer, sample, pattern) for name, sample in samples.items()}
         reflects = paradigm == "reflection"
         structured = self._ask(first, samples, pattern, reflects=False, on_progress=unseen if reflects else told)
         if not reflects:
             return structured
         turns: dict[str, str | Turns] = {
-            name: (first[name], self.writer.neutralise(one.value.answer), wording.reflect(pattern))
-            for name, one in structured.items()
-            if one.value is not None
+            name: (first[name], self.writer.neutralise(outcome.value.answer), wording.reflect(pattern))
+            for name, outcome in structured.items()
+            if outcome.value is not None
         }
-        failed, total = len(structured) - len(turns), len(structured)  # without an answer there is nothing to reflect on
+        failed, total = len(structured) - len(turns), len(structured)  # without an answer there is no reflection
         told(failed, total)
         after = partial(_after, told, failed, total)
         reflected = self._ask(turns, samples, pattern, reflects=True, on_progress=after) if turns else {}
-        return {name: reflected.get(name, one) for name, one in structured.items()}
+        return {name: reflected.get(name, outcome) for name, outcome in structured.items()}
 
     def _ask(
         self,
@@ -187,7 +191,7 @@ def prompt(writer: Writer, sample: Sample, pattern: Pattern) -> str:
 
 
 def checked(sample: Sample, answer: str, pattern: Pattern) -> Good[Content] | Fair[Content] | Bad:
-    """What to make of an answer. One that cites paragraphs that do not exist would do, since they count in nothing; it is asked for again."""
+    """Judges an answer. One that cites missing paragraphs is usable, since these are ignored, but is asked for again."""
     try:
         content = read_content(answer, pattern)
     except ValueError as error:
@@ -204,7 +208,7 @@ def checked(sample: Sample, answer: str, pattern: Pattern) -> Good[Content] | Fa
 def _summary(number: int, pattern: Pattern, paradigm: Paradigm, writer: Writer, outcome: Outcome[Content]) -> Summary:
     content = outcome.value
     model = "+".join(filter(None, (writer.identity["name"], writer.identity["adapter"])))
-    tries = tuple(str(one.kind) for one in outcome.attempts)
+    tries = tuple(str(attempt.kind) for attempt in outcome.attempts)
     if content is None:
         return Summary(
             sample=number,

@@ -1,4 +1,4 @@
-"""What `generate` has written so far: how many summaries of each kind came to what end, and how many are missing."""
+"""Counts what `generate` has written so far: summaries of each kind by outcome, and those missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Generated:
 
     combinations: tuple[Counted, ...]
     missing: int
-    """Asked for and not there, because the engine failed; the same command asks for them again."""
+    """Missing because the engine failed; the same command asks for them again."""
 
 
 def generated(run: Path, benchmark: Benchmark, *, patterns: Collection[Pattern], paradigms: Collection[Paradigm]) -> Generated:

@@ -1,6 +1,6 @@
 """Why does a summary not cover an opinion? Each opinion that the judge did not find in it is put to the judge again (KGDS, section 4.5).
 
-The answer is one of five types, with the exact probability of each. The annotators' marks stay in the opinion, other than in verification:
+The answer is one of five types, with the exact probability of each. Unlike in verification, the annotators' marks stay in the opinion:
 they show which of its words were vague in the discussion. An opinion whose verification has no answer is not classified.
 """
 
@@ -55,7 +55,7 @@ def detect(
 
 
 def uncovered(benchmark: Benchmark, run: Path, name: str) -> Iterator[ClaimExample]:
-    """The opinions that the judge said a summary does not tell, with that summary's opinions.
+    """The opinions that a summary does not state, according to the judge, with that summary's opinions.
 
     Raises:
         BadInput: nothing was verified under that name, with another benchmark, or a summary has changed since.
@@ -67,8 +67,8 @@ def uncovered(benchmark: Benchmark, run: Path, name: str) -> Iterator[ClaimExamp
     judgements = read_judgements(verified / JUDGEMENTS)
     for summaries in summaries_of(run, benchmark).values():
         check_same(verified, list(summaries.values()))
-        for one in summaries.values():
-            for number, opinion in enumerate(benchmark.samples[one.sample].opinions, start=1):
-                key = opinion_id(one.place, number)
+        for summary in summaries.values():
+            for number, opinion in enumerate(benchmark.samples[summary.sample].opinions, start=1):
+                key = opinion_id(summary.place, number)
                 if key in judgements and judgements[key].label == "no":
-                    yield ClaimExample(id=key, reviewer_id=one.place, text=str(one.opinions), claim=opinion)
+                    yield ClaimExample(id=key, reviewer_id=summary.place, text=str(summary.opinions), claim=opinion)

@@ -1,7 +1,7 @@
-"""What a model's answer says: the JSON object of a summary, and why it is none where it is none.
+"""Reads a model's answer: the JSON object of a summary, or why it has none.
 
 The form is the authors' (`Extractive_Background_Summary` is a list of "<Paragraph_3>"). Words and code fences around the object are passed
-over, and "Paragraph 3" or 3 are taken for what they plainly mean; anything else is not repaired, since a guess would be scored as the model's.
+over, and "Paragraph 3" or 3 are understood; nothing else is repaired, since a guess would be scored as the model's.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ OPINIONS = "Abstractive_Opinion_Summary"
 REFLECTION = "Reflection"
 
 _CHARACTERS = 3
-"""Of a string for each token that may be written: a token of English is four or five, so that a string that runs on ends before the tokens do."""
+"""Characters of a string per allowed token: an English token has four or five, so a runaway string ends before the tokens do."""
 
 _TAG_TOKENS = 8
-"""About what one paragraph takes in its list."""
+"""About the size of one paragraph in its list."""
 
 _KEY_TOKENS = 20
-"""At most, for a key and what JSON puts around it and its value."""
+"""The most for a key with the JSON around it and its value."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """What a summary says: `paragraphs` or `background`, and `opinions`; `answer` is the whole object as JSON."""
+    """The content of a summary: `paragraphs` or `background`, and `opinions`; `answer` is the whole object as JSON."""
 
     paragraphs: tuple[int, ...] | None
     background: str | None
@@ -59,7 +59,7 @@ def read_content(answer: str, pattern: Pattern) -> Content:
     """The summary in a model's answer.
 
     Raises:
-        ValueError: there is none; the message is a sentence that the model can be sent.
+        ValueError: there is no summary; the message is a sentence that the model can be sent.
     """
     found = _object(answer)
     background, paragraphs = None, None
@@ -71,7 +71,7 @@ def read_content(answer: str, pattern: Pattern) -> Content:
 
 
 def paragraph_number(tag: object) -> int | None:
-    """The number in "<Paragraph_3>", "Paragraph 3" or 3; None if it is none of these."""
+    """The number in "<Paragraph_3>", "Paragraph 3" or 3; None for anything else."""
     if isinstance(tag, int) and not isinstance(tag, bool):
         return tag
     match = re.fullmatch(r"\s*<?\s*Paragraph[_ ]?(\d{1,4})\s*>?\s*", tag, flags=re.IGNORECASE) if isinstance(tag, str) else None
@@ -79,7 +79,7 @@ def paragraph_number(tag: object) -> int | None:
 
 
 def _object(answer: str) -> dict[str, Any]:
-    """The one JSON object of an answer; of several, the last one that has a key of ours: what was thought before is not it."""
+    """The one JSON object of an answer; of several, the last one with a key of ours. Earlier objects are scratch work."""
     decoder = json.JSONDecoder(strict=False)
     found: list[dict[str, Any]] = []
     fault = "there is no JSON object in the answer"

@@ -1,4 +1,4 @@
-"""Which facts and opinions does a summary tell? Every fact and clear opinion is put to the judge (KGDS, sections 4.4 and 4.5).
+"""Which facts and opinions does a summary state? Every fact and clear opinion is put to the judge (KGDS, sections 4.4 and 4.5).
 
 Facts are asked about one by one, each with an exact probability and sharing all but itself with the others about that summary; or in a list
 for each paragraph, as the paper does. Opinions are asked about one by one. All types of facts are asked about, as in the paper, though only
@@ -38,7 +38,7 @@ from perse.records import Asked, ClaimExample, ClaimsExample
 
 @dataclass(frozen=True)
 class Questions:
-    """What is to be asked: facts one by one or a paragraph's at a time, and opinions."""
+    """The questions: facts one by one or a paragraph's at a time, and opinions."""
 
     facts: list[ClaimExample] = field(default_factory=list)
     lists: list[ClaimsExample] = field(default_factory=list)
@@ -47,11 +47,11 @@ class Questions:
     @property
     def number(self) -> int:
         """How many judgements there will be."""
-        return len(self.facts) + sum(len(one.claims) for one in self.lists) + len(self.opinions)
+        return len(self.facts) + sum(len(example.claims) for example in self.lists) + len(self.opinions)
 
 
 def plain_opinion(text: str) -> str:
-    """An opinion without the annotators' marks around what they made clear."""
+    """An opinion without the annotators' marks of clarified references."""
     return text.replace("**", "")
 
 
@@ -71,40 +71,44 @@ def verify(
         on_progress: told how many of all judgements there are.
     Raises:
         RunMismatch: the folder was begun by another judge, with another benchmark or with facts asked in the other way.
-        BadInput: a summary that has changed since it was verified, or of a sample that the benchmark does not have.
+        BadInput: a summary that changed since it was verified, or of a sample that is not in the benchmark.
         EngineLost: the engine is gone for good.
     """
     folder = verification(run, name)
     found = summaries_of(run, benchmark)
-    summaries = [one for of_pattern in found.values() for one in of_pattern.values() if one.status == "ok"]
+    summaries = [summary for of_pattern in found.values() for summary in of_pattern.values() if summary.status == "ok"]
     check_same(folder, summaries)
     identity = identity_of(judge, benchmark, VERIFY_FACT if facts == "single" else VERIFY_FACTS, VERIFY_OPINION)
     asked = questions(benchmark.samples, summaries, facts)
     with RunLog(folder, {"kind": "kgds-verify", "facts": facts, **identity}, lines=JUDGEMENTS) as log:
         write_whole(
-            folder / ASKED, json.dumps(read_asked(folder) | {one.place: one.digest for one in summaries}, indent=1) + "\n"
+            folder / ASKED,
+            json.dumps(read_asked(folder) | {summary.place: summary.digest for summary in summaries}, indent=1) + "\n",
         )
         ask(judge, asked, log, on_progress=on_progress)
     return folder
 
 
 def questions(samples: Mapping[int, Sample], summaries: Sequence[Summary], facts: FactMode) -> Questions:
-    """Everything to be asked about these summaries."""
+    """All questions about these summaries."""
     wanted = Questions()
-    for one in summaries:
-        sample = samples[one.sample]
+    for summary in summaries:
+        sample = samples[summary.sample]
         wanted.opinions.extend(
             ClaimExample(
-                id=opinion_id(one.place, n), reviewer_id=one.place, text=str(one.opinions), claim=plain_opinion(opinion)
+                id=opinion_id(summary.place, n),
+                reviewer_id=summary.place,
+                text=str(summary.opinions),
+                claim=plain_opinion(opinion),
             )
             for n, opinion in enumerate(sample.opinions, start=1)
         )
-        if one.background is None:
+        if summary.background is None:
             continue
         if facts == "single":
-            wanted.facts.extend(_each_fact(sample, one.place, one.background))
+            wanted.facts.extend(_each_fact(sample, summary.place, summary.background))
         else:
-            wanted.lists.extend(_each_paragraph(sample, one.place, one.background))
+            wanted.lists.extend(_each_paragraph(sample, summary.place, summary.background))
     return wanted
 
 
@@ -128,8 +132,11 @@ def _each_fact(sample: Sample, where: str, text: str) -> list[ClaimExample]:
 def _each_paragraph(sample: Sample, where: str, text: str) -> list[ClaimsExample]:
     return [
         ClaimsExample(
-            id=f"{where}/fact/{one.index}", reviewer_id=where, text=text, claims=tuple(fact.text for fact in one.facts)
+            id=f"{where}/fact/{paragraph.index}",
+            reviewer_id=where,
+            text=text,
+            claims=tuple(fact.text for fact in paragraph.facts),
         )
-        for one in (*sample.supporting_facts, *sample.nonsupporting_facts)
-        if one.facts
+        for paragraph in (*sample.supporting_facts, *sample.nonsupporting_facts)
+        if paragraph.facts
     ]

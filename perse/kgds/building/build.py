@@ -6,8 +6,8 @@
     NEW/manifest.json      from what, by whom, with which counts
     NEW/benchmark.json     the samples in the authors' format, written last
 
-The build needs people in its middle, so it is one command given twice: it stops at the sheet, and goes on where the sheet is filled in.
-Nothing but the folder says how far it is, and every step is computed anew from what was kept: a kill at any moment loses what was in flight.
+The build needs people in its middle, so it is one command given twice: it stops at the sheet, and continues once the sheet is filled in.
+The folder holds all progress, and every step is recomputed from what was kept: a kill loses only what was in flight.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ KIND = "kgds-build"
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
-    """Which drafts become which benchmark. Raises BadInput for settings that make no sense."""
+    """The settings of a build. Raises BadInput for invalid ones."""
 
     drafts: Path
     out: Path
@@ -68,19 +68,19 @@ class _Result(BaseModel):
 
 
 class Masking(_Result):
-    """What became of the facts of nonsupporting paragraphs that are no repetitions."""
+    """Outcomes of the facts of nonsupporting paragraphs, without repetitions."""
 
     asked: int
     told: int
-    """Told by a supporting paragraph, too: masked."""
+    """Also stated by a supporting paragraph: masked."""
     unanswered: dict[Status, int]
-    """No yes or no, by status: masked, too."""
+    """Without an answer, by status: also masked."""
     in_doubt: tuple[int, ...]
-    """Samples of which no fact was answered: nothing is left in them to count against a summary."""
+    """Samples without an answered fact: nothing in them counts against a summary."""
 
 
 class BuildReport(_Result):
-    """How far a build is, and what was counted."""
+    """The progress of a build, and its counts."""
 
     finished: bool
     """Whether `benchmark.json` is written; if not, the sheet waits for the annotators."""
@@ -89,7 +89,7 @@ class BuildReport(_Result):
     """Of the drafts' paragraphs: those not agreed on are boundary paragraphs, and removed."""
     supporting: int
     tries: dict[str, int]
-    """Of the writer, by what became of them."""
+    """The writer's tries, by outcome."""
     facts: int
     sheet: int
     """Rows for the annotators."""
@@ -103,7 +103,7 @@ class BuildReport(_Result):
 def build(
     options: BuildOptions, writer: Writer, judge: Callable[[], Judge], *, on_progress: OnPart = unseen_part
 ) -> BuildReport:
-    """Go on with a build as far as it goes: to the sheet, or to the end.
+    """Continue a build: to the sheet, or to the end.
 
     Args:
         judge: loads who masks; not called before the sheet is filled in.
@@ -170,7 +170,7 @@ def _build(options: BuildOptions, writer: Writer, judge: Callable[[], Judge], on
 
 
 def _check_folder(out: Path) -> None:
-    """Refuse a folder of something else."""
+    """Refuse a folder that is not a build."""
     make_folder(out)
     found = sorted(entry.name for entry in out.iterdir() if not entry.name.startswith("."))
     if MANIFEST in found:
@@ -183,7 +183,7 @@ def _check_folder(out: Path) -> None:
 
 
 def _check_key_facts(drafts: Sequence[Agreed], answers: Mapping[Place, tuple[bool, bool]], *, options: BuildOptions) -> None:
-    """Refuse answers that leave a sample without a key fact: no benchmark may have such a one, and masking costs."""
+    """Refuse answers that leave a sample without a key fact, before paying for the masking."""
     with_key = {place[0] for place, said in answers.items() if all(said)}
     if without := [str(one.number) for one in drafts if one.number not in with_key]:
         raise BadInput(
@@ -248,7 +248,7 @@ def _masking(drafts: Sequence[Agreed], masked: Mapping[Place, Judgement]) -> Mas
 def _manifest(
     options: BuildOptions, drafts: Sequence[Agreed], report: BuildReport, writer: Writer, judge: Judge
 ) -> dict[str, Any]:
-    """Nothing in it depends on when or where it was made."""
+    """It does not depend on when or where it was made."""
     return {
         "kind": KIND,
         "perse": perse.__version__,

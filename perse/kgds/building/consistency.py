@@ -1,7 +1,7 @@
-"""What two annotators who say yes or no agree on, and how much more than by chance (KGDS, sections 4.3 and 4.4).
+"""Agreement of two annotators who answer yes or no, raw and corrected for chance (KGDS, sections 4.3 and 4.4).
 
-Agreement alone looks good where nearly all answers are "no"; Cohen's kappa takes off what two people would agree on who only knew how
-often to say yes.
+Agreement alone looks good where nearly all answers are "no"; Cohen's kappa subtracts the agreement that is expected
+from the rates of yes alone.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Consistency(BaseModel):
     agreed: int
     both_yes: int
     percent: float | None
-    """`agreed` of `asked`; None where nothing was asked."""
+    """`agreed` of `asked`; None without questions."""
     kappa: float | None
-    """Cohen's: 1 is perfect, 0 is chance. None where both always gave the same answer: it is then not defined."""
+    """Cohen's: 1 is perfect, 0 is chance. None (undefined) if both always gave the same answer."""
 
 
 def consistency(answers: Sequence[tuple[bool, bool]]) -> Consistency:

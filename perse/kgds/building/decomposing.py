@@ -1,7 +1,7 @@
 """Every paragraph of the drafts as atomic facts, by a model that writes (KGDS, section 4.4).
 
-Answers are checked, asked for again with what was wrong, and kept the moment they arrive. A paragraph without facts would count for
-nothing in every metric and nobody would see it, so one that cannot be taken apart ends the build.
+Answers are checked, asked for again with what was wrong, and kept the moment they arrive. A paragraph without facts would silently
+count for nothing in every metric, so one that cannot be decomposed ends the build.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def decompose(
     """The facts of every paragraph that stays, and how often each kind of try occurred.
 
     Raises:
-        BadInput: a paragraph that no try could take apart; or as `ask_until_good`.
+        BadInput: a paragraph that could not be decomposed; or as `ask_until_good`.
         EngineLost: as `ask_until_good`.
     """
     places = {f"{one.number}/{paragraph}": (one, paragraph) for one in drafts for paragraph in range(1, len(one.kept) + 1)}
@@ -77,7 +77,7 @@ def decompose(
 
 
 def checked(answer: str, paragraph: str, *, article: Sequence[str] = ()) -> Good[tuple[str, ...]] | Fair[tuple[str, ...]] | Bad:
-    """What to make of an answer about `paragraph` of `article`: see `perse.questions.decompose` for what is refused, and what would do."""
+    """Judges an answer about `paragraph` of `article` by the rules of `perse.questions.decompose`."""
     try:
         facts = read_facts(answer)
     except ValueError as error:

@@ -1,7 +1,7 @@
 """Drafts of a new benchmark: an article, a discussion, what two annotators call supporting, and the clear opinions (KGDS, section 4.3).
 
 Paragraphs that both call supporting are, those that neither does are not; the others are boundary paragraphs, and leave the article. What
-stays is numbered anew, as in the published benchmark; annotators and messages go on speaking of the draft's own numbers.
+stays is renumbered, as in the published benchmark; annotators and messages keep the draft's own numbers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from perse.records import explain
 from perse.strict import Strict
 
 SHEET_COLUMNS = ("sample", "paragraph", "fact number", "fact")
-"""Of the sheet for the annotators, before their own: so nobody is called so."""
+"""Columns of the sheet before the annotators' own; no annotator may have such a name."""
 
 ANNOTATORS = 2
 
@@ -43,7 +43,7 @@ class Draft(_Part):
     supporting: dict[str, tuple[Annotated[int, Field(strict=True)], ...]]
     """Annotator -> the paragraphs that he or she calls supporting, counted from 1."""
     opinions: tuple[_Text, ...] = Field(min_length=1)
-    """Clear atomic opinions; what was made clear stands between `**`."""
+    """Clear atomic opinions; clarified references are between `**`."""
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def _draft(raw: object, where: str) -> Draft:
 
 
 def _explained(error: ValidationError) -> str:
-    """As `explain`, but a text that is empty is called so, not by the pattern that says it."""
+    """As `explain`, but an empty text is called empty, not by the pattern it fails."""
     first: Any = error.errors(include_url=False, include_context=False)[0]
     if first["type"] == "string_pattern_mismatch":
         return f"field '{'.'.join(map(str, first['loc']))}': the text is empty; write it, or take it out"
@@ -145,7 +145,7 @@ def _explained(error: ValidationError) -> str:
 
 
 def _problem(draft: Draft) -> str | None:
-    """What does not fit together in a draft whose fields are of the right kind."""
+    """Inconsistencies of a draft whose fields have the right types."""
     names = [name.strip() for name in draft.supporting]
     if len(names) != ANNOTATORS or len(set(names)) < ANNOTATORS:
         named = f" ({', '.join(names)})" if names else ""

@@ -1,6 +1,6 @@
 """The sheet on which two annotators say which facts of supporting paragraphs are key facts (KGDS, section 4.4).
 
-One CSV file with a row for each fact and a column for each annotator: any spreadsheet opens it. It is people's work, so it is never
+One CSV file with a row for each fact and a column for each annotator: any spreadsheet opens it. It holds people's work, so it is never
 written over, and what comes back is compared with what was asked, row by row, before any of it is used.
 """
 
@@ -53,10 +53,10 @@ def sheet_text(rows: Sequence[SheetFact]) -> str:
 
 
 def read_sheet(path: Path, rows: Sequence[SheetFact]) -> dict[Place, tuple[bool, bool]] | None:
-    """What the two annotators of each sample said of each fact; None while nobody has filled in anything.
+    """What the two annotators of each sample said of each fact; None while the sheet is empty.
 
     Raises:
-        BadInput: the sheet is not the one that was given out but for its answers, an answer is missing or is neither yes nor no; the
+        BadInput: something other than the answers was changed, or an answer is missing or is neither yes nor no; the
             message names line and column.
     """
     assert is_csv(path), path
@@ -94,7 +94,7 @@ _REMEDY = "or, if drafts or writer have changed, give those of before, or move t
 
 
 def _annotators(rows: Sequence[SheetFact]) -> list[str]:
-    """Everybody, in the order of their first sample."""
+    """All annotators, in the order of their first sample."""
     return list(dict.fromkeys(name for row in rows for name in row.annotators))
 
 

@@ -1,8 +1,8 @@
-"""Facts of nonsupporting paragraphs that the supporting ones tell, too: they are masked, and count in no metric (KGDS, section 4.4).
+"""Facts of nonsupporting paragraphs that supporting ones also state: they are masked, and ignored by the metrics (KGDS, section 4.4).
 
 Otherwise a summary would be blamed for a fact that it has from the right paragraph. Asked as facts are verified, against all supporting
-paragraphs of the sample at once, so that its questions share all but the fact. A fact about which there is no answer is masked, too: in
-doubt it shall count for nobody, rather than against somebody; such facts are counted apart.
+paragraphs of the sample at once, so that its questions share all but the fact. A fact without an answer is masked, too,
+so that it does not count against any summary; such facts are counted apart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from perse.questions.claims import MASK_CONFLICT
 from perse.records import ClaimExample
 
 _PROMPTS = 16
-"""Whose digest tells wording, template and tokenizer apart."""
+"""Its digest identifies wording, template and tokenizer."""
 
 
 def conflicts(drafts: Sequence[Agreed], facts: Facts, repeated: set[Place]) -> dict[Place, ClaimExample]:

@@ -1,7 +1,7 @@
 """The paper's figures 2 and 4 to 9 of the models at hand, and how opinions went wrong as stacked bars.
 
-All of them are always there, so that a report has the same files whatever was verified; one that nothing is known for says why. Figure 3
-is not among them: it shows what the models say of the experts' choice, which no verification asks.
+All figures are always drawn, so that every report has the same files; one without data says why. Figure 3
+is missing: it shows what the models say of the experts' choice, which verification does not ask.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ERRORS: Mapping[ErrorType, str] = {
 
 
 def kgds_figures(results: Results) -> dict[str, Figure]:
-    """All figures, by name. One that nothing is known for says why.
+    """All figures, by name. A figure without data says why.
 
     Raises:
         BadInput: matplotlib is not installed.
@@ -166,7 +166,7 @@ def _sentence(lines: Sequence[str]) -> str:
 
 
 def _least_squares(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Ends of the line of y on x; none through fewer than three points, or where all x are one."""
+    """Ends of the line of y on x; none for fewer than three points, or if all x are equal."""
     if len(points) < 3:
         return []
     mean_x, mean_y = (sum(values) / len(points) for values in zip(*points, strict=True))

@@ -1,6 +1,6 @@
 """Models in rows, the highest on top: a mark with its interval for the structured prompt, a hollow one for reflection.
 
-Where the paper draws bars from zero, these are marks: what one wants to see is how far models are apart and how sure that is. The price
+The paper draws bars from zero; marks show better how far models are apart and how sure that is. The price
 is that the eye cannot compare lengths; the values stand beside the names.
 """
 

@@ -5,8 +5,8 @@ OUT/tables.md      tables 1 and 2
 OUT/figures/NAME.* each plot as SVG and PNG, its numbers as CSV
 OUT/results.json   the numbers that all of it is made of
 
-The same Results give the same bytes. Values and intervals are printed and nothing is concluded from them: whether one model is better
-than another is not what intervals of single values can say.
+The same Results give the same bytes. Values and intervals are printed without conclusions: intervals of
+single values do not tell whether one model is better than another.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def write_report(
     html = fill("kgds.html.jinja", SCRIPTS, page=_page(results, figures, title))
     contents = {
         NUMBERS: kgds_result(results).model_dump_json(indent=2) + "\n"
-    }  # first: what a kill leaves behind is known as a report's
+    }  # first, so that a killed report is recognized as one
     contents |= {TABLES: markdown([table_1(results), table_2(results)]), PAGE: html}
     contents |= {MANIFEST: json.dumps(manifest, indent=2) + "\n"} if manifest is not None else {}
     drawn = {f"{FIGURES}/{name}": content for figure in figures.values() for name, content in figure.files.items()}
@@ -104,7 +104,7 @@ def write_report(
 
 
 def refuse_strangers(out: Path) -> None:
-    """A report replaces a report, and nothing else.
+    """Refuse to replace anything but a report.
 
     Raises:
         BadInput: `out` is a file, or a folder that holds something else.
@@ -180,7 +180,7 @@ def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Section, ..
 
 
 def _lead(results: Results) -> tuple[str, ...]:
-    """Where the highest values are, and what may not be read from them."""
+    """The highest values, with a warning about what they do not show."""
     said: list[str] = []
     if len(models(results)) > 1:
         said += (line for pattern in patterns(results) for line in highest(results, pattern))

@@ -1,7 +1,7 @@
 """Results as the tables of a report: the paper's two, and beside them what the paper does not print: intervals, counts, failures.
 
 The paper's tables show the structured prompt, with what reflection changes beside each value. A model that has reflection alone has a
-row that says so. Ranks are among values of one paradigm only, so that nobody is placed for having been asked twice.
+row that says so. Ranks are among values of one paradigm only, so that reflection gives no model an extra place.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from perse.drawing.named_rows import value_in_words
+from perse.formats.templates import table
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores
 from perse.kgds.scoring.words import named
-from perse.publishing.markdown import plain, table
+from perse.publishing.markdown import plain
 from perse.results.result import Table
 
 PATTERN_NAMES: Mapping[Pattern, str] = {"ebs-aos": "EBS-AOS", "abs-aos": "ABS-AOS"}
@@ -62,12 +63,12 @@ def patterns(results: Results) -> list[Pattern]:
 
 
 def metric_name(metric: Metric, pattern: Pattern) -> str:
-    """As the heads of table 1 have it: "BSP F1", "CAO R"."""
+    """The headings of table 1, such as "BSP F1" and "CAO R"."""
     return f"{_BACKGROUND[pattern]} {_HEADINGS[metric]}" if metric in ("recall", "precision", "f1") else _HEADINGS[metric]
 
 
 def shown(results: Results, model: str, pattern: Pattern) -> Scores | None:
-    """What stands for a model: its structured prompt, else its reflection."""
+    """A model's main scores: of its structured prompt, else of its reflection."""
     found = {scores.paradigm: scores for scores in results.scores if (scores.model, scores.pattern) == (model, pattern)}
     return next((found[paradigm] for paradigm in PARADIGMS if paradigm in found), None)
 
@@ -112,7 +113,7 @@ def table_2(results: Results) -> PaperTable:
 
 
 def probable_errors(results: Results) -> PaperTable | None:
-    """The same by the judge's probabilities; None where nobody's are known."""
+    """The same by the judge's probabilities; None without any."""
     known = [scores for scores in results.scores if scores.errors and scores.errors.probable]
     if not known:
         return None
@@ -159,7 +160,7 @@ def correlation_table(results: Results) -> Table:
 
 
 def count_tables(results: Results) -> list[Table]:
-    """What the values stand on, and what is not in them."""
+    """The counts behind the values, and what was left out."""
     rows = tuple(
         (
             scores.model,
@@ -206,7 +207,7 @@ def markdown(tables: Sequence[PaperTable]) -> str:
     for one in tables:
         header = ["Model", *(f"{group} {column}" for group, columns in one.groups for column in columns)]
         rows = [[plain(name), *map(_markdown_cell, cells)] for name, cells in one.rows]
-        lines += [f"## {one.title}", "", *table(header, rows), *(f"- {plain(note)}" for note in one.notes), ""]
+        lines += [f"## {one.title}", "", table(header, rows), "", *(f"- {plain(note)}" for note in one.notes), ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -217,7 +218,7 @@ def _markdown_cell(cell: PaperCell | None) -> str:
 
 
 def _best(results: Results, pattern: Pattern, metric: Metric) -> set[str]:
-    """The models of the first three values, of structured prompts if there are any; nobody where three or fewer have one."""
+    """The models of the first three values, of structured prompts if there are any; empty if three or fewer have one."""
     values: dict[Paradigm, dict[str, float]] = {}
     for model in models(results):
         scores = shown(results, model, pattern)
@@ -269,7 +270,7 @@ def _probable(errors: Errors | None, error: ErrorType) -> PaperCell | None:
 
 
 def _points(change: float) -> str:
-    """A change with its arrow; one that rounds to nothing goes nowhere."""
+    """A change with its arrow, or ±0.00."""
     size = f"{abs(change):.2f}"
     return "±0.00" if size == "0.00" else f"{'↑' if change > 0 else '↓'}{size}"
 

@@ -1,4 +1,4 @@
-"""The numbers of KGDS as a Result: what tables 1 and 2 of the paper hold, with intervals, and what they stand on."""
+"""The numbers of KGDS as a Result: the contents of the paper's tables 1 and 2, with intervals and counts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Does who gives the better background also give the opinions better? Correlation across models (KGDS, figures 4 and 5).
+"""Do models with better background also cover opinions better? Correlation across models (KGDS, figures 4 and 5).
 
 One point is one model's means. The interval resamples samples, not models: it says how far other samples would have moved the same
-models, and nothing about models that are not here.
+models, and nothing about other models.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _estimate(
     value = coefficient(*(np.array([_mean(scores, metric) for scores, _ in models]) for metric in ("f1", "cao")))
     if value is None:
         return Estimate(value=None, interval=Interval(reason=CONSTANT), items=len(models))
-    # Means that are equal but for the order of their additions are ties.
+    # Means that differ by floating-point error only are ties.
     background, opinions = (np.round([means[metric] for _, means in models], 12) for metric in ("f1", "cao"))  # (models, R)
     interval = bootstrap_interval(of_rows(background, opinions), reviewers=samples, of="sample")
     return Estimate(value=value, interval=interval, items=len(models))

@@ -1,7 +1,7 @@
-"""The metrics of one summary: what it covers of what it should, and how much else it says (KGDS, sections 4.3-4.6, appendix C).
+"""The metrics of one summary: how much it covers, and how much else it says (KGDS, sections 4.3-4.6, appendix C).
 
 All are fractions, 0 to 1, and defined for every summary that can be read: where nothing is extracted or covered the authors' 0
-stands in for 0/0. Only facts of types 1 (key) and 0 (nonsupporting) count; the others are asked about, and left out.
+replaces 0/0. Only facts of types 1 (key) and 0 (nonsupporting) count; the others are asked about, and left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def bsp(cited: Collection[int], sample: Sample) -> Background:
     """Back-supporting paragraphs (equations 11-14).
 
     R = extracted supporting / supporting; P = extracted supporting / extracted; F1 = 2 P R / (P + R). An empty extraction scores 0;
-    paragraphs that do not exist are no part of it.
+    missing paragraphs are ignored.
     """
     extracted = set(cited) & {paragraph.index for paragraph in sample.article}
     return _background(len(extracted & sample.supporting_indices), all_right=len(sample.supporting), found=len(extracted))
@@ -91,12 +91,12 @@ def retrieved(cited: Collection[int], sample: Sample) -> float:
 
 
 def strange(cited: Collection[int], sample: Sample) -> int:
-    """How many of the extracted paragraphs the article does not have."""
+    """How many extracted paragraphs are not in the article."""
     return len(set(cited) - {paragraph.index for paragraph in sample.article})
 
 
 def sample_values(outcome: Outcome, sample: Sample, *, pattern: Pattern) -> dict[Metric, float]:
-    """Every metric of a summary that is known: what was not verified is left out. A failed summary scores 0 in all.
+    """Every known metric of a summary; unverified ones are left out. A failed summary scores 0 in all.
 
     Raises:
         BadInput: verifications that are not as many as the sample's facts or opinions.

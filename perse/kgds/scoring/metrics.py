@@ -30,7 +30,7 @@ _ALL: tuple[Metric, ...] = (*METRICS, "retrieved")
 
 
 def results(benchmark: Benchmark, outcomes: Sequence[Outcomes], *, resamples: int = 1000, seed: int = 0) -> Results:
-    """All numbers of `outcomes`, on the samples that every one of them has.
+    """All numbers of `outcomes`, on their common samples.
 
     A metric that is not known of every compared sample of a model (it was not verified) is left out, with a note; it is never 0.
 
@@ -70,7 +70,7 @@ def results(benchmark: Benchmark, outcomes: Sequence[Outcomes], *, resamples: in
 
 @dataclass(frozen=True)
 class _Side:
-    """One model under one pattern and paradigm: what is told of it, and its means in each resample."""
+    """One model under one pattern and paradigm: its scores, and its means in each resample."""
 
     scores: Scores
     resampled: Mapping[Metric, FloatArray]
@@ -96,7 +96,7 @@ def _refuse_odd(benchmark: Benchmark, outcomes: Sequence[Outcomes]) -> None:
 
 
 def _complete(one: Outcomes) -> set[int]:
-    """Samples that were summarized, and verified if any were: what nobody has verified at all is a matter of metrics, not of samples."""
+    """Samples that were summarized, and verified if any were; a metric that was verified nowhere is left out instead."""
     read = [outcome for outcome in one.samples.values() if outcome.failed is None]
     facts, opinions = any(outcome.facts is not None for outcome in read), any(outcome.opinions is not None for outcome in read)
     return {
@@ -179,7 +179,7 @@ def _uncovered(outcome: Outcome, *, opinions: int) -> int:
 
 
 def _deltas(sides: Sequence[_Side]) -> Iterable[Delta]:
-    """Reflection minus structured: of the rounded values, as who subtracts them in a table finds it."""
+    """Reflection minus structured: of the rounded values, so that it equals the difference of a table's values."""
     by_key = {(side.scores.model, side.scores.pattern, side.scores.paradigm): side for side in sides}
     for before in sides:
         after = by_key.get((before.scores.model, before.scores.pattern, "reflection"))

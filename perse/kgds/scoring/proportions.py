@@ -1,6 +1,6 @@
 """Shares of the error types in percent that sum to exactly 100.00 (KGDS, table 2).
 
-Each share is rounded to two digits, and what is then missing, or too much, goes on the smallest class that occurs, as in the paper's
+Each share is rounded to two digits, and the remainder goes to the smallest class that occurs, as in the paper's
 table. All is counted in whole hundredths: sums of rounded floats would not be 100.
 """
 

@@ -1,4 +1,4 @@
-"""The numbers of KGDS as plain JSON: tables, report and plots are made from this alone, so that they cannot tell different things.
+"""The numbers of KGDS as plain JSON: tables, report and plots are made from this alone, so that they agree.
 
 Values are percentages rounded to two digits, each with an interval over samples; None is undefined, never 0.
 """
@@ -35,7 +35,7 @@ class SampleScores(_Result):
 
 class Errors(_Result):
     """Of the opinions not covered: how many were classified, the share of each type in percent (they sum to 100), and the same by the
-    judge's probabilities where they are known. No shares where there is no such opinion."""
+    judge's probabilities where they are known. No shares without such opinions."""
 
     classified: int
     uncovered: int
@@ -51,7 +51,7 @@ class Scores(_Result):
     paradigm: Paradigm
     values: dict[Metric, Estimate]
     errors: Errors | None = None
-    """None where no error was asked about."""
+    """None if errors were not asked about."""
     verified_by: str | None = None
     """The judge, and how it was asked about facts, where that is known."""
     failed: int
@@ -59,7 +59,7 @@ class Scores(_Result):
     unanswered: int
     """Questions that the judge did not answer; they count as not covered."""
     strange: int
-    """Citations of paragraphs that do not exist; they count in nothing."""
+    """Citations of paragraphs that do not exist; they are ignored."""
     samples: tuple[SampleScores, ...]
 
 
@@ -99,7 +99,7 @@ class Results(_Result):
     samples: tuple[int, ...]
     """The samples that every model has: all means are over these."""
     left_out: dict[str, tuple[int, ...]]
-    """Samples of the benchmark that are not compared, by the first model without them ("" where nobody has them)."""
+    """Samples of the benchmark that are not compared, by the first model without them ("" if none has them)."""
     supporting_share: float
     """Supporting paragraphs of all, in percent, averaged over the compared samples: what a right `retrieved` is near to."""
     scores: tuple[Scores, ...]

@@ -1,8 +1,8 @@
 """What a judge's titles say of its scores: groups of known and unknown works, side by side (PerSE, tables 6 to 8).
 
 Pure functions of answers. A single plot is known if the title that the judge wrote is right, a plot of a pair if the answer
-in either order names it. Shares are of the answered items; a pair of which neither order was answered is in no group. In
-accuracy and consistency an answer that is missing is a wrong one.
+in either order names it. Shares are of the answered items; a pair with neither order answered is in no group. In
+accuracy and consistency a missing answer counts as wrong.
 
 Notation: n items (or pairs); the items stand where reviewers do elsewhere, so intervals are over items.
 """
@@ -65,7 +65,7 @@ class Paired:
     """One version's pairs. (n,) each; NaN where neither order was answered, but for what counts such a pair as wrong."""
 
     known: FloatArray
-    """How many of the two works the judge named; NaN where it was not heard."""
+    """How many of the two works the judge named; NaN where it did not answer."""
     right: FloatArray
     """Share of the two orders in which the better plot was chosen."""
     consistent: FloatArray
@@ -122,7 +122,7 @@ def _pair(
 
 
 def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[bool], better: Choice) -> tuple[float, ...]:
-    """known, right, consistent, bias first, bias known of the labels of one pair, each with whether the pair was turned round."""
+    """known, right, consistent, bias first, bias known of the labels of one pair, each with whether the pair was swapped."""
     chose_first = [(label == "A") != turned for label, turned in chosen]  # the first of the pair, however it was shown
     # the plot shown first: chosen minus better
     ahead = [float(label == "A") - float((better == "A") != turned) for label, turned in chosen]
@@ -137,12 +137,12 @@ def _of_orders(chosen: Sequence[tuple[str | None, bool]], *, knows: Sequence[boo
 
 
 def random_scores(items: Sequence[str], *, seed: int) -> FloatArray:
-    """(n,): a label of the scale for each item, drawn by seed: what correlations come to without reading."""
+    """(n,): a random label for each item, drawn by seed: the correlations of chance."""
     return np.array([float(draw(seed, item, "contamination random").choice(SCORES.labels)) for item in items])
 
 
 def random_choices(pairs: Sequence[tuple[str, str]], *, better: Mapping[str, Choice], seed: int) -> Paired:
-    """A coin for each order of each pair. It names no work, so its group says nothing."""
+    """A coin flip for each order of each pair. It names no work, so its group is meaningless."""
     rows = []
     for pair in pairs:
         name = pair_id(*pair)
@@ -162,12 +162,12 @@ def _ok(judgement: Judgement | None) -> bool:
 
 
 def over_items(count: int, *, resamples: int, seed: int) -> Bootstrap:
-    """Resamples of items: each is a cluster of its own."""
+    """Resamples of items, each its own cluster."""
     return Bootstrap.over(np.arange(count, dtype=np.int64), resamples=resamples, seed=seed)
 
 
 def of_items(estimate: Estimate) -> Estimate:
-    """An estimate over items, whose reason speaks of items, not of reviewers."""
+    """An estimate over items; its reason says "items", not "reviewers"."""
     reason = estimate.interval.reason
     if reason is None:
         return estimate
@@ -197,7 +197,7 @@ def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
 
 
 def share(chosen: BoolArray, of: BoolArray) -> Estimate:
-    """How many of the items `of` are `chosen`, with Wilson's interval: a bootstrap's would be empty at 0 and at 1."""
+    """How many of the items `of` are `chosen`, with Wilson's interval, since a bootstrap's is empty at 0 and 1."""
     from scipy.stats import binomtest
 
     count = int(of.sum())

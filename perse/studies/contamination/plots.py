@@ -1,4 +1,4 @@
-"""What the contamination study asks about: versions of the same plots, their titles and mean scores, and pairs drawn of them.
+"""The contamination study's data: versions of the same plots, their titles and mean scores, and pairs drawn of them.
 
 All versions are asked about the same items, those that every version has: a rewriting that failed leaves its item out of all,
 so that a difference between versions is not one of items.
@@ -36,7 +36,7 @@ class Plots:
     truth: Mapping[str, float]
     """Item -> mean score of its reviews, on 1-10."""
     left_out: Mapping[str, int]
-    """Why items are not in it -> how many."""
+    """Why items were left out -> how many."""
 
     @property
     def items(self) -> list[str]:
@@ -143,7 +143,7 @@ def _has(path: Path, column: str) -> bool:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Pairs of items (first, second), and how many pairs that were drawn lie too near to have a better one."""
+    """Pairs of items (first, second), and how many drawn pairs were left out for scores too close to have a better one."""
 
     pairs: tuple[tuple[str, str], ...]
     too_near: int

@@ -2,8 +2,8 @@
 
 Case, punctuation, accents, a leading article, what stands in brackets, and an edition or year behind the title do not count;
 a typing error does not either. Numbers do, and a final s: "Rocky II" is not "Rocky III", "Alien" not "Aliens". A series' name
-alone is no title of one of its parts, and a work called "Unknown" is never recognized: what is found is rather too little
-than too much.
+alone is no title of one of its parts, and a work called "Unknown" is never recognized: recognition is rather undercounted
+than overcounted.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _NO_TITLE = frozenset(
 
 
 def plain_title(title: str) -> str:
-    """A title without what may differ between two ways to write it; empty where nothing is left."""
+    """A title without what may differ between two spellings of it; empty if nothing is left."""
     plain = unicodedata.normalize("NFKD", title).casefold()
     plain = "".join(char for char in plain if not unicodedata.combining(char)).replace("\u2019", "'").strip(" \t\n\"'*_.`")
     plain = _BRACKETS.sub(" ", plain).strip() or plain

@@ -2,7 +2,7 @@
 
 The same plots as they are, anonymized and summarized. Of each the judge is asked a score and the title of the work; of pairs,
 which is better, in both orders. A judge that scores better where it names the work, and names fewer works once the names are
-gone, has been remembering. What people think of an item is the mean score of its reviews.
+gone, remembers. What people think of an item is the mean score of its reviews.
 
 Differs from the paper, besides how answers are laid out (`perse.questions.recognition`): correlations are of the expected
 score of the exact distribution, not of the one written; accuracy and biases are over both orders of a pair, so that the
@@ -51,7 +51,7 @@ class Contamination:
     """Our field (item_id, title, text, score) -> the user's column."""
     scale: tuple[float, float] = (1.0, 10.0)
     min_reviews: int = 5
-    """An item's mean score stands on at least so many reviews."""
+    """Fewest reviews behind an item's mean score."""
     items: int = 200
     pairs: int = 200
     gap: float = 1.0
@@ -60,7 +60,7 @@ class Contamination:
     """Version -> data set folder: scores for readers known by one review (figure 8)."""
     personalized_question: str = "pointwise"
     readers: int = 400
-    """At most so many of them, with one query each."""
+    """Most readers, with one query each."""
 
     def __post_init__(self) -> None:
         scoring = [name for name, question in QUESTIONS.items() if isinstance(question, Pointwise)]
@@ -79,7 +79,7 @@ class Contamination:
             raise BadInput("; ".join(problems))
 
     def options(self) -> dict[str, Any]:
-        """What makes two studies of the same files different ones."""
+        """The settings that tell apart two studies of the same files."""
         return {
             "versions": [path_name_of(name) for name in self.plots],
             "personalized": [path_name_of(name) for name in self.personalized],

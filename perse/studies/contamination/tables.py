@@ -1,7 +1,7 @@
 """The contamination study's answers as tables and points: single plots, pairs, and scores for a reader (PerSE, tables 6 to 8).
 
 Known works stand beside unknown ones, version by version. The groups differ from version to version, and known works are not
-like unknown ones (they are more often good); so it is the change from version to version that speaks, not one group. The row
+like unknown ones (they are more often good); so compare versions rather than groups. The row
 "random" is what the same items and pairs give to draws by seed.
 """
 
@@ -52,7 +52,7 @@ class Finding:
 
 
 def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, seed: int) -> Finding:
-    """The shape of table 8, and how far apart known and unknown are. `answers`: version -> those about single plots."""
+    """The shape of table 8, and the difference between known and unknown. `answers`: version -> those about single plots."""
     bootstrap = over_items(len(plots.items), resamples=resamples, seed=seed)
     points: list[Point] = []
     rows: dict[str, list[Cells]] = {"known": [], "unknown": []}

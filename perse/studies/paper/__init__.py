@@ -1,1 +1,1 @@
-"""Our figures beside those that were published."""
+"""Our numbers next to the published ones."""

@@ -1,4 +1,4 @@
-"""The figures of PerSE's tables 1 to 5, to stand beside ours. Values only; a figure that our copy of the paper lost is None.
+"""The numbers of PerSE's tables 1 to 5. None: lost in our copy of the paper.
 
 Lost in the copy's conversion: table 1, k = 4 and Interestingness of the training side; table 2, Kendall of matrix
 factorization and of GPT-4 (the abstract's "15.8% higher" puts the latter near 0.253); table 5, Pearson of LLaMA-2-7b without

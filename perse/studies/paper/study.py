@@ -45,7 +45,7 @@ def paper(
         runs: name -> folder that `perse score` wrote, of scores (tables 2 and 3) or of pairs (table 4).
         studies: folders of `perse study review-text`, for table 5; other studies are refused.
     Raises:
-        BadInput: a folder that is none of these, or runs that `perse evaluate` refuses.
+        BadInput: a folder of another kind, or runs that `perse evaluate` refuses.
     """
     of_scores, of_pairs = _by_kind(runs or {})
     scores, notes_on_scores = _evaluated(of_scores, seed=seed, resamples=resamples)

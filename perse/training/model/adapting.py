@@ -1,4 +1,4 @@
-"""Which weights are trained: a LoRA or DoRA adapter's, or all; and that there are some.
+"""Chooses the trained weights: a LoRA or DoRA adapter's, or all; checks that there are some.
 
 The planner and the trainer take a model through here, so what is planned is what is trained.
 """
@@ -44,19 +44,19 @@ def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
         model.enable_input_require_grads()
     try:
         model = get_peft_model(model, settings)
-    except (ValueError, re.error):  # a pattern that is none; or one, or a longer name, that fits nothing
+    except (ValueError, re.error):  # an invalid pattern; or a pattern or name that matches nothing
         raise BadInput(_no_such_target([targets] if isinstance(targets, str) else targets, linear)) from None
     check_trainable(model)
     return model
 
 
 def without_adapter(model: Any) -> Any:
-    """The model below an adapter, or the model itself where there is none."""
+    """The model below an adapter, or the model itself without one."""
     return model.get_base_model() if hasattr(model, "get_base_model") else model
 
 
 def check_trainable(model: Any) -> None:
-    """Refuse a model of which nothing would be trained.
+    """Refuse a model without trainable weights.
 
     Raises:
         BadInput: all its parameters are frozen.

@@ -79,12 +79,12 @@ KNOWN = {
 """Configurations by hub name. LLaMA-2 7B has 6,738,415,616 parameters, Qwen3 4B 4,022,468,096, Olmo 3 7B 7,298,011,136."""
 
 STAND_IN = "smollm2-135m"
-"""Whose tokenizer counts for a model without one here."""
+"""The model whose tokenizer counts for models that have none here."""
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """A model's configuration, the folder of a tokenizer, the longest context, and what a reader of a plan must know."""
+    """A model's configuration, the folder of a tokenizer, the longest context, and notes for the reader of a plan."""
 
     config: Any
     tokenizer: Path

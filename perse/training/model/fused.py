@@ -3,7 +3,7 @@
 They are put into one model and nowhere else: liger-kernel also exchanges classes and functions of transformers' module, so that
 any model made later in the process would have them, the merged one that is checked on a CPU among them; that is undone here. So
 the rotation of queries and keys, a function of the whole module, stays torch's; the loss stays ours, which computes logits at
-learned tokens only. The trade-off: fused results differ from torch's by rounding, as much as another order of the sums does.
+learned tokens only. The trade-off: fused results differ from torch's by rounding, as a different order of summation would.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LEFT_OUT = {"rope": False, "cross_entropy": False, "fused_linear_cross_entropy"
 
 
 def fuse(model: Any, *, asked: bool | None) -> bool:
-    """Put fused kernels into `model` (without its adapter), if `train.liger` asks for them; returns whether they are there.
+    """Put fused kernels into `model` (without its adapter), if `train.liger` asks for them; returns whether it did.
 
     Args:
         asked: `train.liger`; None where they can be had: liger-kernel is installed, knows the model, and training is on CUDA.
@@ -63,7 +63,7 @@ def _on_cuda() -> bool:
 
 
 def _hindrance(model: Any) -> str | None:
-    """Why the kernels cannot be had, and what would help."""
+    """Why the kernels are not available, and what would help."""
     if not _on_cuda():
         return "there is no CUDA device, which they are written for: train on one"
     if find_spec("liger_kernel") is None:

@@ -1,1 +1,1 @@
-"""What a training will need: memory, disk, time."""
+"""The memory, disk space and time that training needs."""

@@ -1,4 +1,4 @@
-"""Room for a whole run, counted before it begins: a disk that fills up after a day takes the day with it."""
+"""Checks the free disk space for a whole run before it begins."""
 
 from __future__ import annotations
 

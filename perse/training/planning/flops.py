@@ -14,7 +14,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Passed:
-    """The weights of a model by what a token has to do with them.
+    """The weights of a model, by how tokens use them.
 
     `frozen`, `trained`: weights of the layers that each token passes, adapters being trained ones. `head`, `head_trained`:
     those of the LM head, which the places before a learned token pass. `attention`: width of the attention summed over

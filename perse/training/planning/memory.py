@@ -32,7 +32,7 @@ from perse.training.rows.trie import PackedRow, Span, Tree
 
 @dataclass(frozen=True)
 class StaticMemory:
-    """Bytes that are there whatever the row, on one device that holds all of it."""
+    """Bytes that do not depend on the row, on one device that holds all of it."""
 
     weights: int
     gradients: int
@@ -143,7 +143,7 @@ class _Tally:
 
 
 class _Followed(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Follows every storage that an operation makes, from its making to its end, but for those that stand already."""
+    """Follows every storage that an operation makes, except those that exist already."""
 
     def __init__(self, standing: Iterable[Tensor], *, weights: Iterable[Tensor]) -> None:
         super().__init__()  # type: ignore[no-untyped-call]

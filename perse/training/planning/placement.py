@@ -1,4 +1,4 @@
-"""What a device must hold in each way of training, and which way to choose.
+"""The memory of a device in each way of training, and which way to choose.
 
 In order of preference: every device holds everything, without and then with gradient checkpointing; then weights, gradients
 and optimizer state are divided among the devices (ZeRO-3 or fully sharded data parallel). The first that fits is chosen, for
@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from perse.training.planning.memory import Activations, StaticMemory
 
 MOST_DEVICES = 1024
-"""Where no smaller number of devices would do, more are not suggested either."""
+"""The most devices that are suggested."""
 ROW_STEP = 64
-"""Suggested row lengths are multiples of it."""
+"""Suggested row lengths are multiples of this."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def optimizer_divided(needs: Needs, *, devices: int, checkpointing: bool, gradie
 
 
 def placements(needs: Needs, *, devices: int) -> tuple[Placement, ...]:
-    """Every way, the preferred one first; one device has nothing to divide with."""
+    """Every way, the preferred one first; a single device cannot shard."""
     return tuple(
         placement(needs, devices=devices, sharded=sharded, checkpointing=checkpointing)
         for sharded in ((False, True) if devices > 1 else (False,))
@@ -98,11 +98,11 @@ def chosen(ways: Sequence[Placement], usable: int) -> Placement | None:
 def remedies(
     needs: Needs, *, devices: int, usable: int, row: int, shortest_row: int, lora_weights: int | None
 ) -> tuple[str, ...]:
-    """What would make it fit, where nothing does.
+    """Suggestions that would make it fit, if nothing does.
 
     Args:
         row: tokens of the row that was planned with. A row of `shortest_row` holds the longest example and cannot be shorter.
-        lora_weights: bytes of the weights in bfloat16, when all of them are trained now. With LoRA little else would stand.
+        lora_weights: bytes of the weights in bfloat16, when all of them are trained now. With LoRA little else would be held.
     """
     found: list[str] = []
     count = devices

@@ -1,8 +1,8 @@
 """Will it fit, and how long: what a training run needs, before anything is trained.
 
-Everything is taken from where training takes it: rows from `prepare`, the model from its own code, the loss from `batches`.
+Everything comes from the code that trains: rows from `prepare`, the model from its own code, the loss from `batches`.
 What is exact, what is predicted and what is assumed stands apart in a `Plan`: parameters, tokens, steps, weights, gradients
-and optimizer state are exact; activations follow from the model's code; hours rest on a utilisation that nobody has measured.
+and optimizer state are exact; activations follow from the model's code; hours assume a utilisation.
 """
 
 from __future__ import annotations

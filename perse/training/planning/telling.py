@@ -11,11 +11,11 @@ from perse.training.planning.plan import Plan
 
 GB = 1e9
 WHOLE, SHARDED = "configs/accelerate/ddp.yaml", "configs/accelerate/fsdp2.yaml"
-"""What `accelerate launch` must be given for either way of training."""
+"""The options of `accelerate launch` for each way of training."""
 
 
 def plan_result(found: Plan, *, checkpointing: bool) -> Result:
-    """Everything that a plan tells.
+    """The whole plan.
 
     Args:
         checkpointing: gradient checkpointing as the settings have it now.
@@ -31,7 +31,7 @@ def plan_result(found: Plan, *, checkpointing: bool) -> Result:
 
 
 def plan_words(found: Plan, *, checkpointing: bool) -> str:
-    """What to set, or what would make it fit.
+    """Settings to choose, or changes that would make it fit.
 
     Args:
         checkpointing: what the settings say now.

@@ -55,7 +55,7 @@ def use_mask(model: Any) -> None:
 def _added_mask(module: Any, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """Eager attention adds its mask to the scores, to which true and false are 1 and 0."""
     mask = kwargs.get("attention_mask")
-    if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.dim() != 4:  # when judging there is none of ours
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool or mask.dim() != 4:  # evaluation uses the model's own mask
         return args, kwargs
     added = torch.zeros(mask.shape, dtype=module.dtype, device=mask.device).masked_fill(~mask, torch.finfo(module.dtype).min)
     return args, {**kwargs, "attention_mask": added}

@@ -1,4 +1,4 @@
-"""A packed row as what a model takes, and the loss of what comes out.
+"""A packed row as the model's input, and the loss of its output.
 
 The LM head is computed at the places that predict a learned token only (`logits_to_keep` as an index map: a place may stand
 in it several times, where branches share the last token of their prompts).
@@ -17,7 +17,7 @@ from perse.training.rows.attention import dense_mask
 from perse.training.rows.trie import PackedRow, Span, Tree
 
 IGNORED = -100
-"""Label of a place that is not learned, as torch's cross entropy has it."""
+"""The label that torch's cross entropy ignores."""
 
 
 def collate(rows: Sequence[PackedRow], *, attention: Attention = "tree") -> dict[str, Any]:
@@ -41,7 +41,7 @@ def collate(rows: Sequence[PackedRow], *, attention: Attention = "tree") -> dict
 
 
 def filler() -> PackedRow:
-    """A row that teaches nothing: with it every device computes equally many rows in the last step of a run."""
+    """An empty row, so that every device computes equally many rows in the last step of a run."""
     return PackedRow((0,), (0,), Tree(1, 1, (Span(0, 1, 1),)), (0,), (IGNORED,), (), 0)
 
 

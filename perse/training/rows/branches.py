@@ -36,7 +36,7 @@ class Branch:
 
     @property
     def tokens(self) -> int:
-        """Length when it stands alone."""
+        """Length on its own."""
         return sum(map(len, self.segments)) + len(self.answer)
 
 
@@ -84,6 +84,6 @@ def training_branches(
 
 
 def _before_query(prompt: Rendered) -> int:
-    """How many segments stand before the query, or before the last one where there is no query."""
+    """How many segments precede the query, or the last segment if there is no query."""
     names = [segment.name for segment in prompt.segments]
     return names.index("query") if "query" in names else len(names) - 1

@@ -2,7 +2,7 @@
 
 A row is a few numbers that point at branches, a branch a few that point at pieces of token ids, and equal pieces (instruction,
 profile) are kept once. The files are read by mapping them, so that the processes of one machine share one copy, and a rank
-holds no more than the row it computes. What is kept is a function of `key`; under another key it is made anew.
+holds no more than the row it computes. What is kept is a function of `key`; under another key it is made again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Numbers = NDArray[np.int64]
 
 
 def rows_key(config: TrainConfig, tokenizer: Path) -> str:
-    """Digest of all that rows depend on: settings, the data's bytes, the tokenizer's, and perse's own code."""
+    """Digest of everything that rows depend on: settings, the data's bytes, the tokenizer's, and perse's own code."""
     data, train = config.data, config.train
     packing = ("epochs", "steps", "batch_size", "row_tokens", "max_shared_examples", "rows_per_step", "seed")
     said = {
@@ -60,7 +60,7 @@ _TOKENIZER = (".json", ".model", ".jinja", ".txt")
 
 
 def _digests(place: Path) -> list[str]:
-    """Of a file, or of all files of a folder but what Python compiles."""
+    """Of a file, or of all files of a folder except Python's caches."""
     found = sorted(path for path in place.rglob("*") if path.suffix != ".pyc") if place.is_dir() else [place]
     return [file_digest(path) for path in found if path.is_file()]
 
@@ -106,7 +106,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
 
 
 def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
-    """What `write_rows` kept under `key`; None where that is something else, damaged, or nothing."""
+    """What `write_rows` kept under `key`; None if that is something else, damaged, or nothing."""
     try:
         about: dict[str, Any] = parsed((folder / ABOUT).read_bytes())
         if about["key"] != key or any(file_digest(folder / name) != known for name, known in about["files"].items()):
@@ -132,7 +132,7 @@ def needed(prepared: Prepared | None, folder: Path) -> Prepared:
     """The rows that another process has written.
 
     Raises:
-        BadInput: they are not to be seen here.
+        BadInput: this process does not see them.
     """
     if prepared is None:
         raise BadInput(
@@ -144,7 +144,7 @@ def needed(prepared: Prepared | None, folder: Path) -> Prepared:
 
 @dataclass(frozen=True)
 class _Lists:
-    """Lists of numbers, one behind the other in `flat`; list i stands from `cuts[i]` to `cuts[i + 1]`."""
+    """Lists of numbers, concatenated in `flat`; list i is from `cuts[i]` to `cuts[i + 1]`."""
 
     flat: NDArray[Any]
     cuts: Numbers
@@ -181,7 +181,7 @@ def _array(folder: Path, name: str) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class StoredBranches(Sequence[Branch]):
-    """Branches made when they are looked at."""
+    """Branches, made on access."""
 
     tokens: _Lists
     paths: _Lists
@@ -211,7 +211,7 @@ class StoredBranches(Sequence[Branch]):
 
 @dataclass(frozen=True)
 class StoredRows(Sequence[tuple[Branch, ...]]):
-    """Rows of branches, made when they are looked at."""
+    """Rows of branches, made on access."""
 
     rows: _Lists
     branches: StoredBranches

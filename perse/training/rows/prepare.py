@@ -98,7 +98,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> P
 
 
 def _load(config: TrainConfig, epoch: int) -> LoadedExamples:
-    """The training examples of an epoch: of one aspect, and a sample, where that is asked."""
+    """The training examples of an epoch: of one aspect, and a sample, if asked."""
     data = config.data
     if not Path(data.path).is_dir():
         refuse_other_than_plain(Path(data.path))  # it is read again: by each process, and by a run that goes on

@@ -1,6 +1,6 @@
 """Which packed rows make which optimizer step, for a whole run before it begins: a function of (data, seed), not of time.
 
-Every epoch is packed anew, by its own seed and, where profiles are drawn by epoch, from its own draw. Each step takes
+Every epoch is packed again, by its own seed and, where profiles are drawn by epoch, from its own draw. Each step takes
 `rows_per_step` rows over all devices; the last is filled up with empty rows, so that no example is lost or seen twice
 and every device computes equally many.
 """
@@ -40,7 +40,7 @@ class Schedule:
         return [self.row(at) for at in range((step - 1) * self.rows_per_step, step * self.rows_per_step)]
 
     def size(self, at: int) -> RowSize:
-        """What row `at` takes; nothing, where it teaches nothing."""
+        """The cost of row `at`; zero for an empty row."""
         return row_size(self.rows[at], share=self.share)
 
     def row(self, at: int) -> PackedRow:
@@ -90,7 +90,7 @@ def schedule(
 
 
 class RowDataset(Dataset[PackedRow]):
-    """The rows of a schedule for the Hugging Face Trainer, laid out when they are needed."""
+    """The rows of a schedule for the Hugging Face Trainer, made on access."""
 
     def __init__(self, rows: Schedule) -> None:
         self.schedule = rows

@@ -169,7 +169,7 @@ def pack(
 
     Branches with equal segments before the query are a group. At most `max_shared_examples` that share a profile come into one
     row; the rest of it is for other profiles, so a row of few readers stays short of `batch_size`. Without a profile there is
-    no such limit: they share an instruction, as everybody does. Nor is there with 1: nothing is shared then.
+    no such limit: they share an instruction, as everybody does. Nor is there with 1, where nothing is shared.
 
     Raises:
         BadInput: a branch alone is longer than a row.
@@ -218,7 +218,7 @@ def _groups(branches: Sequence[Branch], rng: random.Random) -> list[list[Branch]
 
 
 def _pieces(group: Sequence[Branch], most: int, row_tokens: int) -> Iterator[list[Branch]]:
-    """A group cut into pieces of about equal size, at most `most` branches and `row_tokens` tokens each."""
+    """A group cut into pieces of similar size, at most `most` branches and `row_tokens` tokens each."""
     size = -(-len(group) // -(-len(group) // most))
     filling = _Filling(most > 1)
     for branch in group:

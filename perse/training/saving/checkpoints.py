@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not there: written aside, listed with digests, renamed; read only after a look at every byte.
+"""Atomic checkpoints: written aside, listed with digests, renamed; every byte is verified before reading.
 
 The Trainer and the engines below it write their own files into a folder aside. Then `checkpoint.json` is added, which says what
 run the checkpoint is of and has size and sha256 of every other file, everything is brought to the disk, and one rename puts it
@@ -35,7 +35,7 @@ LIST = "checkpoint.json"
 LATEST = "latest_universal"
 """Names the folder that was converted for DeepSpeed."""
 ASIDE = ".saving.perse-tmp"
-"""Where a checkpoint is while it is written; whatever is found there was torn by a kill."""
+"""Where a checkpoint is written; whatever is found there was cut off by a kill."""
 READERS = 8
 """Files whose digests are computed at once."""
 
@@ -47,7 +47,7 @@ _READ = (
 _PICKLED_WEIGHTS = ("adapter_model.bin", "pytorch_model.bin")
 _NAME = re.compile(r"checkpoint-\d+")
 _LEAST = 1 << 20
-"""Where fewer bytes are free, a failed write is taken to have failed for that: torch's writer does not say why."""
+"""With fewer free bytes a failed write is blamed on the disk: torch's writer does not say why."""
 
 
 def step_of(checkpoint: Path) -> int:
@@ -56,7 +56,7 @@ def step_of(checkpoint: Path) -> int:
 
 
 def checkpoints_in(folder: Path) -> list[Path]:
-    """The checkpoints there, the newest last; what a person has put beside them under other names is left alone."""
+    """The checkpoints there, the newest last; other names, which a person gave, are ignored."""
     return sorted((path for path in folder.glob("checkpoint-*") if _NAME.fullmatch(path.name)), key=step_of)
 
 
@@ -91,10 +91,10 @@ def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mappin
 
 
 def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any]) -> Path | None:
-    """The newest checkpoint in `folder` of which every byte is as it was written; None where there is none at all.
+    """The newest checkpoint in `folder` of which every byte is as it was written; None if there are none.
 
     Raises:
-        BadInput: one is of another run, or there are some and none is whole.
+        BadInput: one is of another run, or there are some but all are damaged.
     """
     broken: list[str] = []
     for path in reversed(checkpoints_in(folder)):
@@ -112,7 +112,7 @@ def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any]) -> Path | None:
 
 
 def problem_of(checkpoint: Path, *, facts: Mapping[str, Any]) -> str | None:
-    """What is wrong with a checkpoint's files, in a few words; None where nothing is.
+    """What is wrong with a checkpoint's files, in a few words, or None.
 
     Raises:
         BadInput: it is of another run: its `facts` are others.
@@ -159,7 +159,7 @@ def _listing(checkpoint: Path) -> dict[str, Any]:
 
 
 def _sealed(checkpoint: Path) -> dict[str, Any]:
-    """What stands in its list, of which no file lies elsewhere.
+    """The files in its list, none of them outside the checkpoint.
 
     Raises:
         ValueError: it cannot be read, or is not as `seal` writes it; the message is a few words.
@@ -183,7 +183,7 @@ def _sealed(checkpoint: Path) -> dict[str, Any]:
 
 
 def _planted(checkpoint: Path, listed: Mapping[str, object]) -> str | None:
-    """A file that the Trainer would take for a part of the checkpoint, and perse never wrote."""
+    """A file that the Trainer would read as part of the checkpoint, but perse did not write."""
     own = {Path(name).parts[0] for name in listed}
     for path in sorted(checkpoint.iterdir()):
         adapter = path.is_dir() and any((path / f"adapter_model.{kind}").exists() for kind in ("bin", "safetensors"))
@@ -219,7 +219,7 @@ def check_copied(checkpoint: Path, into: Path) -> None:
         name = str(path.relative_to(into))
         if name not in listed or file_digest(path) != listed[name][1]:
             raise SaveFailed(
-                f"{path} is not what was saved in {checkpoint}; remove that checkpoint, and the same command goes on from another"
+                f"{path} is not what was saved in {checkpoint}; remove that checkpoint, and the same command resumes from another"
             )
         to_disk(path)
     to_disk(into)
@@ -228,7 +228,7 @@ def check_copied(checkpoint: Path, into: Path) -> None:
 def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> None:
     """Delete all but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
 
-    Those of later steps go, too: a run that has come back to an earlier step found them damaged. What a person put into one stays.
+    Those of later steps go, too: a run that resumed from an earlier step found them damaged. What a person put into one stays.
     """
     found = checkpoints_in(folder)
     kept = [path for path in found if step_of(path) <= newest][-keep:]
@@ -253,10 +253,10 @@ def _own_names(checkpoint: Path) -> list[str]:
 
 @contextmanager
 def saving(what: str, folder: Path) -> Iterator[None]:
-    """Say in one sentence when the disk is full while `what` is written below `folder`.
+    """Turn a full disk into one sentence while `what` is written below `folder`.
 
     Raises:
-        SaveFailed: it is; other errors stay what they are.
+        SaveFailed: the disk is full; other errors pass through.
     """
     try:
         yield
@@ -266,15 +266,15 @@ def saving(what: str, folder: Path) -> Iterator[None]:
             raise
         raise SaveFailed(
             f"no room for {what} in {folder} ({_first_words(error)}; {size(free)} are free): make room (or raise the quota or `ulimit "
-            "-f`), and the same command goes on from what was finished before, such as a checkpoint, which is whole"
+            "-f`), and the same command resumes from what was finished before, such as a checkpoint, which is whole"
         ) from None
 
 
 def check_room(folder: Path, needed: int, *, what: str) -> None:
-    """Look whether `needed` bytes are free where `folder` is, or will be.
+    """Check that `needed` bytes are free where `folder` is, or will be.
 
     Raises:
-        BadInput: they are not.
+        BadInput: there are fewer.
     """
     free = shutil.disk_usage(_nearest(folder)).free
     if free < needed:
@@ -296,7 +296,7 @@ def _first_words(error: BaseException) -> str:
 
 
 def _nearest(folder: Path) -> Path:
-    """The folder, or the nearest above it that is there."""
+    """The folder, or its nearest existing parent."""
     return next(path for path in (folder, *folder.absolute().parents) if path.exists())
 
 

@@ -1,7 +1,7 @@
 """Whole weights of a model that is divided among devices, on the first of them; written, opened again and compared.
 
 Each way of sharding has its own trap: ZeRO-3 leaves empty tensors in the module, FSDP2 leaves every process its own part, and the
-libraries save either without a complaint. So one function gathers the weights tensor by tensor, one writes them, and what
+libraries save either silently. So one function gathers the weights tensor by tensor, one writes them, and what
 is on the disk must equal what was in memory, name by name.
 """
 
@@ -25,7 +25,7 @@ def gather_weights(model: Any, *, is_main_process: bool) -> dict[str, Tensor]:
     more than that beside its own part.
 
     Returns:
-        on the first process (`is_main_process`) the tensors, tied ones as one object; on the others nothing.
+        on the first process (`is_main_process`) the tensors, tied ones as one object; elsewhere an empty result.
     Raises:
         SaveFailed: a tensor has another shape than the model's.
     """
@@ -87,7 +87,7 @@ def check_written(folder: Path, expected: Mapping[str, Tensor]) -> None:
 
 
 def _wanted(model: Any) -> Iterator[tuple[str, Any]]:
-    """What must be saved: all, or with an adapter what is trained."""
+    """The parameters to save: all, or with an adapter the trained ones."""
     adapter = hasattr(model, "peft_config")
     for name, tensor in model.state_dict(keep_vars=True).items():
         if not adapter or tensor.requires_grad:

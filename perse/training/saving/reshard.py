@@ -1,6 +1,6 @@
-"""Going on from a checkpoint on another number of devices than wrote it.
+"""Resumes from a checkpoint on another number of devices than wrote it.
 
-Whole models need nothing, nor do FSDP2's pieces, which torch's own checkpoint format divides anew. What DeepSpeed divided is put together parameter by parameter by its own converter first. What one way of holding the model wrote, another
+Whole models need nothing, nor do FSDP2's pieces, which torch's own checkpoint format divides again. What DeepSpeed divided is put together parameter by parameter by its own converter first. What one way of holding the model wrote, another
 cannot read: the Trainer would take the weights and begin with a new optimizer without a word, so that is refused.
 """
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def reshard(checkpoint: Path, trainer: Any, process: Launched) -> None:
-    """Make `trainer` able to go on from `checkpoint`, whoever wrote it.
+    """Let `trainer` resume from `checkpoint`, whichever devices wrote it.
 
     Raises:
         BadInput: it was written under another sharding, or cannot be converted.

@@ -1,4 +1,4 @@
-"""The Trainer's own state in a checkpoint, looked at before the Trainer believes it.
+"""Validates the Trainer's own state in a checkpoint before the Trainer uses it.
 
 It says at which step the run goes on and which checkpoint was the best: another step than the checkpoint's own would skip training, and
 a name in place of a number would lead to another folder.
@@ -28,7 +28,7 @@ _OPTIONAL_NUMBERS = ("train_batch_size", "best_metric")
 
 
 def state_problem(checkpoint: Path, step: int) -> str | None:
-    """What is wrong with the Trainer's state in a checkpoint of `step`, in a few words; None where nothing is."""
+    """What is wrong with the Trainer's state in a checkpoint of `step`, in a few words, or None."""
     from transformers import TrainerState
 
     try:

@@ -1,7 +1,7 @@
 """Judging a model while it is trained: validation loss, parse rate, Kendall or accuracy, of readers it is not trained on.
 
 The validation loss is computed over the same packed rows as training's. The judgements come from the ordinary judge around
-the live weights: same renderer, same reading of labels, the LM head in float32, greedy. What is judged is `sample`'s matter.
+the live weights: same renderer, same reading of labels, the LM head in float32, greedy. `sample` chooses what is judged.
 The trade-off is noise: Kendall of n unrelated pairs of numbers strays by about 0.67 / sqrt(n) from 0, which is 0.08 for 64.
 """
 

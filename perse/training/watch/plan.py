@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from perse.rendering.prompt import Ids
 
 SHARE = 0.05
-"""Of all the time, at most so much goes into judging."""
+"""Largest share of the time for judging."""
 FORWARD = 0.5
 """Training tokens that a token costs that is only computed forward."""
 WRITING = 20.0
 """Tokens of a prompt that take as long as one token written: measured at 18 to 26 with 8 rows at once on a CPU."""
 MOST = 50
-"""Judgings of a run, however cheap they are: a line with more points is no clearer."""
+"""Most judgings of a run; a curve with more points is not clearer."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class WatchCost:
 
     @property
     def training_tokens(self) -> float:
-        """How many tokens could be trained on meanwhile."""
+        """How many tokens could be trained on in the same time."""
         return FORWARD * (self.loss + self.judged + WRITING * self.written)
 
 
@@ -55,7 +55,7 @@ def watch_plan(cost: WatchCost, *, steps: int, tokens_per_step: float, every: in
     A run too short for two judgings within `SHARE` is judged once, at its end; one too short for that, not at all.
 
     Args:
-        every: steps between two judgings where they were given; then the share is what it is.
+        every: steps between two judgings where they were given; then the share is not limited.
     """
     trained = steps * tokens_per_step
     if every is None:

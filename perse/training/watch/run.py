@@ -1,4 +1,4 @@
-"""What a run's settings and data make of watching: the sample, when it is judged, and what the Trainer must be told."""
+"""Sets up watching for a run: the sample, when it is judged, and the Trainer's arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Watching:
         """Of `TrainingArguments`.
 
         Args:
-            begun: the run goes on from a checkpoint, so that what came before training is judged already.
+            begun: the run resumes from a checkpoint, so the untrained model was judged already.
         """
         return {
             "eval_strategy": "steps",
@@ -53,7 +53,7 @@ def watching_for(
     trained: Collection[str | None],
     process: Launched = ALONE,
 ) -> Watching | None:
-    """How a run of `schedule` is watched; None where it is not, with the reason in the log unless it was asked for.
+    """How a run of `schedule` is watched; None if it is not, with the reason in the log unless that was asked for.
 
     Args:
         trained: the reviewers of the training examples.

@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Watched:
-    """What is judged again and again: `judged` are asked, `rows` (of the whole sample) give the loss; `asks` are the prompts
+    """The examples that every judging uses: `judged` are asked, `rows` (of the whole sample) give the loss; `asks` are the prompts
     of `judged` as segments; `best` is the name of the number that decides."""
 
     question: Question
@@ -142,5 +142,5 @@ def watched(
         seed=f"{train.seed} watch",
     )
     packed_rows = tuple(packed(row, share=train.max_shared_examples > 1) for row in rows)
-    decides = "kendall_imputed" if best == "kendall" else best  # who answers only what is easy is no better judge
+    decides = "kendall_imputed" if best == "kendall" else best  # answering only the easy ones must not look better
     return Watched(question, tuple(judged), packed_rows, asks, answer_tokens, watch.new_tokens, decides)

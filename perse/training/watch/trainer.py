@@ -81,7 +81,7 @@ class WatchedTrainer(Trainer):
         throughput: Throughput | None = None,
         **settings: Any,
     ) -> None:
-        # The Trainer wants an evaluation set wherever it evaluates, and hands it to nobody but `evaluate`.
+        # The Trainer wants an evaluation set wherever it evaluates, and only passes it to `evaluate`.
         super().__init__(**settings, eval_dataset=None if judging is None else [])
         self.judging = judging
         self.throughput = throughput
@@ -97,7 +97,7 @@ class WatchedTrainer(Trainer):
         ids = inputs["input_ids"]
         loss: Tensor = super().training_step(model, inputs, num_items_in_batch)
         engine: Any = self.deepspeed
-        if engine is not None and engine.skipped_steps:  # it steps within the line above, or not at all
+        if engine is not None and engine.skipped_steps:  # the optimizer steps in the line above, or not at all
             raise not_finite(self.train_dataset.schedule, step=self.state.global_step + 1)  # type: ignore[union-attr]
         check_loss(loss, schedule=self.train_dataset.schedule, step=self.state.global_step + 1, input_ids=ids)  # type: ignore[union-attr]
         return loss
@@ -171,7 +171,7 @@ class WatchedTrainer(Trainer):
         wait_for_all(process)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
-        """Judge, log, and have a new best saved. What is undefined is left out of the log and is never the best.
+        """Judge, log, and have a new best saved. Undefined numbers are not logged and are never the best.
 
         The best is found here and not by the Trainer, which knows no ties; asked next, it finds nothing better.
         """
@@ -199,7 +199,7 @@ class WatchedTrainer(Trainer):
         self._watches += 1
         passed = time.monotonic() - self._began
         training = passed - self._watching
-        if self._first is None:  # what came before it may be loading, or steps of which none was judged
+        if self._first is None:  # the time before may be loading, or steps without a judging
             self._first = step, training
         steps = step - self._first[0]
         if steps and not self._warned and self.is_world_process_zero():
@@ -218,14 +218,14 @@ class WatchedTrainer(Trainer):
 
 
 MOMENTS = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer")
-"""Of torch's optimizers; others pack theirs."""
+"""For torch's optimizers; others pack their state."""
 
 
 def _check_shapes(optimizer: Any) -> None:
     """That the moments of a parameter have its shape: fused steps write beyond the end of smaller ones.
 
     Raises:
-        ValueError: one has another.
+        ValueError: one differs.
     """
     state = getattr(optimizer, "optimizer", optimizer).state  # accelerate's is around the real one
     for parameter, kept in state.items():
@@ -237,7 +237,7 @@ def _check_shapes(optimizer: Any) -> None:
 
 @contextmanager
 def _gone_on_from(checkpoint: str | None) -> Iterator[None]:
-    what, remedy = f"the checkpoint {checkpoint}", "move it away, and the same command goes on from the one before"
+    what, remedy = f"the checkpoint {checkpoint}", "move it away, and the same command resumes from the one before"
     with one_sentence(what, remedy=remedy):
         try:
             yield
@@ -247,15 +247,15 @@ def _gone_on_from(checkpoint: str | None) -> Iterator[None]:
 
 
 def deciding(line: Mapping[str, float], args: TrainingArguments) -> float | None:
-    """The number of a judging that decides; None where it is undefined, or nothing was answered."""
+    """The deciding number of a judging; None if it is undefined or nothing was answered."""
     return None if line.get("eval_parse_rate") == 0 else line.get(f"eval_{args.metric_for_best_model}")
 
 
 def since_best(state: TrainerState, args: TrainingArguments) -> int:
     """Judgings since the best; of equal ones that with the lower loss counts, else the first. All, where none decides.
 
-    It counts in the Trainer's own history, which is in every checkpoint, so a kill loses nothing. What came before training
-    does not count.
+    It counts in the Trainer's own history, which is in every checkpoint, so a kill loses nothing. The judging before training
+    is ignored.
     """
     sign = 1.0 if args.greater_is_better else -1.0
     lines = [line for line in state.log_history if "eval_seconds" in line and line["step"] > 0]
@@ -279,9 +279,9 @@ class LogWhereItStops(TrainerCallback):
 
 
 class Patience(TrainerCallback):
-    """Ends training after `patience` judgings without a better one.
+    """Ends training after `patience` judgings without an improvement.
 
-    A stop leaves no checkpoint behind: killed right after it, the run goes on from an earlier one and comes to the same stop.
+    A stop leaves no checkpoint behind: killed right after it, the run resumes from an earlier one and stops at the same step.
     """
 
     def __init__(self, patience: int) -> None:
@@ -296,7 +296,7 @@ class Patience(TrainerCallback):
 
 
 def best_checkpoint(state: TrainerState, checkpoints: Path) -> Path | None:
-    """Where the best judged weights lie; None if nothing was judged, or never with a number."""
+    """The folder of the best judged weights; None if no judging gave a number."""
     if not state.best_global_step:
         return None
     found = checkpoints / f"checkpoint-{state.best_global_step}"

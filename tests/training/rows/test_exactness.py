@@ -449,7 +449,7 @@ def test_a_loss_that_explodes_later_leaves_a_run_that_goes_on_from_its_last_chec
 ) -> None:
     wild = ["train.learning_rate=1e25", "train.warmup=0", "train.save_every=1"]
     with pytest.raises(
-        BadInput, match=r"in step 2, expected a finite number; .* the same command goes on from the last checkp"
+        BadInput, match=r"in step 2, expected a finite number; .* the same command resumes from the last checkp"
     ):
         run(tiny_model_folder, data, tmp_path / "run", *wild)
     before = logged(tmp_path / "run")

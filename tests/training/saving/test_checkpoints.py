@@ -225,7 +225,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole_and_is_said_in_a_sentenc
     said = " ".join(done.stderr.split())
     assert done.returncode == 2, done.stderr[-3000:]
     assert (
-        "perse: no room for checkpoint-2 in" in said and "goes on from what was finished before, such as a checkpoint" in said
+        "perse: no room for checkpoint-2 in" in said and "resumes from what was finished before, such as a checkpoint" in said
     )
     checkpoints = small_disk / "run" / "checkpoints"
     assert [path.name for path in checkpoints.iterdir()] == ["checkpoint-1"]

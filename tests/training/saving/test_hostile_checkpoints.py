@@ -167,7 +167,7 @@ def test_a_pickle_planted_in_a_checkpoint_is_not_run_and_is_one_sentence(
     code, said = changed(trained, tmp_path, plant)
     assert code == 2 and "Traceback" not in said and not sign.exists()
     assert "checkpoint-4 cannot be used (UnpicklingError: Weights only load failed" in said
-    assert "move it away, and the same command goes on from the one before" in said
+    assert "move it away, and the same command resumes from the one before" in said
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from perse.evaluation.stats.ties import calibrated_pairs, reviewer_halves
 _DESCRIPTION = """
 Of two texts that one reader scored, which did the reader like better, or did they tie? Share of such pairs that a judge gets
 right, its scores counting as tied when they differ by no more than epsilon. Epsilon is fitted on one half of the readers and
-applied to the other, so that nobody calibrates themselves, unless one is given from a validation run.
+applied to the other, so that no reviewer calibrates themselves, unless one is given from a validation run.
 """
 
 _CITATION = """
@@ -30,7 +30,7 @@ Args:
     epsilon: fitted on a validation run; by default cross-fitted.
     seed: of the two halves of readers.
 Returns:
-    pair_accuracy: share of pairs that are right; None if there are none.
+    pair_accuracy: share of pairs that are right; None without pairs.
     pairs: how many there are.
     epsilons: of the two halves, None for a half without pairs; or the one given.
 """

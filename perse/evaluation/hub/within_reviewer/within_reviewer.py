@@ -22,7 +22,7 @@ Args:
     reviewers: whose item it is, as a text.
 Returns:
     within_pearson, within_spearman, within_kendall: readers whose scores or predictions are constant, or who have fewer than
-        2 items, are left out; None if nobody is left.
+        2 items, are left out; None if no reviewer is left.
     within_zero_...: the same, such readers counted as 0.
     skipped_reviewers: how many they are.
 Example:
