@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from perse.commands import options
+from perse.commands.options.grouping import grouped
 from perse.commands.options.kgds import BenchmarkFile, Name, Runs
+from perse.commands.options.medium import Medium
 from perse.commands.showing import show_result
 
 
-def stats(benchmark: BenchmarkFile, as_json: options.AsJson = False) -> None:
+@grouped
+def stats(*, benchmark: BenchmarkFile, medium: Medium) -> None:
     """What a benchmark holds: paragraphs, facts by type, opinions, averages per sample.
 
     Example:  perse kgds stats KGDS.json
@@ -17,16 +20,18 @@ def stats(benchmark: BenchmarkFile, as_json: options.AsJson = False) -> None:
     from perse.kgds.stats import stats_result
 
     found = counted(read_benchmark(benchmark))
-    show_result(stats_result(found), as_json=as_json)
+    show_result(stats_result(found), medium)
 
 
+@grouped
 def metrics(
+    *,
     benchmark: BenchmarkFile,
     runs: Runs,
     name: Name = "verified",
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
-    as_json: options.AsJson = False,
+    medium: Medium,
 ) -> None:
     """What summaries are worth: recall, precision and F1 of the background, recall of opinions, overall performance, errors.
 
@@ -55,4 +60,4 @@ def metrics(
         if here and all(outcome.opinions is None or outcome.failed for one in here for outcome in one.samples.values()):
             again = f"perse kgds verify {benchmark} {run} --judge JUDGE" + ("" if name == VERIFIED else f" --name {name}")
             err.print(f"{run} has no verification '{name}'; to make it: {again}", markup=False, highlight=False, soft_wrap=True)
-    show_result(kgds_result(found), as_json=as_json)
+    show_result(kgds_result(found), medium)

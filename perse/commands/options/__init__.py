@@ -18,7 +18,6 @@ from perse.records import Split
 # What every command that tells something takes.
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
-AsMarkdown = Annotated[bool, typer.Option("--markdown", help="Print the result as Markdown on stdout.")]
 
 # Where things are read and written.
 
