@@ -17,10 +17,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perse.engines.kind import portable
 from perse.errors import BadInput
 from perse.files.own_files import write_own
 from perse.files.runlog import RunLog
 from perse.judging.judge import Judge, JudgeSettings
+from perse.judging.loading import portable_name
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question, question_for
 from perse.records import Split
@@ -130,6 +132,10 @@ def opened(
         RunMismatch: it holds another study, or this one of other data or with other settings.
     """
     asked = {key: value for key, value in asdict(asking).items() if key != "examples"}
+    asked |= {
+        "judge": asking.judge and portable_name(asking.judge),
+        "tokenizer": asking.tokenizer and portable(asking.tokenizer),
+    }
     identity = {"kind": "study", "study": study, **asked, "options": dict(options), "data_digest": source.digest}
     context = {"examples": str(asking.examples.resolve())}
     with RunLog(out, identity, lines=FINISHED, context=context) as log:
