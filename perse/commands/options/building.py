@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from perse.commands.options import Overwrite, Seed
+from perse.commands.options import Map, Overwrite, Seed
+from perse.commands.options.reading import read_columns
+from perse.data.options import PairwiseOptions, PointwiseOptions
 from perse.data.profiles.profiles import Profiles
 from perse.data.profiles.selection import EMBEDDING_MODEL, Select
 from perse.data.profiles.splits import SplitBy
@@ -115,3 +117,47 @@ class Reading:
     keep_names: KeepNames = False
     salt: Salt = None
     overwrite: Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfReviews:
+    """All that is built of reviews takes."""
+
+    k: K = 3
+    max_k: MaxK = None
+    columns: Map = None
+    split: SplitByOption = "reviewer"
+    max_queries: MaxQueries = 10
+    enough: Enough
+    drawing: Drawing
+    reading: Reading
+
+    def settings(self, **own: Any) -> PointwiseOptions:
+        """With what a command has of its own."""
+        return PointwiseOptions(**_flat(self), **own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfComparisons:
+    """All that is built of comparisons takes."""
+
+    k: K = 1
+    max_k: MaxK = None
+    columns: Map = None
+    split: SplitByOption = "reviewer_item"
+    max_queries: MaxQueries = 10
+    min_comparisons: MinComparisons = 2
+    drawing: Drawing
+    reading: Reading
+
+    def settings(self, **own: Any) -> PairwiseOptions:
+        """With what a command has of its own."""
+        return PairwiseOptions(**_flat(self), **own)
+
+
+def _flat(group: OfReviews | OfComparisons) -> dict[str, Any]:
+    """The options as the library's settings have them: those of groups among the others, columns read."""
+    flat: dict[str, Any] = {}
+    for name, value in vars(group).items():
+        flat |= vars(value) if is_dataclass(value) else {name: value}
+    return flat | {"columns": read_columns(group.columns)}

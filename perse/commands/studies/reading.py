@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,7 +19,7 @@ from perse.commands.options.reading import read_columns, read_named, read_scale
 from perse.commands.showing import show_result
 from perse.commands.studies.judging import show
 from perse.commands.terminal import err
-from perse.progress import shown_on, unseen_part
+from perse.progress import shown_on
 
 if TYPE_CHECKING:
     from perse.results.result import Result
@@ -200,27 +200,13 @@ def _show(
     options: Mapping[str, int],
 ) -> None:
     """Print a result of what was there already, and keep it where a folder is given."""
-    if out is not None:
-        _keep(result, out, sources=sources, options=options)
-        show(result, out, medium)
+    from perse.studies.frame.running import keep
+
+    if out is None:
+        show_result(result, medium)
         return
-    show_result(result, medium)
-
-
-def _keep(result: Result, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:
-    """A study's folder with a manifest of what it was read from; one of something else is not written over."""
-    from perse.files.runlog import RunLog, file_digest
-    from perse.studies.frame.running import FINISHED, StudyFolder
-
-    digests = {name: file_digest(path) for name, path in sources.items()}
-    identity = {"kind": "study", "study": result.name, "options": dict(options), "sources": digests}
-    places = {name: str(path.resolve()) for name, path in sources.items()}
-    with RunLog(out, identity, lines=FINISHED, context={"sources": places}) as log:
-        StudyFolder(out, log, _asks_nobody, unseen_part).finish(result)
-
-
-def _asks_nobody(judge: str) -> NoReturn:
-    raise AssertionError(f"a study of runs asked {judge}")
+    keep(result, out, sources=sources, options=options)
+    show(result, out, medium)
 
 
 def _by_name(runs: list[Path]) -> dict[str, Path]:
