@@ -120,44 +120,44 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfReviews:
-    """All that is built of reviews takes."""
+class _Built:
+    """All that is built of tables takes."""
 
-    k: K = 3
     max_k: MaxK = None
     columns: Map = None
-    split: SplitByOption = "reviewer"
     max_queries: MaxQueries = 10
-    enough: Enough
     drawing: Drawing
     reading: Reading
 
-    def settings(self, **own: Any) -> PointwiseOptions:
-        """With what a command has of its own."""
-        return PointwiseOptions(**_flat(self), **own)
+    def flat(self) -> dict[str, Any]:
+        """The options as the library's settings have them: those of groups among the others, columns read."""
+        flat: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            flat |= vars(value) if is_dataclass(value) else {name: value}
+        return flat | {"columns": read_columns(self.columns)}
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfComparisons:
-    """All that is built of comparisons takes."""
+class OfReviews(_Built):
+    """What is built of reviews."""
+
+    k: K = 3
+    split: SplitByOption = "reviewer"
+    enough: Enough
+
+    def settings(self, **own: Any) -> PointwiseOptions:
+        """With what a command has of its own."""
+        return PointwiseOptions(**self.flat(), **own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfComparisons(_Built):
+    """What is built of comparisons."""
 
     k: K = 1
-    max_k: MaxK = None
-    columns: Map = None
     split: SplitByOption = "reviewer_item"
-    max_queries: MaxQueries = 10
     min_comparisons: MinComparisons = 2
-    drawing: Drawing
-    reading: Reading
 
     def settings(self, **own: Any) -> PairwiseOptions:
         """With what a command has of its own."""
-        return PairwiseOptions(**_flat(self), **own)
-
-
-def _flat(group: OfReviews | OfComparisons) -> dict[str, Any]:
-    """The options as the library's settings have them: those of groups among the others, columns read."""
-    flat: dict[str, Any] = {}
-    for name, value in vars(group).items():
-        flat |= vars(value) if is_dataclass(value) else {name: value}
-    return flat | {"columns": read_columns(group.columns)}
+        return PairwiseOptions(**self.flat(), **own)
