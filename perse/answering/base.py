@@ -5,13 +5,16 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from perse.engines.base import Failure
 from perse.engines.kind import Identity
+from perse.errors import TooLong
 from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
+
+Prompts = TypeVar("Prompts")
 
 
 @dataclass(frozen=True)
@@ -49,6 +52,20 @@ class Answering(Protocol):
 
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """A digest of everything that the prompts of these examples depend on: wording, template, tokenizer, budget."""
+
+
+def prompts_of(
+    identity: Identity, question: Question, examples: Sequence[Asked], render: Callable[[Asked], Prompts]
+) -> tuple[list[tuple[Asked, Prompts]], dict[str, Judgement]]:
+    """Each example that fits with its prompts, and the judgements of those that do not, by id."""
+    fitting: list[tuple[Asked, Prompts]] = []
+    too_long: dict[str, Judgement] = {}
+    for example in examples:
+        try:
+            fitting.append((example, render(example)))
+        except TooLong as error:
+            too_long[example.id] = failed(identity, question, example, Status.TOO_LONG, str(error))
+    return fitting, too_long
 
 
 def failed(identity: Identity, question: Question, example: Asked, status: Status, error: str) -> Judgement:

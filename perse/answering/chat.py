@@ -10,7 +10,7 @@ import logging
 import random
 from collections.abc import Callable, Sequence
 
-from perse.answering.base import JudgeSettings, failed, text_seed
+from perse.answering.base import JudgeSettings, failed, prompts_of, text_seed
 from perse.engines.base import ChatEngine, Failure, Reply, Sampling
 from perse.engines.kind import Identity
 from perse.errors import TooLong
@@ -38,13 +38,7 @@ class ChatAnswering:
         *,
         note: Callable[[Failure], None] = lambda failure: None,
     ) -> list[Judgement]:
-        done: dict[str, Judgement] = {}
-        asked: list[tuple[Asked, tuple[Message, ...]]] = []
-        for example in examples:
-            try:
-                asked.append((example, self.render(question, example, settings)))
-            except TooLong as error:
-                done[example.id] = failed(self.identity, question, example, Status.TOO_LONG, str(error))
+        asked, done = prompts_of(self.identity, question, examples, lambda one: self.render(question, one, settings))
         flat = [(message.text, text_seed(settings, example)) for example, messages in asked for message in messages]
         limit = label_room(question) + (settings.max_new_tokens if question.layout.text_prefix is not None else 0)
         sampling = Sampling(settings.temperature, limit)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perse.answering.base import JudgeSettings, draw, failed, text_seed
+from perse.answering.base import JudgeSettings, draw, failed, prompts_of, text_seed
 from perse.engines.base import Engine, Failure, Generation, LabelDistribution, Sampling
 from perse.engines.kind import Identity
 from perse.errors import TooLong
@@ -58,14 +58,8 @@ class ExactAnswering:
         *,
         note: Callable[[Failure], None] = lambda failure: None,
     ) -> list[Judgement]:
-        done: dict[str, Judgement] = {}
-        work: list[_Work] = []
-        for example in examples:
-            try:
-                work.append(_Work(example, self.render(question, example, settings)))
-            except TooLong as error:
-                done[example.id] = failed(self.identity, question, example, Status.TOO_LONG, str(error))
-        for one, judgement in self._try(question, work, settings):
+        asked, done = prompts_of(self.identity, question, examples, lambda one: self.render(question, one, settings))
+        for one, judgement in self._try(question, [_Work(*each) for each in asked], settings):
             done[one.example.id] = judgement
             if one.failure is not None:
                 note(one.failure)

@@ -21,7 +21,7 @@ from perse.data.examples_file import read_examples
 from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.files.disk import write_whole
-from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest
+from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
 from perse.formats.json_text import shortened
 from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.judge import Judge, JudgeSettings
@@ -58,7 +58,7 @@ def score(
         "examples": {"count": len(lines), "sha256": hashlib.sha256("".join(lines).encode()).hexdigest()},
         "prompts_sha256": judge.prompt_digest(question, loaded.examples[:32], settings),
         "fold": loaded.fold,
-        "judge": {**asdict(judge.identity), **judge.engine.settings, "context": judge.renderer.context},
+        "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
         "settings": asdict(settings),
     }
     context = {
@@ -66,12 +66,19 @@ def score(
         "data_digest": loaded.digest,
         "profile": loaded.profile,
         "prices": prices and prices.model_dump(),
+        "judge": {"model": _place(judge.identity.model), "adapter": _place(judge.identity.adapter)},
     }
     with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog:
         if not (out / EXAMPLES).exists():
             write_whole(out / EXAMPLES, "".join(lines))
         answer_all(judge, [(question, loaded.examples)], runlog, settings=settings, on_progress=on_progress)
     return out
+
+
+def _place(name: str | None) -> str | None:
+    """Where a model lies, if it is a folder of this machine."""
+    folder = Path(name).expanduser() if name else None
+    return str(folder.resolve()) if folder and folder.is_dir() else None
 
 
 def check_unseen(judge: str, loaded: LoadedExamples) -> None:
@@ -142,9 +149,7 @@ def read_run(folder: Path) -> ScoredRun:
     manifest = read_manifest(folder)
     run, context = manifest.get("run", {}), manifest.get("context", {})
     if run.get("kind") != "score":
-        raise BadInput(
-            f"{folder} is a run of `perse {run.get('kind', '?')}`, not of `perse score`; give a folder that `perse score` wrote"
-        )
+        raise BadInput(f"{folder} holds {what_it_is(manifest)}, not of perse score; give a folder that `perse score` wrote")
     judgements = _one_each(folder / JUDGEMENTS)
     place, fold = context.get("data_folder"), run.get("fold")
     if fold is not None and (type(fold) is not int or fold < 0):

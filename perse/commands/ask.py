@@ -20,7 +20,7 @@ from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading
 from perse.commands.terminal import err
-from perse.data.sources.lines import read_json_lines
+from perse.data.examples_file import read_profile
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status
 from perse.records import ProfileReview, explain
@@ -44,7 +44,7 @@ def ask(
 
     Example:  perse ask --judge runs/first --reviews mine.jsonl --text @plot.txt
     """
-    profile = read_reviews(reviews) if reviews else prompt_for_reviews(err)
+    profile = read_profile(reviews) if reviews else prompt_for_reviews(err)
     asked = read_text(text) if text is not None else prompt_for_text(err)
     loaded = loading.load(judge, trust_remote_code=trust_remote_code)
     with err.status("reading as this reader would"):
@@ -53,21 +53,6 @@ def ask(
         typer.echo(judgement.model_dump_json(indent=2))
     else:
         show_judgement(Console(), judgement)
-
-
-def read_reviews(path: Path) -> list[ProfileReview]:
-    """Past reviews from JSON lines.
-
-    Raises:
-        BadInput: file, line and field of the first problem.
-    """
-    reviews = []
-    for line, fields in read_json_lines(path):
-        try:
-            reviews.append(ProfileReview.model_validate(fields))
-        except ValidationError as error:
-            raise BadInput(f"{path}, line {line}: {explain(error)}") from None
-    return reviews
 
 
 def read_text(given: str) -> str:

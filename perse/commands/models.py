@@ -41,22 +41,15 @@ def pull(name: Annotated[str, typer.Argument(help="An embedded model, such as sm
 @app.command("list")
 def list_models(as_json: options.AsJson = False) -> None:
     """Embedded models, and which are here already."""
-    from perse.models.finding import EMBEDDED, cache_folder
+    from perse.models.finding import EMBEDDED
 
-    models = [
-        {
-            "name": model.name,
-            "hub": model.hub,
-            "licence": model.licence,
-            "here": (cache_folder() / model.name / "config.json").exists(),
-        }
-        for model in EMBEDDED.values()
-    ]
+    models = EMBEDDED.values()
     if as_json:
-        typer.echo(json.dumps(models, indent=2))
+        told = [{"name": one.name, "hub": one.hub, "licence": one.licence, "here": one.here} for one in models]
+        typer.echo(json.dumps(told, indent=2))
         return
-    for model in models:
-        typer.echo(f"{model['name']}\t{model['hub']}\t{model['licence']}\t{'here' if model['here'] else 'not pulled'}")
+    for one in models:
+        typer.echo(f"{one.name}\t{one.hub}\t{one.licence}\t{'here' if one.here else 'not pulled'}")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`perse plan`: whether a training run fits a GPU, and for how long it runs, as a table or as JSON."""
+"""`perse plan`: whether a training run fits a GPU, and for how long it runs."""
 
 from __future__ import annotations
 
@@ -6,12 +6,15 @@ from typing import Annotated
 
 import typer
 
-from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.medium import Medium
 from perse.commands.options.training import Gpu, Overrides, TrainingConfig
 from perse.commands.showing import show_result
 
 
+@grouped
 def plan(
+    *,
     overrides: Overrides = None,
     config: TrainingConfig = "embedded_lora",
     gpu: Gpu = "a100-80gb",
@@ -20,7 +23,7 @@ def plan(
     tflops: Annotated[
         float | None, typer.Option(min=0.001, help="Peak of one device in 10^12 operations a second, if not the data sheet's.")
     ] = None,
-    as_json: options.AsJson = False,
+    medium: Medium,
 ) -> None:
     """Predict what a training run needs, before anything is trained: memory, steps, hours, and the settings that fit.
 
@@ -38,4 +41,4 @@ def plan(
     console = Console(stderr=True)
     with console.status("planning"):
         found = planned(settings, device=named, devices=gpus, mfu=mfu, peak=tflops and tflops * 1e12)
-    show_result(plan_result(found, checkpointing=settings.train.gradient_checkpointing), as_json=as_json)
+    show_result(plan_result(found, checkpointing=settings.train.gradient_checkpointing), medium)

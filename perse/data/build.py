@@ -23,7 +23,7 @@ from perse.data.options import BuildOptions, PairwiseOptions, PointwiseOptions
 from perse.data.profiles.profiles import ExampleRow, pairwise_rows, pointwise_rows
 from perse.data.profiles.selection import Selection, selection
 from perse.data.profiles.splits import review_pools, reviewer_folds, touched, valid_share
-from perse.data.pseudonyms import hidden, numbered, salt_from_seed
+from perse.data.pseudonyms import hidden, numbered
 from perse.data.sources import source_named
 from perse.data.sources.faults import Faults, skipped_lines
 from perse.data.sources.source import Source, Wanted
@@ -104,8 +104,8 @@ def _read(source: Source, wanted: Wanted, options: BuildOptions) -> Iterator[tup
 def pointwise_set(material: Material, options: PointwiseOptions, place: Claim) -> Summary:
     """Filters, splits, draws, checks and writes a data set of the reviews in `material` to `place`. Raises as `build_pointwise`."""
     reviews: Sequence[Any] = material.records
-    if not options.keep_names:
-        reviews = hidden(reviews, salt=_salt(options))
+    if options.hidden_by is not None:
+        reviews = hidden(reviews, salt=options.hidden_by)
     dropped: Dropped = {"rows": material.faults.counts, **material.dropped}
     dropped |= {unit: dropped.get(unit, Counter()) for unit in ("reviews", "reviewers", "examples")}
     long = [review for review in reviews if len(review.review) >= options.min_review_chars]
@@ -138,8 +138,8 @@ def pointwise_set(material: Material, options: PointwiseOptions, place: Claim) -
 def pairwise_set(material: Material, options: PairwiseOptions, place: Claim) -> Summary:
     """Filters, splits, draws, checks and writes a data set of the comparisons in `material` to `place`. Raises as `build_pointwise`."""
     comparisons: Sequence[Any] = material.records
-    if not options.keep_names:
-        comparisons = hidden(comparisons, salt=_salt(options))
+    if options.hidden_by is not None:
+        comparisons = hidden(comparisons, salt=options.hidden_by)
     dropped: Dropped = {"rows": material.faults.counts, **material.dropped}
     dropped |= {unit: dropped.get(unit, Counter()) for unit in ("comparisons", "reviewers", "examples")}
     by_reviewer = _enough(_by_reviewer(comparisons), options, dropped, unit="comparisons")
@@ -176,10 +176,6 @@ def pairwise_set(material: Material, options: PairwiseOptions, place: Claim) -> 
 
 def _made(material: Material, chosen: Selection) -> dict[str, Any]:
     return {**material.made, **({"selection": dict(chosen.identity)} if chosen.identity else {})}
-
-
-def _salt(options: BuildOptions) -> str:
-    return salt_from_seed(options.seed) if options.salt is None else options.salt
 
 
 def _by_reviewer(records: Sequence[Record]) -> dict[str, list[Record]]:

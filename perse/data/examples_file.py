@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from perse.data.near import near_duplicate
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.records import Example, parse_example
+from perse.records import Example, ProfileReview, explain, parse_example
 
 
 def read_examples(path: Path) -> list[Example]:
@@ -39,6 +41,21 @@ def read_examples(path: Path) -> list[Example]:
         lines_of[example.id] = line
         examples.append(example)
     return examples
+
+
+def read_profile(path: Path) -> list[ProfileReview]:
+    """Past reviews from JSON lines.
+
+    Raises:
+        BadInput: file, line and field of the first problem.
+    """
+    reviews = []
+    for line, fields in read_json_lines(path):
+        try:
+            reviews.append(ProfileReview.model_validate(fields))
+        except ValidationError as error:
+            raise BadInput(f"{path}, line {line}: {explain(error)}") from None
+    return reviews
 
 
 def shown_query(example: Example) -> bool:

@@ -11,20 +11,64 @@ from typing import Any, get_args
 from perse.data.profiles.profiles import Drawing, Profiles
 from perse.data.profiles.selection import EMBEDDING_MODEL, Select
 from perse.data.profiles.splits import SplitBy
+from perse.data.pseudonyms import salt_from_seed
 from perse.data.sources.faults import OnError
 from perse.errors import BadInput
 
 _TABLES = ("reviews", "pairs")
 """The default sources, which the manifest does not mention."""
-_NOT_IN_MANIFEST = frozenset({"reviews", "pairs", "items", "out", "overwrite", "salt"})
+_NOT_IN_MANIFEST = frozenset({"reviews", "pairs", "items", "files", "out", "overwrite", "salt"})
 
 
 @dataclass(frozen=True, kw_only=True)
-class BuildOptions:
-    """The options of both kinds of data set. Raises BadInput for invalid settings."""
+class RawOptions:
+    """What all builds of raw files have in common. Raises BadInput for invalid settings."""
 
     out: Path
     """The folder to write."""
+    seed: int = 0
+    """Seeds every random choice."""
+    on_error: OnError = "stop"
+    """`skip` leaves out, counts and lists bad rows instead of stopping at the first."""
+    keep_names: bool = False
+    """Keep reviewer names as they are instead of pseudonyms."""
+    salt: str | None = None
+    """Secret of the pseudonyms (`perse.data.pseudonyms`); None derives it from the seed."""
+    overwrite: bool = False
+    """Replace `out` if it is a folder that such a build wrote."""
+
+    def __post_init__(self) -> None:
+        wrong = {
+            **self._wrong(),
+            f"on_error is '{self.on_error}', expected {_either(OnError)}": self.on_error not in get_args(OnError),
+            "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": self.keep_names
+            and self.salt is not None,
+            "the salt is empty, which keeps no name secret: give one, or leave it out": self.salt == "",
+        }
+        if problems := [message for message, holds in wrong.items() if holds]:
+            raise BadInput("; ".join(problems))
+
+    @property
+    def hidden_by(self) -> str | None:
+        """The salt of the pseudonyms; None: names are kept."""
+        if self.keep_names:
+            return None
+        return salt_from_seed(self.seed) if self.salt is None else self.salt
+
+    def _wrong(self) -> dict[str, bool]:
+        """What would be wrong with the settings of this build, and whether it is."""
+        return {}
+
+    def for_manifest(self) -> dict[str, Any]:
+        """All settings but paths and the salt; of the salt only whether it was given."""
+        kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IN_MANIFEST}
+        return kept | {"salt": None if self.keep_names else "from seed" if self.salt is None else "given"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildOptions(RawOptions):
+    """What both kinds of data set have in common."""
+
     items: Path | None = None
     """Table of texts by item id; None if the rows carry the texts themselves."""
     columns: Mapping[str, str] = field(default_factory=dict)
@@ -53,16 +97,6 @@ class BuildOptions:
     """At most so many reviewers, drawn by the seed; for quick tries."""
     limit: int | None = None
     """Read only so many rows of reviews or pairs; for quick tries."""
-    seed: int = 0
-    """Seeds every random choice."""
-    on_error: OnError = "stop"
-    """`skip` leaves out, counts and lists bad rows instead of stopping at the first."""
-    keep_names: bool = False
-    """Keep reviewer names as they are instead of pseudonyms."""
-    salt: str | None = None
-    """Secret of the pseudonyms (`perse.data.pseudonyms`); None derives it from the seed."""
-    overwrite: bool = False
-    """Replace `out` if it is a perse data folder."""
 
     @property
     def least(self) -> tuple[str, int]:
@@ -75,10 +109,10 @@ class BuildOptions:
         k = self.k if self.max_k is None else self.max_k
         return Drawing(k, self.profiles, self.max_queries, self.seed)
 
-    def __post_init__(self) -> None:
+    def _wrong(self) -> dict[str, bool]:
         name, least = self.least
         k = self.drawing.k
-        wrong = {
+        return {
             f"k is {self.k}, expected 0 or more": self.k < 0,
             f"max_k is {self.max_k}, expected at least k = {self.k}": k < self.k,
             f"{name} is {least}, expected more than {'k' if k == self.k else 'max_k'} = {k}, since a query stands beside its "
@@ -93,29 +127,17 @@ class BuildOptions:
             f"max_queries is {self.max_queries}, expected 1 or more": self.max_queries is not None and self.max_queries < 1,
             f"max_reviewers is {self.max_reviewers}, expected 2 or more": self.max_reviewers is not None
             and self.max_reviewers < 2,
-            f"on_error is '{self.on_error}', expected {_either(OnError)}": self.on_error not in get_args(OnError),
             f"profiles is '{self.profiles}', expected {_either(Profiles)}": self.profiles not in get_args(Profiles),
             f"split is '{self.split}', expected {_either(SplitBy)}": self.split not in get_args(SplitBy),
-            "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": self.keep_names
-            and self.salt is not None,
-            "the salt is empty, which keeps no name secret: give one, or leave it out": self.salt == "",
-            **self._also_wrong(),
         }
-        if problems := [message for message, holds in wrong.items() if holds]:
-            raise BadInput("; ".join(problems))
-
-    def _also_wrong(self) -> dict[str, bool]:
-        return {}
 
     def for_manifest(self) -> dict[str, Any]:
-        """All settings but paths and the salt; of the salt only whether it was given."""
-        kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IN_MANIFEST}
-        salt = None if self.keep_names else "from seed" if self.salt is None else "given"
+        kept = super().for_manifest()
         if self.select != "embedding":
             del kept["embedding_model"]
         if self.source in _TABLES:
             del kept["source"]
-        return kept | {"columns": dict(self.columns), "max_k": self.drawing.k, "salt": salt}
+        return kept | {"columns": dict(self.columns), "max_k": self.drawing.k}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,10 +162,10 @@ class PointwiseOptions(BuildOptions):
     def least(self) -> tuple[str, int]:
         return "min_reviews", self.min_reviews
 
-    def _also_wrong(self) -> dict[str, bool]:
+    def _wrong(self) -> dict[str, bool]:
         low, high = self.scale
         both = self.folds is not None and self.split == "reviewer_item"
-        return {
+        return super()._wrong() | {
             f"scale is {low:g}-{high:g}, expected the lowest score before the highest": not -math.inf < low < high < math.inf,
             f"min_review_chars is {self.min_review_chars}, expected 0 or more": self.min_review_chars < 0,
             f"valid_items is {self.valid_items:g}, expected a share between 0 and 1, such as 0.3": not 0 < self.valid_items < 1,

@@ -17,12 +17,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import perse
 from perse.data.dataset.card import hub_header
 from perse.data.examples_file import shown_query
-from perse.data.pseudonyms import pseudonyms, salt_from_seed
+from perse.data.options import RawOptions
+from perse.data.pseudonyms import pseudonyms
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.release import NOT_PARSED, Released, aspect_named, merge_aspects, read_release
 from perse.errors import BadInput
@@ -70,6 +71,24 @@ class ReleaseSummary:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Options(RawOptions):
+    """See `build_release`."""
+
+    files: tuple[Path, ...]
+    aspect: str | None = None
+    limit: int | None = None
+
+    def _wrong(self) -> dict[str, bool]:
+        return {
+            "no file is given; name the released files": not self.files,
+            f"limit is {self.limit}, expected 1 or more": self.limit is not None and self.limit < 1,
+        }
+
+    def for_manifest(self) -> dict[str, Any]:
+        return super().for_manifest() | {"aspect": None if self.aspect is None else aspect_named(self.aspect)}
+
+
 def build_release(
     paths: Sequence[Path],
     out: Path,
@@ -95,20 +114,13 @@ def build_release(
     Raises:
         BadInput: invalid options, a file or a row that cannot be used, no row left, or `out` is taken.
     """
-    _check(paths, limit=limit, keep_names=keep_names, salt=salt, on_error=on_error)
+    settings = _Options(
+        files=tuple(paths), out=out, aspect=aspect, limit=limit, keep_names=keep_names, salt=salt, seed=seed, on_error=on_error
+    )
     with claimed(out, RELEASE, overwrite=overwrite, inputs=paths) as place:
         faults = Faults(on_error)
         read = read_release(paths, faults, aspect=aspect)
-        options = {
-            "aspect": None if aspect is None else aspect_named(aspect),
-            "keep_names": keep_names,
-            "limit": limit,
-            "on_error": on_error,
-            "salt": None if keep_names else "from seed" if salt is None else "given",
-            "seed": seed,
-        }
-        hidden_by = None if keep_names else salt_from_seed(seed) if salt is None else salt
-        return _build(place, paths, read, faults, options, salt=hidden_by)
+        return _build(place, paths, read, faults, settings.for_manifest(), salt=settings.hidden_by)
 
 
 def _build(
@@ -164,18 +176,6 @@ def _build(
 
     place.fill(write, manifest)
     return ReleaseSummary(place.out, manifest)
-
-
-def _check(paths: Sequence[Path], *, limit: int | None, keep_names: bool, salt: str | None, on_error: str) -> None:
-    wrong = {
-        "no file is given; name the released files": not paths,
-        f"limit is {limit}, expected 1 or more": limit is not None and limit < 1,
-        "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": keep_names
-        and salt is not None,
-        f"on_error is '{on_error}', expected {' or '.join(get_args(OnError))}": on_error not in get_args(OnError),
-    }
-    if problems := [message for message, holds in wrong.items() if holds]:
-        raise BadInput("; ".join(problems))
 
 
 def _drawn(released: Sequence[Released], limit: int | None, *, seed: int) -> Sequence[Released]:

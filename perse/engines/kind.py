@@ -44,6 +44,12 @@ class LoadOptions:
     trust_remote_code: bool = False
 
 
+def portable(name: str) -> str:
+    """Of a folder on this machine its name, however its path is written; any other name as it is."""
+    folder = Path(name).expanduser()
+    return folder.resolve().name if folder.is_dir() else name
+
+
 @dataclass(frozen=True)
 class Identity:
     """Who judges, as every judgement names it; `digest` is over all weights, where they are at hand."""
@@ -55,11 +61,7 @@ class Identity:
     @property
     def portable(self) -> Identity:
         """The same without paths: of a folder only its name, as the weights have a digest."""
-
-        def plain(name: str) -> str:
-            return Path(name).resolve().name if Path(name).is_dir() else name
-
-        return replace(self, model=plain(self.model), adapter=self.adapter and plain(self.adapter))
+        return replace(self, model=portable(self.model), adapter=self.adapter and portable(self.adapter))
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,16 @@ def label_values(judgements: Sequence[Judgement]) -> FloatArray:
 
 def expected_values(judgements: Sequence[Judgement]) -> FloatArray:
     """Sums of label times probability, or the label where there is no distribution, (n,); NaN where a judgement is not ok."""
-    return np.array([_expected(judgement) for judgement in judgements], dtype=np.float64)
+    return np.array([expected_value(judgement) for judgement in judgements], dtype=np.float64)
+
+
+def expected_value(judgement: Judgement) -> float:
+    """The sum of label times probability, or the label where there is no distribution; NaN where a judgement is not ok."""
+    if judgement.status is not Status.OK or not judgement.distribution:
+        return _label(judgement)
+    if judgement.expected is not None:
+        return judgement.expected
+    return fsum(float(label) * probability for label, probability in judgement.distribution.items())
 
 
 def answer_scale(items: Items) -> Scale:
@@ -144,11 +153,3 @@ def _training_mean(train: Sequence[Example] | None) -> float | None:
 
 def _label(judgement: Judgement) -> float:
     return float(judgement.label) if judgement.status is Status.OK and judgement.label else np.nan
-
-
-def _expected(judgement: Judgement) -> float:
-    if judgement.status is not Status.OK or not judgement.distribution:
-        return _label(judgement)
-    if judgement.expected is not None:
-        return judgement.expected
-    return fsum(float(label) * probability for label, probability in judgement.distribution.items())

@@ -30,7 +30,7 @@ from perse.files.disk import write_whole as write_whole
 from perse.files.locking import lock_file
 from perse.files.replacing import settle
 from perse.formats.json_text import json_value, read_object, shortened
-from perse.secrets import redact_command, redact_tree
+from perse.secrets import redact, redact_command, redact_tree
 
 
 def file_digest(path: Path) -> str:
@@ -188,11 +188,13 @@ def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
     Raises:
         RunMismatch: they differ, and the message names every setting that does; or the folder is no run's.
     """
-    run = read_manifest(folder).get("run")
-    if not isinstance(run, dict):
-        raise RunMismatch(f"{folder} holds something else than a run; choose another folder")
+    manifest = read_manifest(folder)
+    run = manifest.get("run")
+    holds, wanted = what_it_is(manifest), what_it_is({"run": identity})
+    if not isinstance(run, dict) or holds != wanted:
+        raise RunMismatch(f"{folder} holds {holds}, not {wanted.removeprefix('a run ')}; choose another folder")
     was, now = _dotted(run), _dotted(redact_tree(json.loads(json.dumps(identity))))
-    differing = sorted(key for key in {*was, *now} if was.get(key) != now.get(key))
+    differing = sorted(key for key in {*was, *now} if not _same(was.get(key), now.get(key)))
     if differing:
         told = [
             f"{key.removeprefix('config.')} was {json.dumps(was.get(key))}, is {json.dumps(now.get(key))}" for key in differing
@@ -201,6 +203,32 @@ def refuse_other_run(folder: Path, identity: dict[str, Any]) -> None:
             f"{folder} holds a run with other settings ({'; '.join(told)}); give the same command to continue it, or choose another "
             "folder"
         )
+
+
+def what_it_is(manifest: Mapping[str, Any]) -> str:
+    """What the folder of a manifest holds, in a few words: the run of which command, or what else."""
+    run = manifest.get("run")
+    told = run if isinstance(run, dict) else manifest
+    kind, study = (redact(shortened(one)).strip('"') if one else "" for one in (told.get("kind"), told.get("study")))
+    if told is manifest:
+        return f"a folder of another kind ({kind})" if kind else "something else than a run"
+    if kind == "study":  # of KGDS's own one the name has the room before it
+        return f"a run of perse {study.replace('-', ' ', 1) if study.startswith('kgds-') else f'study {study}'}"
+    return f"a run of perse {_COMMANDS.get(kind) or kind.replace('kgds-', 'kgds ', 1)}" if kind else "a run"
+
+
+_COMMANDS = {"persum": "data persum", "kgds-masking": "kgds build"}
+"""Commands that are not named as the kind of their runs."""
+
+
+def _same(was: object, now: object) -> bool:
+    """Whether a setting is what it was; a path may be written in another way."""
+    if was == now or not (isinstance(was, str) and isinstance(now, str)):
+        return was == now
+    try:
+        return Path(was).expanduser().samefile(Path(now).expanduser())
+    except (OSError, ValueError, RuntimeError):  # they are no paths, or one of nothing, or of nobody's home
+        return False
 
 
 def _dotted(settings: Mapping[str, Any], above: str = "") -> dict[str, Any]:

@@ -201,8 +201,9 @@ def _by_reviewer(examples: Iterable[Asked]) -> list[Asked]:
 
 
 def _answering(engine: Engine | ChatEngine, renderer: Renderer | TextRenderer, identity: Identity) -> Answering:
+    shown = identity.portable  # so that the judgements of a run name one judge, however its path was written
     if isinstance(renderer, TextRenderer):
         assert not engine.capabilities.accepts_token_ids, "a chat engine goes with a TextRenderer"
-        return ChatAnswering(engine, renderer, identity)  # type: ignore[arg-type]
+        return ChatAnswering(engine, renderer, shown)  # type: ignore[arg-type]
     assert engine.capabilities.accepts_token_ids, "an engine of token ids goes with a Renderer"
-    return ExactAnswering(engine, renderer, identity)  # type: ignore[arg-type]
+    return ExactAnswering(engine, renderer, shown)  # type: ignore[arg-type]

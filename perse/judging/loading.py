@@ -15,7 +15,7 @@ import re
 from pathlib import Path
 
 from perse.addresses import plain_address
-from perse.engines.kind import EngineKind, Identity, JudgeName, Loaded, LoadOptions
+from perse.engines.kind import EngineKind, Identity, JudgeName, Loaded, LoadOptions, portable
 from perse.errors import BadInput
 from perse.installing import install
 from perse.registry import Registry
@@ -56,6 +56,15 @@ def short_name(judge: str) -> str:
     kind, rest = _kind(judge)
     name = rest if kind.local else rest.rpartition("#")[2]
     return Path(name).name or name
+
+
+def portable_name(judge: str) -> str:
+    """A judge's name that is the same however the paths in it are written; see `Identity.portable`."""
+    parts = parse_judge(judge)
+    if not parts.local:
+        return judge
+    engine = "" if parts.engine == EMBEDDED.name else f"{parts.engine}:"
+    return engine + "+".join(portable(part) for part in (parts.model, parts.adapter) if part)
 
 
 def judge_forms() -> str:

@@ -24,7 +24,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
 from perse.files.path_names import PathName
-from perse.files.runlog import MANIFEST, read_lines, read_manifest
+from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
 from perse.formats.json_text import read_object
 from perse.judgement import Judgement, Status
 from perse.judging import loop as judging
@@ -102,7 +102,8 @@ def read_summaries(run: Path) -> dict[Combination, dict[int, Summary]]:
     """
     path = run / SUMMARIES
     if not path.exists():
-        raise BadInput(f"{run} has no {SUMMARIES}; give a folder that `perse kgds generate` wrote, or write that file")
+        holds = f"holds {what_it_is(read_manifest(run))}, and" if (run / MANIFEST).is_file() else "has"
+        raise BadInput(f"{run} {holds} no {SUMMARIES}; give a folder that `perse kgds generate` wrote, or write that file")
     summaries: dict[Combination, dict[int, Summary]] = {}
     for line, row in enumerate(read_lines(path), start=1):
         try:

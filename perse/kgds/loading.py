@@ -12,6 +12,16 @@ from perse.kgds.outcomes import Outcomes
 from perse.kgds.released.reader import is_released, read_released
 
 
+def unverified(runs: Sequence[Path], outcomes: Sequence[Outcomes]) -> list[Path]:
+    """The runs of ours of which nothing is verified. Released outcomes lie deeper than the folder that was given."""
+    own = {run: [one for one in outcomes if one.source == str(run)] for run in runs}
+    return [
+        run
+        for run, here in own.items()
+        if here and all(outcome.opinions is None or outcome.failed for one in here for outcome in one.samples.values())
+    ]
+
+
 def load_outcomes(benchmark: Benchmark, runs: Sequence[Path], *, name: str = VERIFIED) -> list[Outcomes]:
     """All outcomes in `runs`, in their order.
 

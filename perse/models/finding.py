@@ -53,6 +53,11 @@ class Embedded:
     gguf_sha256: str
     licence: str
 
+    @property
+    def here(self) -> bool:
+        """Whether it was pulled."""
+        return (cache_folder() / self.name / "config.json").exists()
+
 
 EMBEDDED = {
     "smollm2-135m": Embedded(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from perse.errors import BadInput
-from perse.files.runlog import read_lines, read_manifest
+from perse.files.runlog import read_lines, read_manifest, what_it_is
 from perse.formats.json_text import parsed
 from perse.settings.config import Section
 from perse.settings.training import Data, Lora, Model, Train, TrainConfig
@@ -100,7 +100,7 @@ def read_facts(folder: Path) -> RunFacts:
     manifest = read_manifest(folder)
     run = _part(manifest, "run")
     if run.get("kind") != "train":
-        raise BadInput(f"{folder} is a run of `perse {run.get('kind', '?')}`, not of `perse train`; give a training run")
+        raise BadInput(f"{folder} holds {what_it_is(manifest)}, not of perse train; give a training run")
     try:
         lines: tuple[Mapping[str, Any], ...] | None = tuple(read_lines(folder / LOG)) or None
     except BadInput:  # damaged since; the card says that it is unknown

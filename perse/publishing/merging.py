@@ -20,7 +20,7 @@ from typing import Any
 from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.files.disk import aside, staged, write_failed
 from perse.files.own_files import one_writer
-from perse.files.runlog import MANIFEST, read_manifest, write_whole
+from perse.files.runlog import MANIFEST, read_manifest, what_it_is, write_whole
 from perse.licences import carry_terms
 from perse.models import finding as models
 from perse.models.opening import causal_lm, check_adapter, check_model, with_adapter
@@ -190,9 +190,10 @@ def ship_tokenizer(base: Path, folder: Path, *, trust_remote_code: bool = False)
 def _adapter_and_base(path: Path) -> tuple[Path, str]:
     """The folder that was named, and what its run or its settings call the base model."""
     if (path / MANIFEST).exists():
-        run = read_manifest(path).get("run", {})
+        manifest = read_manifest(path)
+        run = manifest.get("run", {})
         if run.get("kind") != "train":
-            raise BadInput(f"{path} is a run of `perse {run.get('kind', '?')}`, not of `perse train`; give a training run")
+            raise BadInput(f"{path} holds {what_it_is(manifest)}, not of perse train; give a training run")
         config = run.get("config", {})
         if config.get("lora") is None:
             raise BadInput(f"{path} was trained without an adapter; {path / 'merged'} is the whole model already")

@@ -172,7 +172,7 @@ class Renderer:
             )
         limit, profile = _word_limit(example, self.max_words), example.profile
         shown = longest_fitting(
-            len(profile), lambda dropped: _Prompts(self, question.asks(example, list(profile[dropped:])), room, limit)
+            len(profile), lambda dropped: _Prompts(question.asks(example, list(profile[dropped:])), limit, self, room)
         )
         if not shown.to_drop:
             return shown.rendered
@@ -299,12 +299,10 @@ class Renderer:
 
 
 @dataclass(frozen=True)
-class _Prompts:
-    """A question's prompts with some of the profile's entries. Tokens are counted only where the words fit."""
+class _Messages:
+    """A question's prompts with some of the profile's entries, as words."""
 
-    renderer: Renderer
     asks: tuple[Ask, ...]
-    room: int
     limit: int
 
     @cached_property
@@ -314,6 +312,19 @@ class _Prompts:
     @property
     def words(self) -> int:
         return self.words_of.total
+
+    @cached_property
+    def to_drop(self) -> int:
+        """Entries that must leave the profile before the prompts fit."""
+        return self.words_of.to_drop(self.limit)
+
+
+@dataclass(frozen=True)
+class _Prompts(_Messages):
+    """The same for an engine of token ids. Tokens are counted only where the words fit."""
+
+    renderer: Renderer
+    room: int
 
     @cached_property
     def segments(self) -> tuple[tuple[Segment, ...], ...]:
@@ -380,26 +391,6 @@ class TextRenderer:
             words=shown.words,
             word_budget=limit,
         )
-
-
-@dataclass(frozen=True)
-class _Messages:
-    """A question's prompts with some of the profile's entries, for an engine that takes words."""
-
-    asks: tuple[Ask, ...]
-    limit: int
-
-    @cached_property
-    def words_of(self) -> Size:
-        return _words(self.asks)
-
-    @property
-    def words(self) -> int:
-        return self.words_of.total
-
-    @property
-    def to_drop(self) -> int:
-        return self.words_of.to_drop(self.limit)
 
 
 def _words(asks: Sequence[Ask]) -> Size:

@@ -26,7 +26,7 @@ from perse.evaluation.evaluate import Texts, evaluate_many
 from perse.evaluation.stats.results import Evaluation, Resample
 from perse.evaluation.telling import evaluation_result
 from perse.files.own_files import refuse_inputs, write_together
-from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest
+from perse.files.runlog import MANIFEST, environment, file_digest, read_manifest, what_it_is
 from perse.judging.loop import JUDGEMENTS
 from perse.reporting.page import PageData, StudySection, render_page
 from perse.reporting.report_data import report_data
@@ -139,10 +139,10 @@ def _refuse_strangers(out: Path) -> None:
     if not out.exists():
         return
     if (out / MANIFEST).exists():
-        kind = read_manifest(out).get("run", {}).get("kind")
-        if kind != "report":
+        manifest = read_manifest(out)
+        if manifest.get("run", {}).get("kind") != "report":
             raise BadInput(
-                f"{out} holds a run of `perse {kind}`, which a report would overwrite; choose another folder with --out"
+                f"{out} holds {what_it_is(manifest)}, which a report would overwrite; choose another folder with --out"
             )
     elif any(not entry.name.startswith(".") for entry in out.iterdir()):
         raise BadInput(f"{out} is not empty and holds no report; choose another folder with --out")
@@ -150,7 +150,7 @@ def _refuse_strangers(out: Path) -> None:
 
 def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:
     """The training of judges whose training run is on this machine."""
-    places = [Path(part).expanduser() for manifest in manifests for part in _judge_parts(manifest)]
+    places = [place for manifest in manifests for place in _judge_places(manifest)]
     # A judge's path is the run, its merged model or its adapter.
     runs = dict.fromkeys(place.parent if place.name in ("merged", "adapter") else place for place in places)
     logs = [run / "log.jsonl" for run in runs if (run / "log.jsonl").is_file()]
@@ -158,6 +158,13 @@ def _trainings(manifests: Iterable[Mapping[str, Any]]) -> list[Figure]:
         replace(figure, title=f"{figure.title}: {log.parent.name}")
         for log, figure in zip(logs, map(training_figure, logs), strict=True)
     ]
+
+
+def _judge_places(manifest: Mapping[str, Any]) -> list[Path]:
+    """Where the judge of a run lay; a run of an older perse has its paths in its name."""
+    lay = manifest.get("context", {}).get("judge")
+    parts = [one for one in lay.values() if isinstance(one, str)] if isinstance(lay, dict) else _judge_parts(manifest)
+    return [Path(part).expanduser() for part in parts]
 
 
 def _judge_parts(manifest: Mapping[str, Any]) -> list[str]:

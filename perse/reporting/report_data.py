@@ -16,7 +16,10 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
+from perse.evaluation.calibration.reliability import Promised, nearest_label
+from perse.evaluation.calibration.risk_coverage import entropy
 from perse.evaluation.predictions import answer_scale, expected_values, gold_scores, label_values
+from perse.evaluation.stats.accuracy import likelier
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.judgement import Judgement, Status
 from perse.records import Example, VerbatimExample, chooses
@@ -96,12 +99,19 @@ class RunData:
         """(n,) of the distribution, in bits; NaN where there is none."""
         return entropy(self.distributions)
 
+    @cached_property
+    def promised(self) -> Promised:
+        """The distributions of what is `told`, with the place of each true label."""
+        truth = nearest_label(self.gold[self.told], self.values)
+        return Promised(self.labels, self.distributions[self.told], truth, self.reviewer[self.told])
 
-def entropy(probabilities: FloatArray) -> FloatArray:
-    """Bits, of each row of (n, L): 0 for certainty, log2 L where all labels are as likely."""
-    safe = np.where(probabilities > 0, probabilities, 1.0)
-    bits: FloatArray = np.where(np.isnan(probabilities).any(axis=1), np.nan, 0.0 - (safe * np.log2(safe)).sum(axis=1))
-    return bits
+    @cached_property
+    def error(self) -> FloatArray:
+        """(n,) of the expected score; of pairs whether the likelier label is wrong, 1/2 where both are as likely. NaN where not known."""
+        if self.kind != "pairwise":
+            return np.abs(self.gold - self.expected)
+        right = likelier(np.where(self.gold == 0, 1 - self.expected, self.expected), np.full_like(self.expected, 0.5))
+        return np.where(self.known, 1 - right, np.nan)
 
 
 def report_data(items: Items) -> dict[str, RunData]:

@@ -29,10 +29,12 @@ from perse.drawing.marks import (
     style,
 )
 from perse.drawing.named_rows import no_interval, value_in_words
+from perse.evaluation.calibration.reliability import binned
+from perse.evaluation.calibration.risk_coverage import entropy
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.results import Evaluation
-from perse.reporting.report_data import RunData, entropy
-from perse.reporting.trust_figures import binned, listed, panel_height, whiskers, xy
+from perse.reporting.report_data import RunData
+from perse.reporting.trust_figures import listed, panel_height, points_of, whiskers, xy
 from perse.results.result import Estimate
 
 if TYPE_CHECKING:
@@ -271,6 +273,6 @@ def _calibration_points(run: RunData, evaluation: Evaluation) -> list[tuple[floa
     if not len(expected):
         return []
     cuts = np.unique(np.quantile(expected, np.arange(1, CALIBRATION_BINS) / CALIBRATION_BINS))
-    bin_of = np.searchsorted(cuts, expected, side="left").astype(np.int64)
+    place = np.searchsorted(cuts, expected, side="left").astype(np.int64)
     who, true = run.reviewer[run.known], run.gold[run.known]
-    return binned(expected, true, bin_of, reviewer=who, resamples=evaluation.resamples, seed=evaluation.seed)
+    return points_of(binned(expected, true, place, reviewer=who, resamples=evaluation.resamples, seed=evaluation.seed))

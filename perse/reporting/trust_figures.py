@@ -5,15 +5,16 @@ Both read the distribution, so answers without one are in neither; the numbers s
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perse.drawing.figure import Cell, Figure
 from perse.drawing.marks import DIM, LINE, draw, empty, legend_above, panels, say, style
-from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
-from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.calibration.reliability import BINS, Bin, calibration_error, reliability_bins
+from perse.evaluation.calibration.risk_coverage import SHARES, curve
+from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.results import Evaluation
 from perse.reporting.report_data import RunData
 from perse.results.result import Estimate
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Sheet
 
-BINS = 10
-SHARES = tuple(n / 10 for n in range(10, 0, -1))
 NO_DISTRIBUTION = "no judge gave label distributions to items whose true answer is known"
 
 
@@ -36,6 +35,11 @@ def listed(parts: Sequence[str], *, longest: int = 4) -> str:
 def panel_height(number: int) -> float:
     """Inches of a figure with so many plots, two abreast."""
     return 3.1 if number == 1 else 0.5 + 1.9 * -(-number // 2)
+
+
+def points_of(bins: Iterable[Bin]) -> list[tuple[float, Estimate]]:
+    """Each bin as a point: the mean prediction across, what came true upwards."""
+    return [(one.predicted.value, one.true) for one in bins if one.predicted.value is not None]
 
 
 def whiskers(axis: Axes, x: float, estimate: Estimate, colour: str) -> None:
@@ -51,27 +55,15 @@ def xy(points: Sequence[tuple[float, Estimate]]) -> tuple[list[float], list[floa
     return [x for x, _ in known], [y for _, y in known]
 
 
-def binned(
-    predicted: FloatArray, true: FloatArray, bin_of: IntArray, *, reviewer: IntArray, resamples: int, seed: int
-) -> list[tuple[float, Estimate]]:
-    """Of each bin that holds something: the mean prediction, and the mean truth with its interval over reviewers."""
-    if not len(predicted):
-        return []
-    _, compact = np.unique(reviewer, return_inverse=True)
-    bootstrap = Bootstrap.over(compact.astype(np.int64), resamples=resamples, seed=seed)
-    found = []
-    for one in np.unique(bin_of).tolist():
-        chosen: BoolArray = bin_of == one
-        found.append((float(predicted[chosen].mean()), bootstrap.mean(true, chosen)))
-    return found
-
-
 def reliability(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
-    """Probabilities in ten bins against how often what they were of came true; of pairs, the probability of A."""
-    pairs = evaluation.kind == "pairwise"
-    name, title = "reliability", f"Is P({'A' if pairs else 'score'}) right?"
+    """Probabilities of all labels in ten bins against how often what they were of came true."""
+    what = "choice" if evaluation.kind == "pairwise" else "score"
+    name, title = "reliability", f"Is P({what}) right?"
     header = ("judge", "mean probability", "came true", "low", "high", "how many", "reason")
-    points = {judge: _reliability_points(run, evaluation) for judge, run in runs.items()}
+    points = {
+        judge: points_of(reliability_bins(run.promised, resamples=evaluation.resamples, seed=evaluation.seed))
+        for judge, run in runs.items()
+    }
     if not any(points.values()):
         return empty(name, title=title, reason=NO_DISTRIBUTION, header=header)
 
@@ -91,39 +83,23 @@ def reliability(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
             axis.grid(color=LINE)
             if nth == 0:
                 axis.set_ylabel("how often it came true")
-        sheet.supxlabel(f"P({'A' if pairs else 'score'}) (dashed: exactly right)", fontsize=9.5)
+        sheet.supxlabel(f"P({what}) (dashed: exactly right)", fontsize=9.5)
 
-    said = [f"{judge} is off by {_off(found):.3f} on average" for judge, found in points.items() if found]
-    what = "of A" if pairs else "of each score"
+    off = {
+        judge: calibration_error(runs[judge].promised.probability, runs[judge].promised.truth)
+        for judge in points
+        if points[judge]
+    }
+    said = [f"{judge} is off by {error:.3f} on average" for judge, error in off.items()]
     return draw(
         name,
         paint,
         height=panel_height(len(runs)),
         title=title,
-        alt=f"Probability {what} against how often it came true, in {BINS} bins: {listed(said)} (expected calibration error).",
+        alt=f"Probability of each {what} against how often it came true, in {BINS} bins: {listed(said)} (expected calibration error).",
         header=header,
         rows=[(judge, x, *_cells(estimate)) for judge, found in points.items() for x, estimate in found],
     )
-
-
-def _reliability_points(run: RunData, evaluation: Evaluation) -> list[tuple[float, Estimate]]:
-    rows = run.told
-    if run.kind == "pairwise":
-        chance, right = run.distributions[rows, :1], (run.gold[rows] == 0)[:, None]
-    else:  # a truth between two labels, as of summaries, counts for the nearest
-        nearest = np.abs(run.gold[rows][:, None] - run.values).argmin(axis=1)
-        chance, right = run.distributions[rows], np.arange(len(run.labels)) == nearest[:, None]
-    reviewer = np.repeat(run.reviewer[rows], chance.shape[1])
-    flat = chance.ravel()
-    bin_of = np.minimum((flat * BINS).astype(np.int64), BINS - 1)
-    came = right.ravel().astype(np.float64)
-    return binned(flat, came, bin_of, reviewer=reviewer, resamples=evaluation.resamples, seed=evaluation.seed)
-
-
-def _off(points: Sequence[tuple[float, Estimate]]) -> float:
-    """Expected calibration error."""
-    total = sum(estimate.items for _, estimate in points)
-    return sum(abs(x - (estimate.value or 0.0)) * estimate.items for x, estimate in points) / total
 
 
 def _cells(estimate: Estimate) -> tuple[Cell, ...]:
@@ -190,22 +166,7 @@ def risk_coverage(runs: Mapping[str, RunData]) -> Figure:
 
 def _kept(run: RunData) -> tuple[FloatArray, FloatArray, int]:
     """Error of each share of the answers that is kept, in the judge's order and in the best; and how many answers."""
-    rows = run.told
-    if not rows.any():
+    error = run.error[run.told]
+    if not len(error):
         return np.empty(0), np.empty(0), 0
-    if run.kind == "pairwise":
-        chance = np.take_along_axis(run.distributions[rows], run.gold[rows].astype(np.int64)[:, None], axis=1)[:, 0]
-        error = np.where(np.isclose(chance, 0.5, rtol=0, atol=1e-12), 0.5, (chance < 0.5).astype(np.float64))
-    else:
-        error = np.abs(run.gold[rows] - run.expected[rows])
-    return _curve(error, run.entropy[rows]), _curve(error, error), len(error)
-
-
-def _curve(error: FloatArray, doubt: FloatArray) -> FloatArray:
-    """Mean error of the surest shares; answers of equal doubt come together, so that no order of the file decides."""
-    groups, of_item = np.unique(np.round(doubt, 12), return_inverse=True)
-    size = np.bincount(of_item, minlength=len(groups)).cumsum()
-    total = np.bincount(of_item, weights=error, minlength=len(groups)).cumsum()
-    wanted = np.array(SHARES) * len(error)
-    found: FloatArray = np.interp(wanted, [0, *size], [0, *total]) / wanted
-    return found
+    return curve(error, -run.entropy[run.told])[0], curve(error, -error)[0], len(error)

@@ -19,9 +19,9 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.files.path_names import path_name_of
 from perse.progress import OnPart, unseen_part
 from perse.records import PairwiseExample
-from perse.results.result import Point, Result, Table
+from perse.results.result import Cell, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
-from perse.studies.frame.measuring import PAIRED, READINGS, Cell
+from perse.studies.frame.measuring import PAIRED, READINGS
 from perse.studies.frame.retraining import Recipe, configs, identity, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (

@@ -21,9 +21,9 @@ from perse.progress import OnPart, unseen_part
 from perse.questions import QUESTIONS
 from perse.questions.pointwise import Pointwise
 from perse.records import Example, PointwiseExample
-from perse.results.result import Result, Table
+from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Answers, Arm, LoadJudge
-from perse.studies.frame.measuring import PAIRED, READINGS, Cell
+from perse.studies.frame.measuring import PAIRED, READINGS
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,

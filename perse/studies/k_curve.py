@@ -14,9 +14,9 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
-from perse.results.result import Result, Table
+from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
-from perse.studies.frame.measuring import PAIRED, Cell, Condition, Measured, measure
+from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
 from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words

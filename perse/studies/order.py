@@ -19,9 +19,9 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.records import chooses
-from perse.results.result import Estimate, Point, Result, Table
+from perse.results.result import Cell, Estimate, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
-from perse.studies.frame.measuring import Cell, Condition, measure
+from perse.studies.frame.measuring import Condition, measure
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import NOTHING, SharedResamples, heading, predictions, undefined, words
 

@@ -302,6 +302,7 @@ def test_categories_have_the_published_counts_or_100_high_and_all_else() -> None
         ({"limit": 0, "min_product_reviews": 0}, "min_product_reviews is 0, expected 1 or more; limit is 0"),
         ({"counts": {"Dolls": Counts()}}, "counts names Dolls, expected of Toys"),
         ({"keep_names": True, "salt": "s"}, "exclude each other"),
+        ({"salt": ""}, "the salt is empty, which keeps no name secret"),
         ({"on_error": "maybe"}, "on_error is 'maybe'"),
     ],
 )

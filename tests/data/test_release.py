@@ -363,6 +363,7 @@ def test_a_build_that_makes_no_sense_writes_nothing(tmp_path: Path) -> None:
         ([mpst, doc], {}, "Per-MPST and Per-DOC rows together; build a folder of each"),
         ([mpst], {"limit": 0}, "limit is 0, expected 1 or more"),
         ([mpst], {"keep_names": True, "salt": "s"}, "keep_names and a salt exclude each other"),
+        ([mpst], {"salt": ""}, "the salt is empty, which keeps no name secret"),
         ([bad], {"on_error": "skip"}, "no usable row; the first: .*bad.jsonl, line 1"),
     ]
     for paths, options, message in wrong:

@@ -191,7 +191,7 @@ def test_scoring_with_an_adapter_is_another_run_than_without(tiny_model_folder: 
     loaded = LoadedExamples(pointwise_examples(2, 2), "d", None, None)
     out = tmp_path / "run"
     score(Judge.load(f"{tiny_model_folder}+{adapter}"), QUESTION, loaded, out, settings=GREEDY)
-    assert {judgement.adapter for judgement in read_run(out).judgements} == {str(adapter)}
+    assert {judgement.adapter for judgement in read_run(out).judgements} == {adapter.resolve().name}
     with pytest.raises(RunMismatch):
         score(Judge.load(tiny_model_folder), QUESTION, loaded, out, settings=GREEDY)
     shutil.rmtree(out)

@@ -171,7 +171,7 @@ def test_a_damaged_log_is_unknown(judge: Published) -> None:
 
 
 def test_other_folders_are_refused(judge: Published, tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match="is a run of `perse score`, not of `perse train`"):
+    with pytest.raises(BadInput, match="holds a run of perse score, not of perse train"):
         write_card(judge.scored)
     with pytest.raises(BadInput, match="is not a run folder"):
         write_card(tmp_path)

@@ -349,7 +349,7 @@ def test_refusals_say_what_to_do(judge: Published, tiny_model_folder: Path, toke
         merge_adapter(str(tmp_path / "empty"), tmp_path / "merged")
     with pytest.raises(BadInput, match="base model of .* is not here .* name its folder with --base"):
         merge_adapter(str(adapter), tmp_path / "merged", base=str(tmp_path / "nowhere"))
-    with pytest.raises(BadInput, match="is a run of `perse score`, not of `perse train`"):
+    with pytest.raises(BadInput, match="holds a run of perse score, not of perse train"):
         merge_adapter(str(judge.scored), tmp_path / "merged")
     tiny_llama(tokenizers["whole_numbers"], seed=1, width=64).save_pretrained(tmp_path / "other")
     tokenizers["whole_numbers"].save_pretrained(tmp_path / "other")

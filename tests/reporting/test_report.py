@@ -112,7 +112,7 @@ def test_a_report_replaces_its_own_files_and_no_others(tmp_path: Path) -> None:
 
 def test_a_report_does_not_overwrite_a_run(tmp_path: Path) -> None:
     run = scored_run(tmp_path / "run", seed=1)
-    with pytest.raises(BadInput, match="holds a run of `perse score`"):
+    with pytest.raises(BadInput, match="holds a run of perse score"):
         write_report([run], out=run)
     assert json.loads((run / "manifest.json").read_text())["run"]["kind"] == "score"
 

@@ -21,7 +21,7 @@ from perse.records import (
     SummaryReference,
     VerbatimExample,
 )
-from perse.reporting.report_data import RunData, entropy, report_data
+from perse.reporting.report_data import RunData, report_data
 
 
 def text(id: str, reviewer: str, score: int) -> PointwiseExample:
@@ -111,9 +111,3 @@ def test_a_prompt_must_first_be_taken_for_what_it_asks() -> None:
     reference = ReviewReference(review="r", score=3)
     with pytest.raises(BadInput, match="example 'a' is a prompt"):
         data([VerbatimExample(id="a", prompt="p", reference=reference)], [judged("a", "4")])
-
-
-def test_entropy_is_in_bits() -> None:
-    # 1/2, 1/4, 1/4: 0.5 * 1 + 0.25 * 2 + 0.25 * 2 = 1.5; certainty is 0, and 0, not -0
-    found = entropy(np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [np.nan] * 3]))
-    assert found[0] == 1.5 and str(found[1]) == "0.0" and np.isnan(found[2])

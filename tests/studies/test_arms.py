@@ -114,7 +114,9 @@ def test_a_study_goes_on_only_as_it_was_begun(readers: Path, tmp_path: Path, oth
     ):
         pass
     with (
-        pytest.raises(RunMismatch, match='study was "a study", is "another"'),
+        pytest.raises(
+            RunMismatch, match="holds a run of perse study a study, not of perse study another; choose another folder"
+        ),
         opened(tmp_path / "out", "another", asking(readers), source=source, options={"k": 1}),
     ):
         pass

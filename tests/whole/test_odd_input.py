@@ -28,8 +28,7 @@ from hypothesis import strategies as st
 from perse import Judge, __main__
 from perse.answering.base import JudgeSettings
 from perse.commands import app as cli
-from perse.commands.ask import read_reviews
-from perse.data.examples_file import read_examples
+from perse.data.examples_file import read_examples, read_profile
 from perse.data.load import load_examples
 from perse.data.sources.faults import BadRow
 from perse.data.sources.rows import number_in
@@ -144,7 +143,7 @@ def test_a_score_that_is_no_number_is_refused_at_every_edge(score: Any, tmp_path
         return  # no JSON
     (tmp_path / "mine.jsonl").write_text(json.dumps({"text": "a", "review": "b", "score": score}) + "\n")
     with pytest.raises(BadInput, match=r"mine.jsonl, line 1"):
-        read_reviews(tmp_path / "mine.jsonl")
+        read_profile(tmp_path / "mine.jsonl")
     (tmp_path / "examples.jsonl").write_text(json.dumps(whole) + "\n")
     with pytest.raises(BadInput, match=r"examples.jsonl, line 1"):
         read_examples(tmp_path / "examples.jsonl")

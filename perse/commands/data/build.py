@@ -14,26 +14,12 @@ from perse.commands import options
 from perse.commands.data import paper, rewrite
 from perse.commands.data.forget import forget
 from perse.commands.data.showing import show
-from perse.commands.options.building import (
-    Drawing,
-    Enough,
-    Folds,
-    Items,
-    K,
-    MaxK,
-    MaxQueries,
-    MinComparisons,
-    Reading,
-    ReviewTable,
-    Rows,
-    SourceName,
-    SplitByOption,
-)
+from perse.commands.options.building import Folds, Items, OfComparisons, OfReviews, ReviewTable, Rows, SourceName
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import ShownProfiles
-from perse.commands.options.reading import read_columns, read_scale
+from perse.commands.options.reading import read_scale
 from perse.commands.terminal import run_app
-from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
+from perse.data.build import build_pairwise, build_pointwise
 from perse.data.dataset.folder import DATA_SET, export_lines, load_folder
 from perse.data.persum.folder import PERSUM
 from perse.data.release import RELEASE
@@ -63,18 +49,11 @@ def pointwise(
     reviews: ReviewTable,
     out: options.NewFolder,
     items: Items = None,
-    k: K = 3,
-    columns: options.Map = None,
     source: SourceName = "reviews",
     scale: options.ScoreRange = "1-10",
-    split: SplitByOption = "reviewer",
     valid_items: Annotated[float, typer.Option(help="With --split reviewer_item: share of items for validation.")] = 0.3,
     folds: Folds = None,
-    max_k: MaxK = None,
-    max_queries: MaxQueries = 10,
-    enough: Enough,
-    drawing: Drawing,
-    reading: Reading,
+    built: OfReviews,
     as_json: options.AsJson = False,
 ) -> None:
     """Build a data set of reviews: from k reviews of a reader, the next one.
@@ -85,11 +64,9 @@ def pointwise(
 
     Stars: [bold]perse data pointwise --reviews stars.csv --scale 1-5 --map text=synopsis --out data/stars[/bold]
     """
-    settings = PointwiseOptions(
-        reviews=reviews, items=items, out=out, k=k, columns=read_columns(columns), source=source, scale=read_scale(scale), split=split,
-        valid_items=valid_items, folds=folds, max_k=max_k, max_queries=max_queries,
-        **vars(enough), **vars(drawing), **vars(reading),
-    )  # fmt: skip
+    settings = built.settings(
+        reviews=reviews, items=items, out=out, source=source, scale=read_scale(scale), valid_items=valid_items, folds=folds
+    )
     show(build_pointwise(settings), as_json=as_json)
 
 
@@ -102,16 +79,9 @@ def pairwise(
     ],
     out: options.NewFolder,
     items: Items = None,
-    k: K = 1,
-    columns: options.Map = None,
     source: SourceName = "pairs",
-    split: SplitByOption = "reviewer_item",
     folds: Folds = None,
-    max_k: MaxK = None,
-    max_queries: MaxQueries = 10,
-    min_comparisons: MinComparisons = 2,
-    drawing: Drawing,
-    reading: Reading,
+    built: OfComparisons,
     as_json: options.AsJson = False,
 ) -> None:
     """Build a data set of comparisons: which of two texts a reader prefers, aspect by aspect.
@@ -121,10 +91,7 @@ def pairwise(
     Example: [bold]perse data pairwise --pairs pairs.jsonl --map text_a=story_a+ending_a --map text_b=story_b+ending_b
     --out data/endings[/bold]
     """
-    settings = PairwiseOptions(
-        pairs=pairs, items=items, out=out, k=k, columns=read_columns(columns), source=source, split=split, folds=folds,
-        max_k=max_k, max_queries=max_queries, min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
-    )  # fmt: skip
+    settings = built.settings(pairs=pairs, items=items, out=out, source=source, folds=folds)
     show(build_pairwise(settings), as_json=as_json)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,31 +14,35 @@ from perse.commands import options
 from perse.commands.data.showing import show
 from perse.commands.options.building import (
     Cache,
-    Drawing,
-    Enough,
-    K,
     MaxK,
     MaxQueries,
-    MinComparisons,
     Ner,
+    OfComparisons,
+    OfReviews,
     Reading,
     ReviewTable,
     Rows,
-    SplitByOption,
     Words,
     WriterName,
 )
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
-from perse.commands.options.reading import read_columns, read_pairs, read_scale
+from perse.commands.options.reading import read_pairs, read_scale
 from perse.commands.terminal import err, say
-from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
+from perse.data.build import build_pairwise, build_pointwise
 from perse.data.persum.options import Rouge
 from perse.judging.loading import judge_forms
 from perse.progress import shown_on
 
 if TYPE_CHECKING:
     from perse.data.persum.folder import PersumSummary
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfMpst(OfReviews):
+    """The paper has k up to 5."""
+
+    max_k: MaxK = 5
 
 
 @grouped
@@ -55,15 +60,8 @@ def per_mpst(
     tries: options.Tries = 3,
     cache: Cache = None,
     loading: Loading,
-    k: K = 3,
-    max_k: MaxK = 5,
-    columns: options.Map = None,
     scale: options.ScoreRange = "1-10",
-    split: SplitByOption = "reviewer",
-    max_queries: MaxQueries = 10,
-    enough: Enough,
-    drawing: Drawing,
-    reading: Reading,
+    built: OfMpst,
     as_json: options.AsJson = False,
 ) -> None:
     """Per-MPST (PerSE, 4.1): plots anonymized and summarized, readers with 6 reviews or more, k up to 5.
@@ -79,10 +77,7 @@ def per_mpst(
     from perse.data.rewriting.plots import RewriteOptions
     from perse.data.rewriting.tables import answers_file
 
-    build = PointwiseOptions(
-        reviews=reviews, out=out, k=k, max_k=max_k, columns=read_columns(columns), scale=read_scale(scale), split=split,
-        max_queries=max_queries, **vars(enough), **vars(drawing), **vars(reading),
-    )  # fmt: skip
+    build = built.settings(reviews=reviews, out=out, scale=read_scale(scale))
     rewriting = RewriteOptions(
         writer=writer, ner=ner, steps=("anonymize", "summarize") if summarize else ("anonymize",), words=words, tries=tries,
         cache=answers_file(out, cache), **vars(loading),
@@ -90,6 +85,13 @@ def per_mpst(
     with shown_on(err) as on_part:
         summary = build_per_mpst(PerMpstOptions(plots=plots, build=build, rewriting=rewriting), on_progress=on_part)
     show(summary, as_json=as_json, paper=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfDoc(OfComparisons):
+    """The paper has all questions of a reader."""
+
+    max_queries: MaxQueries = 0
 
 
 @grouped
@@ -102,14 +104,7 @@ def per_doc(
         ),
     ],
     out: options.NewFolder,
-    k: K = 1,
-    max_k: MaxK = None,
-    columns: options.Map = None,
-    split: SplitByOption = "reviewer_item",
-    max_queries: MaxQueries = 0,
-    min_comparisons: MinComparisons = 2,
-    drawing: Drawing,
-    reading: Reading,
+    built: OfDoc,
     as_json: options.AsJson = False,
 ) -> None:
     """Per-DOC (PerSE, 4.1): which of two plots an annotator prefers, on five aspects; annotators and pairs unseen in validation.
@@ -120,10 +115,7 @@ def per_doc(
 
     Example: [bold]perse data per-doc --annotations doc.csv --map Ending=q5 --out data/per-doc[/bold]
     """
-    settings = PairwiseOptions(
-        pairs=annotations, source="doc", out=out, k=k, max_k=max_k, columns=read_columns(columns), split=split, max_queries=max_queries,
-        min_comparisons=min_comparisons, **vars(drawing), **vars(reading),
-    )  # fmt: skip
+    settings = built.settings(pairs=annotations, source="doc", out=out)
     show(build_pairwise(settings), as_json=as_json, paper=True)
 
 
@@ -251,22 +243,12 @@ def amazon(
         Path, typer.Option(help="The products' file, which has their titles and descriptions.", show_default=False)
     ],
     out: options.NewFolder,
-    k: K = 3,
-    max_k: MaxK = None,
-    columns: options.Map = None,
-    split: SplitByOption = "reviewer",
-    max_queries: MaxQueries = 10,
-    enough: Enough,
-    drawing: Drawing,
-    reading: Reading,
+    built: OfReviews,
     as_json: options.AsJson = False,
 ) -> None:
     """Would this customer like this product? Amazon's reviews with the products' descriptions; stars become 1 to 10.
 
     Example: [bold]perse data amazon --reviews Books_5.json.gz --meta meta_Books.json.gz --out data/books[/bold]
     """
-    settings = PointwiseOptions(
-        reviews=reviews, items=meta, out=out, k=k, max_k=max_k, columns=read_columns(columns), source="amazon",
-        split=split, max_queries=max_queries, **vars(enough), **vars(drawing), **vars(reading),
-    )  # fmt: skip
+    settings = built.settings(reviews=reviews, items=meta, out=out, source="amazon")
     show(build_pointwise(settings), as_json=as_json)

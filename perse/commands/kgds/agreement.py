@@ -10,6 +10,7 @@ from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.kgds import BenchmarkFile, Samples
+from perse.commands.options.medium import Medium
 from perse.commands.terminal import err
 from perse.progress import shown_on
 
@@ -27,8 +28,7 @@ def agreement(
     loading: Loading,
     seed: options.Seed = 0,
     resamples: options.Resamples = 1000,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
 ) -> None:
     """How far to trust a judge's verification: claims whose truth is known without an annotator.
 
@@ -47,4 +47,4 @@ def agreement(
     loaded = loading.load(judge)
     with shown_on(err) as on_part:
         result = study(loaded, given, out, limit=limit, seed=seed, resamples=resamples, on_progress=on_part)
-    show(result, out, as_json=as_json, markdown=markdown)
+    show(result, out, medium)

@@ -8,17 +8,20 @@ from typing import Annotated
 import typer
 
 from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.medium import Medium
 from perse.commands.options.reading import read_columns
 from perse.commands.showing import show_result
 
 
+@grouped
 def agreement(
+    *,
     file: Annotated[Path, typer.Argument(help="Ratings: .jsonl, .csv or .tsv, each also as .gz.", show_default=False)],
     columns: options.Map = None,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
 ) -> None:
     """How far annotators agree: each two of them, each with the mean of the others, and Krippendorff's alpha.
 
@@ -36,4 +39,4 @@ def agreement(
     from perse.evaluation.annotators.telling import agreement_result
 
     found = annotator_agreement(read_ratings(file, read_columns(columns)), resamples=resamples, seed=seed)
-    show_result(agreement_result(found), as_json=as_json, markdown=markdown)
+    show_result(agreement_result(found), medium)

@@ -8,12 +8,16 @@ from typing import Annotated
 import typer
 
 from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.medium import Medium
 from perse.commands.showing import show_result
 from perse.commands.terminal import err
 from perse.progress import shown_on
 
 
+@grouped
 def compare(
+    *,
     runs: options.ScoredRuns,
     metric: Annotated[
         list[str] | None,
@@ -33,8 +37,7 @@ def compare(
     resample: options.ResampleOption = "reviewers",
     seed: options.Seed = 0,
     train_data: options.TrainData = None,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
 ) -> None:
     """Is one judge better than another, and than the reviewer's own average?
 
@@ -72,4 +75,4 @@ def compare(
             err.print(
                 f"baselines that need training data are unavailable: {reason}", soft_wrap=True, markup=False, highlight=False
             )
-    show_result(comparison_result(result), as_json=as_json, markdown=markdown)
+    show_result(comparison_result(result), medium)

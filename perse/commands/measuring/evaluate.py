@@ -8,10 +8,14 @@ from typing import Annotated
 import typer
 
 from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.medium import Medium
 from perse.commands.showing import show_result
 
 
+@grouped
 def evaluate(
+    *,
     runs: options.ScoredRuns,
     train_data: options.TrainData = None,
     resamples: options.Resamples = 1000,
@@ -27,8 +31,7 @@ def evaluate(
     prices: Annotated[
         list[str] | None, typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the judge of that name.")
     ] = None,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
     everything: Annotated[bool, typer.Option("--all", help="Print the finer tables, too.")] = False,
 ) -> None:
     """How well the judge agrees with the readers, with 95% intervals, beside baselines.
@@ -69,4 +72,4 @@ def evaluate(
             *(f"baselines that need training data are unavailable: {reason}" for reason in gathered.missing),
         ],
     )
-    show_result(evaluation_result(result), as_json=as_json, markdown=markdown, everything=everything)
+    show_result(evaluation_result(result), medium, everything=everything)

@@ -17,16 +17,7 @@ from perse.records import Split
 
 # What every command that tells something takes.
 
-
-def _one_medium(context: typer.Context, wanted: bool) -> bool:
-    """Called of each of both options, when the other may be read already."""
-    if wanted and (context.params.get("as_json") or context.params.get("markdown")):
-        raise typer.BadParameter("--json and --markdown were both given; choose one of them")
-    return wanted
-
-
-AsJson = Annotated[bool, typer.Option("--json", callback=_one_medium, help="Print the result as JSON on stdout.")]
-AsMarkdown = Annotated[bool, typer.Option("--markdown", callback=_one_medium, help="Print the result as Markdown on stdout.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON on stdout.")]
 
 # Where things are read and written.
 

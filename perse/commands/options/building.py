@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from perse.commands.options import Overwrite, Seed
+from perse.commands.options import Map, Overwrite, Seed
+from perse.commands.options.reading import read_columns
+from perse.data.options import PairwiseOptions, PointwiseOptions
 from perse.data.profiles.profiles import Profiles
 from perse.data.profiles.selection import EMBEDDING_MODEL, Select
 from perse.data.profiles.splits import SplitBy
@@ -115,3 +117,47 @@ class Reading:
     keep_names: KeepNames = False
     salt: Salt = None
     overwrite: Overwrite = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Built:
+    """All that is built of tables takes."""
+
+    max_k: MaxK = None
+    columns: Map = None
+    max_queries: MaxQueries = 10
+    drawing: Drawing
+    reading: Reading
+
+    def flat(self) -> dict[str, Any]:
+        """The options as the library's settings have them: those of groups among the others, columns read."""
+        flat: dict[str, Any] = {}
+        for name, value in vars(self).items():
+            flat |= vars(value) if is_dataclass(value) else {name: value}
+        return flat | {"columns": read_columns(self.columns)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfReviews(_Built):
+    """What is built of reviews."""
+
+    k: K = 3
+    split: SplitByOption = "reviewer"
+    enough: Enough
+
+    def settings(self, **own: Any) -> PointwiseOptions:
+        """With what a command has of its own."""
+        return PointwiseOptions(**self.flat(), **own)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfComparisons(_Built):
+    """What is built of comparisons."""
+
+    k: K = 1
+    split: SplitByOption = "reviewer_item"
+    min_comparisons: MinComparisons = 2
+
+    def settings(self, **own: Any) -> PairwiseOptions:
+        """With what a command has of its own."""
+        return PairwiseOptions(**self.flat(), **own)

@@ -18,6 +18,7 @@ from rich.markup import escape
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading
+from perse.commands.options.medium import Medium
 from perse.commands.options.reading import read_numbers
 from perse.commands.options.training import Overrides
 from perse.commands.showing import show_result
@@ -57,8 +58,7 @@ class Study:
     answering: Answering
     loading: Loading
     resamples: options.Resamples = 1000
-    as_json: options.AsJson = False
-    markdown: options.AsMarkdown = False
+    medium: Medium
 
     def run(self, judge: str | None, study: Callable[..., Result]) -> None:
         """Make `study`, whose own options are filled in, of `judge`'s answers, and show it."""
@@ -70,7 +70,7 @@ class Study:
         )  # fmt: skip
         with shown_on(err) as on_part:
             result = study(asking, self.out, on_progress=on_part)
-        show(result, self.out, as_json=self.as_json, markdown=self.markdown)
+        show(result, self.out, self.medium)
 
 
 @grouped
@@ -187,7 +187,7 @@ def decoding(
     study.run(judge, partial(made, passes=passes))
 
 
-def show(result: Result, out: Path, *, as_json: bool, markdown: bool) -> None:
+def show(result: Result, out: Path, medium: Medium) -> None:
     """Print a finished study, and draw its plots into OUT/figures."""
     from perse.errors import BadInput
 
@@ -195,7 +195,7 @@ def show(result: Result, out: Path, *, as_json: bool, markdown: bool) -> None:
         _draw(result, out / "figures")
     except BadInput as error:
         err.print(f"not drawn: {error}", markup=False, soft_wrap=True)
-    show_result(result, as_json=as_json, markdown=markdown)
+    show_result(result, medium)
     err.print(f"study: [bold]{escape(str(out))}[/bold]  (study.json, table.md, figures)", soft_wrap=True)
 
 

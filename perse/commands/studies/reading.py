@@ -7,30 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
+from perse.commands.options.medium import Medium
 from perse.commands.options.reading import read_columns, read_named, read_scale
 from perse.commands.showing import show_result
 from perse.commands.studies.judging import show
 from perse.commands.terminal import err
-from perse.progress import shown_on, unseen_part
+from perse.progress import shown_on
 
 if TYPE_CHECKING:
     from perse.results.result import Result
 
 
+@grouped
 def risk_coverage(
+    *,
     runs: options.ScoredRuns,
     out: options.MaybeOut = None,
     seed: options.Seed = 0,
     resamples: options.Resamples = 1000,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
 ) -> None:
     """Does the judge know when it does not know? Error among the answers that it is surest of. Nothing is judged.
 
@@ -47,7 +49,7 @@ def risk_coverage(
     judges = {name: answers_of(items.examples, judgements) for name, judgements in items.judgements.items()}
     result = study(judges, seed=seed, resamples=resamples, notes=items.notes)
     sources = {name: folder / JUDGEMENTS for name, folder in _by_name(runs).items()}
-    _show(result, out, sources=sources, options={"seed": seed, "resamples": resamples}, as_json=as_json, markdown=markdown)
+    _show(result, out, medium, sources=sources, options={"seed": seed, "resamples": resamples})
 
 
 @grouped
@@ -63,8 +65,7 @@ def calibration(
     loading: Loading,
     seed: options.Seed = 0,
     resamples: options.Resamples = 1000,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
 ) -> None:
     """Is P(label) right, and can scores be put right by how the judge misjudges a reader's past reviews?
 
@@ -78,7 +79,7 @@ def calibration(
     asked = None if judge is None else Judging(name=judge, **vars(loading))
     with shown_on(err) as on_part:
         result = study(run, out, judging=asked, slope=slope, seed=seed, resamples=resamples, on_progress=on_part)
-    show(result, out, as_json=as_json, markdown=markdown)
+    show(result, out, medium)
 
 
 @grouped
@@ -114,8 +115,7 @@ def contamination(
     loading: Loading,
     seed: options.Seed = 0,
     resamples: options.Resamples = 1000,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
 ) -> None:
     """Does the judge judge the plot, or remember the work? Raw, anonymized and summarized plots (PerSE, appendix A.1).
 
@@ -152,10 +152,12 @@ def contamination(
     )
     with shown_on(err) as on_part:
         result = study(what, asking, out, on_progress=on_part)
-    show(result, out, as_json=as_json, markdown=markdown)
+    show(result, out, medium)
 
 
+@grouped
 def paper(
+    *,
     mpst: Annotated[Path | None, typer.Option(help="Data set folder of scores, for table 1.", show_default=False)] = None,
     doc: Annotated[Path | None, typer.Option(help="Data set folder of pairs, for table 1.", show_default=False)] = None,
     run: Annotated[
@@ -168,8 +170,7 @@ def paper(
     out: options.MaybeOut = None,
     seed: options.Seed = 0,
     resamples: options.Resamples = 1000,
-    as_json: options.AsJson = False,
-    markdown: options.AsMarkdown = False,
+    medium: Medium,
 ) -> None:
     """PerSE's tables 1 to 5, ours beside the published. Nothing is judged; what is missing says which command fills it.
 
@@ -187,41 +188,25 @@ def paper(
     sources = {f"run {name}": folder / JUDGEMENTS for name, folder in runs.items()}
     sources |= {f"study {folder}": folder / RESULT for folder in study or []}
     sources |= {name: folder / MANIFEST for name, folder in (("mpst", mpst), ("doc", doc)) if folder}
-    _show(result, out, sources=sources, options={"seed": seed, "resamples": resamples}, as_json=as_json, markdown=markdown)
+    _show(result, out, medium, sources=sources, options={"seed": seed, "resamples": resamples})
 
 
 def _show(
     result: Result,
     out: Path | None,
+    medium: Medium,
     *,
     sources: Mapping[str, Path],
     options: Mapping[str, int],
-    as_json: bool,
-    markdown: bool,
 ) -> None:
     """Print a result of what was there already, and keep it where a folder is given."""
-    if out is not None:
-        _keep(result, out, sources=sources, options=options)
-        show(result, out, as_json=as_json, markdown=markdown)
+    from perse.studies.frame.running import keep
+
+    if out is None:
+        show_result(result, medium)
         return
-
-    show_result(result, as_json=as_json, markdown=markdown)
-
-
-def _keep(result: Result, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, int]) -> None:
-    """A study's folder with a manifest of what it was read from; one of something else is not written over."""
-    from perse.files.runlog import RunLog, file_digest
-    from perse.studies.frame.running import FINISHED, StudyFolder
-
-    digests = {name: file_digest(path) for name, path in sources.items()}
-    identity = {"kind": "study", "study": result.name, "options": dict(options), "sources": digests}
-    places = {name: str(path.resolve()) for name, path in sources.items()}
-    with RunLog(out, identity, lines=FINISHED, context={"sources": places}) as log:
-        StudyFolder(out, log, _asks_nobody, unseen_part).finish(result)
-
-
-def _asks_nobody(judge: str) -> NoReturn:
-    raise AssertionError(f"a study of runs asked {judge}")
+    keep(result, out, sources=sources, options=options)
+    show(result, out, medium)
 
 
 def _by_name(runs: list[Path]) -> dict[str, Path]:

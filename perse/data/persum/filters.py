@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from perse.data.overlap import Tokenizer, best_overlap, is_copy
 from perse.data.persum.folder import ProductReview
 from perse.data.persum.options import PersumOptions
-from perse.data.pseudonyms import pseudonyms, salt_from_seed
+from perse.data.pseudonyms import pseudonyms
 from perse.data.sources.amazon import AmazonReview
 from perse.identity import shuffled
 from perse.records import SummaryExample
@@ -74,8 +74,8 @@ class Funnel:
 def hidden(reviews: Iterable[AmazonReview], options: PersumOptions) -> list[ProductReview]:
     """The reviews under pseudonyms, unless names are kept."""
     read = list(reviews)
-    salt = salt_from_seed(options.seed) if options.salt is None else options.salt
-    names = {} if options.keep_names else pseudonyms((one.reviewer_id for one in read), salt=salt)
+    salt = options.hidden_by
+    names = {} if salt is None else pseudonyms((one.reviewer_id for one in read), salt=salt)
     return [
         ProductReview.model_construct(
             reviewer_id=names.get(one.reviewer_id, one.reviewer_id),

@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self, get_args
 
+from perse.data.options import RawOptions
 from perse.data.persum.folder import GROUPS, Group
 from perse.data.sources.amazon import category_of
-from perse.data.sources.faults import OnError
 from perse.errors import BadInput
 
 Rouge = Literal["both", "either"]
-
-_NOT_IN_MANIFEST = frozenset({"reviews", "out", "overwrite", "salt", "counts"})
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,11 @@ PUBLISHED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class PersumOptions:
-    """Settings of `build_persum`; the defaults are the paper's. Raises BadInput for settings that make no sense."""
+class PersumOptions(RawOptions):
+    """Settings of `build_persum`; the defaults are the paper's. The judge's answers are kept beside `out` (see `work`)."""
 
     reviews: tuple[Path, ...]
     """One file of Amazon's reviews for each category, which its name says."""
-    out: Path
-    """The folder to write; the judge's answers are kept beside it, in a folder of this name and ".work"."""
     min_product_reviews: int = 1
     """How many reviews by others a product must have; the paper gives no number."""
     history_over: int = 5
@@ -76,21 +72,11 @@ class PersumOptions:
     """Category -> how many samples, in place of `PUBLISHED`."""
     limit: int | None = None
     """At most so many candidates of each category go to the judge, drawn by the seed; for a quick try."""
-    seed: int = 0
-    """Seeds every random choice."""
-    on_error: OnError = "stop"
-    """`skip` leaves out and counts bad rows instead of stopping at the first."""
-    keep_names: bool = False
-    """Keep reviewer ids as they are instead of pseudonyms."""
-    salt: str | None = None
-    """Secret of the pseudonyms (`perse.data.pseudonyms`); None derives it from the seed."""
-    overwrite: bool = False
-    """Replace `out` if it is a PerSum folder."""
 
-    def __post_init__(self) -> None:
+    def _wrong(self) -> dict[str, bool]:
         named = [category_of(path) for path in self.reviews]
         twice = sorted(name for name, count in Counter(named).items() if count > 1)
-        wrong = {
+        return {
             "reviews is empty, expected a file for each category": not named,
             f"reviews holds two files of {', '.join(twice)}, expected one a category; join them": bool(twice),
             f"min_product_reviews is {self.min_product_reviews}, expected 1 or more": self.min_product_reviews < 1,
@@ -101,27 +87,20 @@ class PersumOptions:
             f"min_overlap is {self.min_overlap:g}, expected 0 to 3, the sum of three F1": not 0 <= self.min_overlap <= 3,
             f"low is {self.low:g} and high {self.high:g}, expected 1 <= low < high < 5": not 1 <= self.low < self.high < 5,
             f"limit is {self.limit}, expected 1 or more": self.limit is not None and self.limit < 1,
-            f"on_error is '{self.on_error}', expected stop or skip": self.on_error not in get_args(OnError),
             f"counts names {', '.join(sorted(set(self.counts) - set(named)))}, expected of {', '.join(named)}": not set(
                 self.counts
             )
             <= set(named),
-            "keep_names and a salt exclude each other: without pseudonyms there is nothing to salt": self.keep_names
-            and self.salt is not None,
         }
-        if problems := [message for message, holds in wrong.items() if holds]:
-            raise BadInput("; ".join(problems))
 
     @property
     def work(self) -> Path:
-        """Where the judge's answers are kept."""
+        """Where the judge's answers are kept: beside `out`, under its name and ".work"."""
         return self.out.with_name(self.out.name + ".work")
 
     def counts_of(self, category: str) -> Counts:
         return self.counts.get(category) or PUBLISHED.get(category) or Counts()
 
     def for_manifest(self) -> dict[str, Any]:
-        """All settings but paths and the salt; of the salt only whether it was given."""
-        kept = {one.name: getattr(self, one.name) for one in fields(self) if one.name not in _NOT_IN_MANIFEST}
         counts = {name: asdict(self.counts_of(name)) for name in sorted(map(category_of, self.reviews))}
-        return kept | {"counts": counts, "salt": None if self.keep_names else "from seed" if self.salt is None else "given"}
+        return super().for_manifest() | {"counts": counts}

@@ -26,11 +26,17 @@ def correct(gold: Sequence[str], answers: Sequence[str | None]) -> FloatArray:
 
 
 def likeliest_correct(gold: Sequence[str], judgements: Sequence[Judgement]) -> FloatArray:
-    """1 where the gold label is the likelier one, 1/2 for a tie, 0 otherwise or if not ok.
+    """1 where the gold label is the likelier one, 1/2 where another is as likely, 0 otherwise or if not ok.
 
     A judgement without distribution is counted by its label.
     """
     return np.array([_likeliest(truth, given) for truth, given in zip(gold, judgements, strict=True)], dtype=np.float64)
+
+
+def likelier(ours: FloatArray, others: FloatArray) -> FloatArray:
+    """1 where `ours` is the greater probability, 1/2 where both are the same but for rounding, 0 elsewhere; of any one shape."""
+    found: FloatArray = np.where(np.abs(ours - others) <= _ROUNDING, 0.5, (ours > others).astype(np.float64))
+    return found
 
 
 def likeliest_answers(judgements: Sequence[Judgement]) -> list[str | None]:
@@ -69,7 +75,7 @@ def _likeliest(gold: str, judgement: Judgement) -> float:
         return float(judgement.label == gold)
     ours = judgement.distribution.get(gold, 0.0)
     other = max((probability for label, probability in judgement.distribution.items() if label != gold), default=0.0)
-    return 0.5 if ours == other else float(ours > other)
+    return float(likelier(np.array(ours), np.array(other)))
 
 
 def _likeliest_answer(judgement: Judgement) -> str | None:

@@ -2,7 +2,7 @@
 
 Every value is a function of weights: a claim weighs as often as its sample was drawn, and the first "resample" draws each sample once
 and gives the value itself. So value and interval come from the same few lines, and a difference is paired. The calibration error alone
-has no interval, for resampled items make it larger than it is (`perse.studies.calibration.reliability`).
+has no interval, for resampled items make it larger than it is (`perse.evaluation.calibration.reliability`).
 
 Notation: n claims, C samples, R resamples.
 """

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.answering.exact import MIN_MASS
+from perse.evaluation.calibration.reliability import Promised, calibration_error, chance_errors
 from perse.kgds.agreement.measures import ALWAYS_SAME, NO_ANSWERS, Answered, SampleResamples, same_answers
 from perse.kgds.agreement.pairs import Pairs
 from perse.kgds.agreement.rows import FACTS, LISTED, NAMES, Row, Way, rows_of
 from perse.kgds.agreement.words import answer, notes
 from perse.results.result import Estimate, Point, Result, Table
-from perse.studies.calibration.reliability import Promised, calibration_error, chance_errors, reliability
+from perse.studies.calibration.reliability import reliability
 from perse.studies.frame.unanswered import coverage
 
 WORDS = "words in common"

@@ -27,11 +27,11 @@ from math import fsum, inf
 import numpy as np
 
 from perse.data.examples_file import shown_query
+from perse.evaluation.predictions import expected_value
 from perse.identity import shuffled
 from perse.judgement import Judgement, Status
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.scale import SCORES
-from perse.studies.calibration.risk_coverage import predicted
 
 PENALTIES = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, inf)
 FOLDS = 10
@@ -92,7 +92,7 @@ def past_scores(past: Past, judgements: Mapping[str, Judgement]) -> dict[str, tu
     for example in past.examples:
         given = judgements.get(example.id)
         if given is not None and given.status is Status.OK and example.reference is not None:
-            known[example.id] = PastScore(example.reviewer_id, float(example.reference.score), predicted(given))
+            known[example.id] = PastScore(example.reviewer_id, float(example.reference.score), expected_value(given))
     return {one: tuple(known[n] for n in ids if n in known) for one, ids in past.of_example.items()}
 
 

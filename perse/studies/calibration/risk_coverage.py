@@ -1,14 +1,8 @@
 """Does the judge know when it does not know? Keep only the answers that it is surest of, and see whether the error falls.
 
 Answers are ordered by how sure the judge was: by the entropy of the label distribution, by the largest probability, and for
-pairs by the order gap. *Risk* is the mean error of the answers that are kept; the area under it (AURC) is the mean, over all
-answers, of the risk among those at least as sure. Random order has the risk of all answers as its area, the oracle orders by
-the error itself. Nothing is judged.
-
-Answers that are equally sure come and go together (where a share cuts through them, with their mean risk), so no order of the
-file decides anything. The trade-off: the risk of small shares is that of few answers; the area is the number to go by.
-
-Notation: R resamples, n answers, G groups of equally sure answers, S shares.
+pairs by the order gap. Risk, its area and how equally sure answers are treated: `perse.evaluation.calibration.risk_coverage`.
+Nothing is judged. The trade-off: the risk of small shares is that of few answers; the area is the number to go by.
 """
 
 from __future__ import annotations
@@ -20,6 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.errors import BadInput
+from perse.evaluation.calibration.risk_coverage import SHARES, area, curve, entropy
+from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.accuracy import likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
@@ -28,7 +24,6 @@ from perse.records import ChoiceReference, Example
 from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.frame.resampling import estimates
 
-SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
 RANDOM, ORACLE = "random order", "oracle order"
 
@@ -66,14 +61,14 @@ def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> 
         right = likeliest_correct([_choice(example) for example, _ in answered], [judgement for _, judgement in answered])
         risk = 1 - right
     else:
-        risk = np.array([abs(_score(example) - predicted(judgement)) for example, judgement in answered], dtype=np.float64)
+        risk = np.array([abs(_score(example) - expected_value(judgement)) for example, judgement in answered], dtype=np.float64)
     told = [judgement for _, judgement in answered]
     sureness: dict[str, FloatArray] = {}
     if told and all(judgement.distribution for judgement in told):
-        spread = [list((judgement.distribution or {}).values()) for judgement in told]
-        sureness["entropy"] = np.array([-entropy(probabilities) for probabilities in spread])
+        spread = _spread(told)
+        sureness["entropy"] = -entropy(spread)
         if not chosen:  # of two labels, both measures give one order
-            sureness["largest"] = np.array([max(probabilities) for probabilities in spread])
+            sureness["largest"] = spread.max(axis=1)
     if told and all(judgement.order_gap is not None for judgement in told):
         sureness["order_gap"] = np.array([-(judgement.order_gap or 0.0) for judgement in told])
     reviewers = tuple(example.reviewer_id or example.id for example, _ in answered)
@@ -81,14 +76,10 @@ def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> 
     return Answers(ids, reviewers, risk, sureness, len(referenced), "error" if chosen else "mae")
 
 
-def predicted(judgement: Judgement) -> float:
-    """The expected score of an answered item; the label's where there is no distribution."""
-    return float(judgement.label or "nan") if judgement.expected is None else judgement.expected
-
-
-def entropy(probabilities: Sequence[float]) -> float:
-    """In bits: 0 for certainty, log2 of the number of labels for none."""
-    return -math.fsum(p * math.log2(p) for p in probabilities if p > 0)
+def _spread(judgements: Sequence[Judgement]) -> FloatArray:
+    """(n, L) the distributions, over all labels that any of them names."""
+    labels = sorted({label for judgement in judgements for label in judgement.distribution or ()})
+    return np.array([[(judgement.distribution or {}).get(label, 0.0) for label in labels] for judgement in judgements])
 
 
 def _choice(example: Example) -> str:
@@ -99,37 +90,6 @@ def _choice(example: Example) -> str:
 def _score(example: Example) -> float:
     assert example.reference is not None and not isinstance(example.reference, ChoiceReference), example.id
     return float(example.reference.score)
-
-
-def area(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) -> FloatArray:
-    """The area under the risk of what is kept, for each row of `weights` (R, n): (R,), NaN where a row is all 0."""
-    weight, total = _by_group(risk, sureness, weights=weights)
-    kept = weight.cumsum(axis=1)
-    mean = np.divide(total.cumsum(axis=1), kept, out=np.zeros_like(kept), where=kept > 0)
-    whole = weight.sum(axis=1)
-    found: FloatArray = np.divide((weight * mean).sum(axis=1), whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return found
-
-
-def curve(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray, shares: Sequence[float] = SHARES) -> FloatArray:
-    """The risk of the surest share of the answers, for each row of `weights` (R, n) and share: (R, S)."""
-    weight, total = _by_group(risk, sureness, weights=weights)
-    start = np.zeros((len(weights), 1))
-    kept, lost = np.hstack([start, weight.cumsum(axis=1)]), np.hstack([start, total.cumsum(axis=1)])
-    found = np.full((len(weights), len(shares)), np.nan)
-    for row in range(len(weights)):
-        wanted = np.array(shares) * kept[row, -1]
-        if kept[row, -1] > 0:
-            found[row] = np.interp(wanted, kept[row], lost[row]) / wanted
-    return found
-
-
-def _by_group(risk: FloatArray, sureness: FloatArray, *, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weight and weighted risk of each group of equally sure answers, surest first: twice (R, G)."""
-    order = np.argsort(-sureness, kind="stable")
-    _, starts = np.unique(-sureness[order], return_index=True)
-    ordered = weights[:, order]
-    return np.add.reduceat(ordered, starts, axis=1), np.add.reduceat(ordered * risk[order], starts, axis=1)
 
 
 def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: int = 1000, notes: Sequence[str] = ()) -> Result:
@@ -242,8 +202,7 @@ def _share_table(name: str, points: Sequence[Point], error: str) -> Table:
 
 
 def _sentence(name: str, order: str, answers: Answers, sureness: FloatArray, gain: Estimate) -> str:
-    ones = np.ones((1, len(answers.ids)))
-    whole, half = curve(answers.risk, sureness, weights=ones, shares=(1.0, 0.5))[0]
+    whole, half = curve(answers.risk, sureness, shares=(1.0, 0.5))[0]
     low, high = gain.interval.low, gain.interval.high
     if low is None or high is None:
         verdict = f"whether that is more than chance: {gain.interval.reason}"

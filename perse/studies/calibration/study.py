@@ -17,7 +17,8 @@ from perse.answering.base import JudgeSettings
 from perse.batch.local import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
-from perse.evaluation.predictions import only
+from perse.evaluation.calibration.reliability import promised
+from perse.evaluation.predictions import expected_value, only
 from perse.evaluation.stats.correlation import FloatArray
 from perse.files.runlog import MANIFEST, file_digest, read_manifest
 from perse.judgement import Judgement, Status
@@ -28,8 +29,7 @@ from perse.questions import question_for
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.calibration.correction import Corrected, Past, correct, past_examples, past_scores
-from perse.studies.calibration.reliability import Reliability, promised, reliability
-from perse.studies.calibration.risk_coverage import predicted
+from perse.studies.calibration.reliability import Reliability, reliability
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.reading_runs import read_runs
 from perse.studies.frame.running import Asking, opened
@@ -164,7 +164,7 @@ def _compare(
     seed: int,
     resamples: int,
 ) -> _Compared:
-    before = {example.id: predicted(own[example.id]) for example in examples}
+    before = {example.id: expected_value(own[example.id]) for example in examples}
     scores = past_scores(past, answers)
     corrected = correct(
         before, scores, reviewer={example.id: example.reviewer_id for example in examples}, seed=seed, slope=slope

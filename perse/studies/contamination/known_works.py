@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.identity import draw
@@ -22,7 +23,6 @@ from perse.questions.recognition import both_titles
 from perse.records import Choice
 from perse.results.result import Estimate, Interval
 from perse.scale import CHOICES, SCORES
-from perse.studies.calibration.risk_coverage import predicted
 from perse.studies.contamination.plots import pair_id
 from perse.studies.contamination.recognition import recognized
 
@@ -52,7 +52,7 @@ class Singles:
 def singles(answers: Mapping[str, Judgement], *, titles: Mapping[str, str], truth: Mapping[str, float]) -> Singles:
     """The items in the order of `titles`."""
     given = [answers.get(item) for item in titles]
-    scores = [predicted(one) if one is not None and one.status is Status.OK else np.nan for one in given]
+    scores = [expected_value(one) if one is not None and one.status is Status.OK else np.nan for one in given]
     known = [
         one is not None and one.status is Status.OK and recognized(one.text, titles[item])
         for item, one in zip(titles, given, strict=True)

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.evaluation.baselines.ratings import pointwise_baselines
+from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.judgement import Status
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Point, Table
-from perse.studies.calibration.risk_coverage import predicted
 from perse.studies.contamination.known_works import (
     COEFFICIENTS,
     GROUPS,
@@ -188,7 +188,7 @@ def of_readers(
         values = [undefined("no items")] * len(COEFFICIENTS)
         if same:
             shared = SharedResamples.over(same, resamples=resamples, seed=seed)
-            scores = np.array([predicted(one) for n in kept if (one := given[version][n]) is not None])
+            scores = np.array([expected_value(one) for n in kept if (one := given[version][n]) is not None])
             values = [shared.value(metric, [(1.0, scores)]) for metric in COEFFICIENTS]
             for arithmetic in pointwise_baselines(same, None, seed=seed):
                 if arithmetic.predictions is not None:

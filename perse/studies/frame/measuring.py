@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from perse.evaluation.stats.correlation import FloatArray
 from perse.judgement import Status
 from perse.records import Example
-from perse.results.result import Estimate, Point, Table
+from perse.results.result import Cell, Estimate, Point, Table
 from perse.studies.frame.arms import Answers
 from perse.studies.frame.summarizing import (
     NOTHING,
@@ -30,8 +30,6 @@ from perse.studies.frame.summarizing import (
     readings,
     undefined,
 )
-
-Cell = Estimate | str | None
 
 BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""

@@ -17,10 +17,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perse.engines.kind import portable
 from perse.errors import BadInput
 from perse.files.own_files import write_own
-from perse.files.runlog import RunLog
+from perse.files.runlog import RunLog, file_digest
 from perse.judging.judge import Judge, JudgeSettings
+from perse.judging.loading import portable_name
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question, question_for
 from perse.records import Split
@@ -103,9 +105,8 @@ class StudyFolder:
         return answers
 
     def finish(self, result: Result) -> Result:
-        """Write the result, each file whole or not at all; study.json comes last and marks the end."""
-        write_own(self.out / TABLE, markdown(result))
-        write_own(self.out / RESULT, result.model_dump_json(indent=2) + "\n")
+        """Write the result, and give it back."""
+        _write(result, self.out)
         return result
 
 
@@ -130,10 +131,36 @@ def opened(
         RunMismatch: it holds another study, or this one of other data or with other settings.
     """
     asked = {key: value for key, value in asdict(asking).items() if key != "examples"}
+    asked |= {
+        "judge": asking.judge and portable_name(asking.judge),
+        "tokenizer": asking.tokenizer and portable(asking.tokenizer),
+    }
     identity = {"kind": "study", "study": study, **asked, "options": dict(options), "data_digest": source.digest}
     context = {"examples": str(asking.examples.resolve())}
     with RunLog(out, identity, lines=FINISHED, context=context) as log:
         yield StudyFolder(out, log, load or asking.load, on_progress)
+
+
+def keep(result: Result, out: Path, *, sources: Mapping[str, Path], options: Mapping[str, Any]) -> None:
+    """Write what a study of finished work found, for which nobody was asked, as a study's folder.
+
+    Args:
+        sources: the files that it was read from, by name; with `options` their digests are the study's identity.
+    Raises:
+        BadInput: the folder cannot be made.
+        RunMismatch: it holds something else.
+    """
+    digests = {name: file_digest(path) for name, path in sources.items()}
+    identity = {"kind": "study", "study": result.name, "options": dict(options), "sources": digests}
+    places = {name: str(path.resolve()) for name, path in sources.items()}
+    with RunLog(out, identity, lines=FINISHED, context={"sources": places}):
+        _write(result, out)
+
+
+def _write(result: Result, out: Path) -> None:
+    """Each file whole or not at all; study.json comes last and marks the end."""
+    write_own(out / TABLE, markdown(result))
+    write_own(out / RESULT, result.model_dump_json(indent=2) + "\n")
 
 
 def read_study(folder: Path) -> Result:

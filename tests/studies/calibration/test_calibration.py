@@ -6,13 +6,13 @@ import json
 from math import inf
 from pathlib import Path
 
-import numpy as np
 import pytest
 from reading_builders import answered, pair, scored, scripted
 
 from perse.batch.local import score
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput, RunMismatch
+from perse.evaluation.calibration.reliability import promised
 from perse.judging.judge import Judge, JudgeSettings
 from perse.questions import QUESTIONS
 from perse.records import Example, PointwiseExample, ProfileReview, ReviewReference
@@ -26,7 +26,7 @@ from perse.studies.calibration.correction import (
     past_examples,
     past_scores,
 )
-from perse.studies.calibration.reliability import calibration_error, chance_errors, promised, reliability
+from perse.studies.calibration.reliability import reliability
 from perse.studies.calibration.study import AFTER, BEFORE, Judging, calibration
 
 
@@ -188,23 +188,6 @@ def test_profiles_without_reviews_are_refused(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nothing to calibrate"):
         calibration(run, tmp_path / "reliability")
     assert [folder.name for folder in tmp_path.iterdir()] == ["run"]
-
-
-def test_the_calibration_error_is_that_computed_by_hand() -> None:
-    # P(A) is 0.8 twice, true once. Bin 0.8-0.9: 0.8 against 1/2; bin 0.2-0.3: 0.2 against 1/2. Both are off by 0.3.
-    probability = np.array([[0.8, 0.2], [0.8, 0.2]])
-    assert calibration_error(probability, np.array([0, 1])) == pytest.approx(0.3)
-    assert calibration_error(np.array([[1.0, 0.0]]), np.array([0])) == 0.0
-
-
-def test_a_judge_that_is_always_right_has_no_chance_error_and_one_that_is_unsure_has() -> None:
-    assert chance_errors(np.array([[1.0, 0.0], [0.0, 1.0]]), seed=0, simulations=5) == pytest.approx(np.zeros(5))
-    unsure = chance_errors(np.full((200, 2), 0.5), seed=0)
-    # |share - 1/2| of 200 fair coins has mean sqrt(2 / pi) * 0.5 / sqrt(200) = 0.028, with both labels in one bin it is 0
-    assert unsure == pytest.approx(np.zeros(len(unsure)))
-    lopsided = chance_errors(np.tile([0.75, 0.25], (200, 1)), seed=0)
-    # sqrt(2 / pi) * sqrt(0.75 * 0.25 / 200) = 0.0244
-    assert lopsided.mean() == pytest.approx(0.0244, abs=0.004)
 
 
 def test_probabilities_that_are_wrong_are_told_from_right_ones() -> None:

@@ -4,62 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from reading_builders import answered, failed, pair, scored
 
 from perse.errors import BadInput
-from perse.studies.calibration.risk_coverage import Answers, answers_of, area, curve, entropy, risk_coverage
+from perse.studies.calibration.risk_coverage import Answers, answers_of, risk_coverage
 
 ONE = np.ones((1, 4))
-
-
-def test_the_curve_and_the_area_are_those_computed_by_hand() -> None:
-    # Surest first: risks 0, 1, 2, 5. Risk of what is kept: 0, 1/2, 1, 2. Their mean: 3.5 / 4 = 0.875.
-    risk, sure = np.array([5.0, 0.0, 2.0, 1.0]), np.array([1.0, 4.0, 2.0, 3.0])
-    assert curve(risk, sure, weights=ONE, shares=(1.0, 0.75, 0.5, 0.25))[0] == pytest.approx([2.0, 1.0, 0.5, 0.0])
-    assert area(risk, sure, weights=ONE)[0] == pytest.approx(0.875)
-
-
-def test_equally_sure_answers_come_and_go_together() -> None:
-    # Two groups: {1, 3} surest, mean 2, then {0, 0}. Half of the first group is kept with its mean, whatever the order.
-    for risk in ([1.0, 3.0, 0.0, 0.0], [3.0, 1.0, 0.0, 0.0]):
-        found = curve(np.array(risk), np.array([2.0, 2.0, 1.0, 1.0]), weights=ONE, shares=(0.25, 0.5, 1.0))[0]
-        assert found == pytest.approx([2.0, 2.0, 1.0])
-        # the area: the first two have risk 2 among those as sure, the others 1
-        assert area(np.array(risk), np.array([2.0, 2.0, 1.0, 1.0]), weights=ONE)[0] == pytest.approx(1.5)
-
-
-def test_random_order_has_the_risk_of_all_and_the_oracle_the_least() -> None:
-    generator = np.random.default_rng(0)
-    risk, sure = generator.random(50), generator.random(50)
-    ones = np.ones((1, 50))
-    assert area(risk, np.zeros(50), weights=ones)[0] == pytest.approx(risk.mean())
-    assert area(risk, -risk, weights=ones)[0] <= area(risk, sure, weights=ones)[0]
-
-
-@settings(max_examples=60)
-@given(st.data())
-def test_weights_are_the_resample_built_row_by_row(data: st.DataObject) -> None:
-    n = data.draw(st.integers(1, 8))
-    small = st.lists(st.integers(0, 3), min_size=n, max_size=n)
-    risk, sure = np.array(data.draw(small), dtype=float), np.array(data.draw(small), dtype=float)
-    weights = np.array(data.draw(small), dtype=float)
-    if not weights.any():
-        assert np.isnan(area(risk, sure, weights=weights[None])[0])
-        return
-    rows = np.repeat(np.arange(n), weights.astype(int))
-    ones = np.ones((1, len(rows)))
-    assert area(risk, sure, weights=weights[None])[0] == pytest.approx(area(risk[rows], sure[rows], weights=ones)[0])
-    assert curve(risk, sure, weights=weights[None])[0] == pytest.approx(curve(risk[rows], sure[rows], weights=ones)[0])
-    # the slow twin of the area: for each row, the mean risk of all rows at least as sure
-    slow = [risk[rows][sure[rows] >= sure[row]].mean() for row in rows]
-    assert area(risk, sure, weights=weights[None])[0] == pytest.approx(np.mean(slow))
-
-
-def test_entropy_is_in_bits() -> None:
-    assert entropy([0.5, 0.5]) == pytest.approx(1.0)
-    assert entropy([1.0, 0.0]) == 0.0
 
 
 def test_risk_is_the_error_of_the_expected_score_and_unanswered_items_are_left_out_and_counted() -> None:
