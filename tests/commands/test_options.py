@@ -178,13 +178,6 @@ def test_groups_have_the_names_of_what_they_become() -> None:
     assert names(building.Enough) <= names(PointwiseOptions)
 
 
-@pytest.mark.parametrize("both", [("--json", "--markdown"), ("--markdown", "--json")])
-def test_two_media_at_once_are_refused_in_one_sentence(tmp_path: Path, both: tuple[str, str]) -> None:
-    done = perse("evaluate", tmp_path, *both)
-    assert done.returncode == 2 and done.stdout == ""
-    assert f"{both[1]}: --json and --markdown were both given; choose one of them" in done.stderr
-
-
 @pytest.mark.parametrize("shape", ["{}", "--reviews={}"])
 def test_a_named_pipe_is_refused_and_not_waited_for(tmp_path: Path, shape: str) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -33,7 +33,7 @@ from perse.data.profiles.splits import sides, uncrossed
 from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of
-from perse.files.replacing import Claim, reading
+from perse.files.replacing import ITSELF, Claim, reading
 from perse.formats.json_text import read_object, shortened
 from perse.records import (
     ChoiceReference,
@@ -250,10 +250,10 @@ def _load(path: Path) -> DataSet:
 
 
 def folder_digest(path: Path, *, kind: Kind) -> str:
-    """sha256 over the names and bytes of the Parquet files and what the manifest says, the perse version and
-    the list of files left out."""
+    """sha256 over the names and bytes of the Parquet files and what the manifest says, without the perse version, the list
+    of files and its own digest."""
     manifest = read_object(path / "manifest.json", remedy="build the data set again")
-    said = {name: value for name, value in manifest.items() if name not in ("perse", "files")}
+    said = {name: value for name, value in manifest.items() if name not in ("perse", "files", ITSELF)}
     digest = sha256()
     for name in (_records_file(kind), "examples.parquet"):
         with (path / name).open("rb") as file:
