@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -191,10 +192,7 @@ def test_half_a_character_of_a_server_is_one_unreadable_character_of_its_text() 
 
         finish_reason = "stop"
 
-    class Answer:
-        choices = [Choice]
-
-    reply = _reply(Answer)
+    reply = _reply(SimpleNamespace(choices=[Choice]))
     assert isinstance(reply, Reply) and reply.text == "good ?"
 
 
