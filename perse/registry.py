@@ -1,6 +1,6 @@
 """What can be added to: things by name, those of this package first, then those that installed packages bring.
 
-Each kind of thing (questions, example types, engines, consumers) has one registry, which is the only list of it. Inside this
+Each kind of thing (questions, example types, engines, sources, metrics, consumers) has one registry, which is the only list of it. Inside this
 package an addition is one file and one line in that list; another package names its additions under the registry's group of
 entry points, and has them wherever it is installed (docs/contributing.md):
 

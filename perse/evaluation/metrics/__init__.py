@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from perse.errors import BadInput
 from perse.evaluation.metrics.choices import PAIRS
-from perse.evaluation.metrics.metric import Kind, Metric, Sheet
+from perse.evaluation.metrics.metric import CHOICES, ERRORS, POOLED, TEXTS, Kind, Metric, Sheet
 from perse.evaluation.metrics.samples import Chosen, Sample, Scored, Written
 from perse.evaluation.metrics.scores import SCORES
 from perse.evaluation.metrics.shapes import Resampled, mean_of, of_sample
@@ -25,7 +25,11 @@ METRICS: Registry[Metric] = Registry(
 )
 
 __all__ = [
+    "CHOICES",
+    "ERRORS",
     "METRICS",
+    "POOLED",
+    "TEXTS",
     "Chosen",
     "Kind",
     "Metric",

@@ -35,6 +35,14 @@ class Sample:
     bootstrap: Bootstrap
     """The resamples of the n items."""
 
+    def __post_init__(self) -> None:
+        """All metrics are given the same arrays, so none may change them."""
+        for name, given in list(vars(self).items()):
+            if isinstance(given, np.ndarray):
+                kept = given.view()
+                kept.flags.writeable = False
+                object.__setattr__(self, name, kept)
+
     @property
     def reviewer(self) -> IntArray:
         """(n,) whose item it is, 0 to C - 1."""

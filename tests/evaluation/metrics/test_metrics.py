@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import numpy as np
@@ -96,6 +97,18 @@ def test_a_metric_says_what_it_is_or_cannot_be_made() -> None:
 def test_every_column_is_in_the_page_that_explains_them() -> None:
     page = (DOCS / "evaluation.md").read_text()
     assert [one.title for one in METRICS.own.values() if one.title.removeprefix("Kendall ").split("-")[0] not in page] == []
+
+
+def test_the_page_for_contributors_has_two_whole_metrics() -> None:
+    page = (DOCS / "contributing.md").read_text()
+    code = page[page.index("    import numpy as np") : page.index("It is then a column")]
+    known: dict[str, Metric] = {}
+    exec(textwrap.dedent(code), known)
+    scored = sample()
+    assert known["NEAR"].function(scored).value == (absolute_error(scored) <= 1).mean()  # type: ignore[union-attr]
+    lin = known["LIN"].function(scored)
+    pearson = scored.correlations["pearson"].value
+    assert lin is not None and lin.value is not None and pearson is not None and 0 < lin.value < pearson
 
 
 def test_a_name_that_is_no_metric_is_told_in_words() -> None:
