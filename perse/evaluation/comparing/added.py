@@ -1,7 +1,8 @@
 """Comparing by metrics of other packages: the same differences, intervals and exchanges as by our own.
 
 A mean over items is computed once for each side, of all that it said, distributions too, and its values are exchanged; any other
-statistic is computed anew of what an exchange leaves. One that fails is undefined and says why, the others stay.
+statistic is computed anew of what an exchange leaves, the predictions as they were given: whether it minds a judge's leniency is
+not known, so they are not standardised as they are for our correlations. One that fails is undefined and says why, the others stay.
 """
 
 from __future__ import annotations

@@ -15,8 +15,19 @@ from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.telling import comparison_result
 from perse.evaluation.evaluate import evaluate, evaluate_many
-from perse.evaluation.metrics import METRICS, Metric, Scored, mean_of, metrics_of, of_sample, title_of
-from perse.evaluation.metrics.metric import CHOICES, ERRORS, TEXTS, Sheet
+from perse.evaluation.metrics import (
+    CHOICES,
+    ERRORS,
+    METRICS,
+    TEXTS,
+    Metric,
+    Scored,
+    Sheet,
+    mean_of,
+    metrics_of,
+    of_sample,
+    title_of,
+)
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.telling import evaluation_result
 from perse.results.markdown import markdown
@@ -150,11 +161,12 @@ def test_a_metric_of_another_package_is_a_column_beside_ours(monkeypatch: pytest
     "function",
     [
         raises,
+        lambda one: one.gold.sort(),
         lambda one: 0.5,
         lambda one: Estimate(value=np.nan, interval=Interval(), items=1),
         mean_of(lambda one: one.gold[:1]),
     ],
-    ids=["raises", "a number", "NaN", "one value too few"],
+    ids=["raises", "sorts what it is given", "a number", "NaN", "one value too few"],
 )
 def test_a_metric_that_fails_takes_its_own_cell_and_no_other(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
     before = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
