@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.evaluation.comparing.results import Contrast
+from perse.evaluation.comparing.results import NOTHING_ANSWERED, Contrast
 from perse.evaluation.comparing.sides import Side, shared_reading
 from perse.evaluation.metrics import Metric, Resampled, Scored, added, computed, failure, metrics_of
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
@@ -46,10 +46,13 @@ class Added:
         both = ~np.isnan(sides[0].readings[reading]) & ~np.isnan(sides[1].readings[reading])
         found = []
         for metric, function in self._asked():
+            if not both.any():
+                found.append(_undefined(metric, NOTHING_ANSWERED, items=0))
+                continue
             try:
                 found.append(self._contrast(metric, function, sides, both))
             except Exception as error:  # noqa: BLE001  # whatever a stranger's function does
-                found.append(_failed(metric, failure(metric, error), items=int(both.sum())))
+                found.append(_undefined(metric, Interval(reason=failure(metric, error)), items=int(both.sum())))
         return found
 
     def values(self, side: Side) -> dict[str, Estimate]:
@@ -116,15 +119,15 @@ class Added:
         )
 
 
-def _failed(metric: Metric, reason: str, *, items: int) -> Contrast:
+def _undefined(metric: Metric, why: Interval, *, items: int) -> Contrast:
     return Contrast(
         metric=metric.name,
         one=None,
         other=None,
         difference=None,
-        interval=Interval(reason=reason),
+        interval=why,
         items=items,
         reviewers=0,
         p=None,
-        p_reason=reason,
+        p_reason=why.reason,
     )

@@ -16,7 +16,7 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold, align, crossed
 from perse.evaluation.comparing.added import Added, comparable
-from perse.evaluation.comparing.results import LEVEL, Comparison, Contrast, JudgedItems, Pairing, Simple
+from perse.evaluation.comparing.results import LEVEL, NOTHING_ANSWERED, Comparison, Contrast, JudgedItems, Pairing, Simple
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import sentence
 from perse.evaluation.predictions import answer_scale, gold_scores
@@ -28,13 +28,12 @@ from perse.evaluation.stats.significance import Columns, Permutation, holm, pair
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 from perse.records import chooses
-from perse.results.result import Estimate, Interval
+from perse.results.result import Estimate
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
 PAIRWISE_METRICS = ("accuracy",)
 FEWEST_DRAWS = 100
 P_BY_REVIEWERS = "p values exchange answers reviewer by reviewer also where texts are resampled: they are of these texts"
-NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
 _SHOWN_IDS = 5
 
 

@@ -13,6 +13,7 @@ from perse.results.result import Estimate, Interval
 
 LEVEL = 0.05
 """A difference is called one when its p, adjusted by Holm, is at most this."""
+NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
 
 
 class _Result(BaseModel):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from evaluation_builders import EXAMPLES, JUDGEMENTS, TRAIN, answered, noisy_judge, pair, row, world
+from evaluation_builders import EXAMPLES, JUDGEMENTS, TRAIN, answered, failed, noisy_judge, pair, row, world
 from scipy import stats
 
 from perse.errors import BadInput
@@ -229,6 +229,15 @@ def test_judges_are_compared_by_it_as_by_ours(monkeypatch: pytest.MonkeyPatch) -
     assert "| whole (less is better) |" in markdown(comparison_result(found))
     alone = compare(judges, [Fold(examples, None)], resamples=100, permutations=150, metrics=["whole"])
     assert alone.metrics == ("whole",) and alone.pairings[0].contrasts[0].p is not None
+
+
+def test_two_judges_who_answered_nothing_in_common_are_not_compared_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = world(12, per_reviewer=2)
+    silent = [failed(one.id) for one in examples]
+    add(monkeypatch, added("largest", of_sample(lambda gold, predicted: float(predicted.max()))))
+    judges = {"a": noisy_judge(examples, noise=1, seed=1), "b": silent}
+    found = compare(judges, [Fold(examples, None)], resamples=100, permutations=150, metrics=["largest"])
+    assert found.pairings[0].contrasts[0].p_reason == "undefined (no item answered by both)"
 
 
 def test_a_mean_of_distributions_is_compared_by_what_was_said_and_not_by_points(monkeypatch: pytest.MonkeyPatch) -> None:
