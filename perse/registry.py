@@ -1,6 +1,6 @@
 """What can be added to: things by name, those of this package first, then those that installed packages bring.
 
-Each kind of thing (questions, example types, engines, consumers) has one registry, which is the only list of it. Inside this
+Each kind of thing (questions, example types, engines, sources, metrics, consumers) has one registry, which is the only list of it. Inside this
 package an addition is one file and one line in that list; another package names its additions under the registry's group of
 entry points, and has them wherever it is installed (docs/contributing.md):
 
@@ -56,6 +56,11 @@ class Registry(Mapping[str, Thing]):
     def __len__(self) -> int:
         return len(self._all)
 
+    def package(self, name: str) -> str:
+        """Who brought the thing called `name`, in words."""
+        brought = (_package(point) for point in entry_points(group=self.group) if point.name == name)
+        return "perse" if name in self.own else next(brought, "nobody")
+
     @cached_property
     def _all(self) -> dict[str, Thing]:
         found = dict(self.own)
@@ -65,7 +70,7 @@ class Registry(Mapping[str, Thing]):
             except KeyboardInterrupt:
                 raise
             except BaseException as error:  # noqa: BLE001  # whatever happens when a stranger's module is imported, an exit too
-                told = printable(redact(_said(error)))  # here: no handler of perse's may be there yet
+                told = printable(redact(error_words(error)))  # here: no handler of perse's may be there yet
                 log.warning("%s '%s' of %s is left out: %s", self.group, point.name, _package(point), told)
             else:
                 found[point.name] = thing
@@ -83,7 +88,7 @@ class Registry(Mapping[str, Thing]):
         return thing
 
 
-def _said(error: BaseException) -> str:
+def error_words(error: BaseException) -> str:
     """What an error says, also one that cannot be asked."""
     try:
         return str(error) or type(error).__name__

@@ -1,4 +1,5 @@
-"""A package from outside adds a question, an example type, an engine and a consumer by entry points alone, and finds them everywhere."""
+"""A package from outside adds a question, an example type, an engine, a metric and a consumer by entry points alone, and finds them
+everywhere."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 import typer
 from perse.commands.consumer import Consumer
 from perse.engines.base import Capabilities, Reply
+from perse.evaluation.metrics import ERRORS, Metric, mean_of, of_sample
 from perse.engines.kind import EngineKind, Identity, Loaded
 from perse.questions.base import AnswerLayout, Ask
 from perse.records import Record
@@ -89,6 +91,11 @@ def hum() -> None:
 
 
 CHOIR = Consumer("choir", choir)
+TEARS = Metric(
+    "tears", "tears shed", "lower", "tears a poem, as nobody counted them", ERRORS,
+    mean_of(lambda scored: abs(scored.gold - scored.predicted) * 7), drawn="Tears over all poems",
+)
+DRY = Metric("dry", "dry eyes", "higher", "nothing at all", ERRORS, of_sample(lambda gold, predicted: 1 / 0))
 """
 POINTS = """
 [perse.questions]
@@ -98,6 +105,9 @@ broken = outside:NOTHING
 poem = outside:Poem
 [perse.engines]
 weeping = outside:WEEPING
+[perse.metrics]
+tears = outside:TEARS
+dry = outside:DRY
 [perse.consumers]
 choir = outside:CHOIR
 """
@@ -135,7 +145,25 @@ def test_they_are_on_the_command_line_and_in_a_scored_run(place: Path) -> None:
     assert [line["label"] for line in lines] == ["4"] * 6
     reported = run(place, "-m", "perse", "report", "run", "--out", "report")
     assert reported.returncode == 0, reported.stderr
-    assert "sadness" in (place / "report" / "report.html").read_text()
+    page = (place / "report" / "report.html").read_text()
+    assert "sadness" in page and "tears shed" in page and "Tears over all poems" in page
+
+
+def test_a_metric_is_a_column_wherever_columns_are(place: Path) -> None:
+    asked = ["--examples", "poems.jsonl", "--question", "sadness", "--judge", "weeping:x"]
+    for name in ("wet", "dry"):
+        assert run(place, "-m", "perse", "score", *asked, "--out", name).returncode == 0
+    shown = run(place, "-m", "perse", "evaluate", "wet")
+    assert shown.returncode == 0, shown.stderr
+    assert "tears shed" in shown.stdout and "tears a poem, as nobody counted them; less is better" in shown.stdout
+    assert "metric dry of the package outside failed: division by zero" in shown.stdout
+    assert "tears shed" in run(place, "-m", "perse", "evaluate", "wet", "--markdown").stdout
+    told = json.loads(run(place, "-m", "perse", "evaluate", "wet", "--json").stdout)
+    columns = next(row["columns"] for row in told["details"]["rows"] if row["name"] == "wet (label)")
+    assert columns["tears"]["value"] == pytest.approx(7 * columns["mae"]["value"]) and columns["dry"]["value"] is None
+    compared = run(place, "-m", "perse", "compare", "wet", "dry", "--metric", "tears", "--metric", "dry", "--metric", "mae")
+    assert compared.returncode == 0, compared.stderr
+    assert "tears shed (less is better)" in compared.stdout and "metric dry of the package outside failed" in compared.stdout
 
 
 def test_the_server_lists_and_neutralises_them(place: Path) -> None:

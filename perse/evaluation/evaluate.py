@@ -32,7 +32,7 @@ from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference, Evaluation, JudgeSummary, Resample, Row
 from perse.evaluation.stats.ties import reviewer_halves
-from perse.evaluation.text.rows import Texts, text_rows
+from perse.evaluation.text_rows import Texts, text_rows
 from perse.evaluation.verdict import COMPARED, choice_difference, score_difference, sentences
 from perse.judgement import Judgement, Prices, Status
 from perse.records import Example, chooses

@@ -13,16 +13,13 @@ import numpy as np
 
 from perse.evaluation.alignment import Items
 from perse.evaluation.baselines.ratings import joined, pairwise_baselines
+from perse.evaluation.metrics import Chosen, computed, metrics_of
 from perse.evaluation.predictions import only
-from perse.evaluation.stats.accuracy import aspect_confusion, correct, likeliest_answers, likeliest_correct, order_consistency
+from perse.evaluation.stats.accuracy import aspect_confusion, correct, likeliest_answers, likeliest_correct
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Row
-from perse.judgement import Judgement, Status
 from perse.records import PairwiseExample
-from perse.results.result import Estimate, Interval
-
-NO_DISTRIBUTIONS = "undefined (no answer has probabilities of both orders)"
 
 
 @dataclass(frozen=True)
@@ -73,44 +70,29 @@ def pairwise_rows(items: Items, predictions: Sequence[Choices], *, bootstrap: Bo
     gold = true_choices(items)
     asked_aspect = [example.aspect for example in examples]
     masks = {aspect: np.array([one == aspect for one in asked_aspect], dtype=bool) for aspect in dict.fromkeys(asked_aspect)}
-    everything = np.ones(len(gold), dtype=bool)
     summaries = items.summaries()
     rows = []
     for given in predictions:
         if given.hits is None:
             rows.append(Row(name=given.name, judge=None, unavailable=given.unavailable, asked=len(gold), ok=0))
             continue
-        columns = {"accuracy": bootstrap.mean(given.hits, everything)}
-        if given.judge and given.name.endswith("(likeliest)"):
-            columns |= _both_orders(items.judgements[given.judge], bootstrap=bootstrap)
+        sample = Chosen(
+            bootstrap=bootstrap,
+            gold=gold,
+            answers=given.answers,
+            hits=given.hits,
+            judgements=items.judgements[given.judge] if given.judge and given.name.endswith("(likeliest)") else None,
+        )
+        columns = {metric.name: computed(metric, sample) for metric in metrics_of("choices")}
         rows.append(
             Row(
                 name=given.name,
                 judge=given.judge,
                 asked=len(gold),
                 ok=summaries[given.judge].ok if given.judge else len(gold),
-                columns=columns,
+                columns={name: estimate for name, estimate in columns.items() if estimate is not None},
                 aspects={aspect: bootstrap.mean(given.hits, mask) for aspect, mask in masks.items()},
                 counts=aspect_confusion(gold, given.answers, aspects=asked_aspect),
             )
         )
     return rows
-
-
-def _both_orders(judgements: Sequence[Judgement], *, bootstrap: Bootstrap) -> dict[str, Estimate]:
-    gaps = np.array([_order_gap(judgement) for judgement in judgements], dtype=np.float64)
-    same = order_consistency(judgements)
-    return {"order_gap": _mean(gaps, bootstrap=bootstrap), "order_consistency": _mean(same, bootstrap=bootstrap)}
-
-
-def _mean(values: FloatArray, *, bootstrap: Bootstrap) -> Estimate:
-    """Of the values that are not NaN."""
-    known = ~np.isnan(values)
-    if not known.any():
-        return Estimate(value=None, interval=Interval(reason=NO_DISTRIBUTIONS), items=0)
-    return bootstrap.mean(values, known)
-
-
-def _order_gap(judgement: Judgement) -> float:
-    ok = judgement.status is Status.OK and judgement.order_gap is not None
-    return float(judgement.order_gap or 0) if ok else np.nan

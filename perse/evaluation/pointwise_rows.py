@@ -13,18 +13,16 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
+from perse.evaluation.metrics import Scored, computed, metrics_of
 from perse.evaluation.predictions import Prediction, gold_scores, score_predictions
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.ordinal import on_scale, point_masses, qwk_of_tables, rps_values, table_cells
-from perse.evaluation.stats.results import POINTWISE_COLUMNS, Row
-from perse.evaluation.stats.ties import calibrated_pairs, fit_epsilon
+from perse.evaluation.stats.results import Row
+from perse.evaluation.stats.ties import fit_epsilon
 from perse.results.result import Estimate, Interval
 from perse.scale import Scale
 
 NOTHING_ANSWERED = "undefined (nothing was answered)"
-OFF_SCALE = "undefined (true scores lie between labels)"
-NO_PAIRS = "undefined (no two items of one reviewer)"
 
 
 @dataclass(frozen=True)
@@ -40,37 +38,22 @@ class Scores:
     def columns(
         self, predicted: FloatArray, distributions: FloatArray | None, *, epsilon: float | None = None
     ) -> tuple[dict[str, Estimate], tuple[float | None, ...] | None]:
-        """All of `POINTWISE_COLUMNS`, over the items whose prediction is not NaN; and the epsilons of tied predictions."""
+        """Every metric of scores, over the items whose prediction is not NaN; and the epsilons of tied predictions."""
         chosen = ~np.isnan(predicted)
         if not chosen.any():
             nothing = Estimate(value=None, interval=Interval(reason=NOTHING_ANSWERED), items=0)
-            return dict.fromkeys(POINTWISE_COLUMNS, nothing), None
-        columns = self.bootstrap.scores(self.gold, predicted)
-        if on_scale(self.gold, scale=self.scale):
-            columns |= self._of_labels(predicted, distributions, chosen)
-        else:
-            undefined = Estimate(value=None, interval=Interval(reason=OFF_SCALE), items=int(chosen.sum()))
-            columns |= {"qwk": undefined, "rps": undefined}
-        ties = calibrated_pairs(
-            self.gold[chosen], predicted[chosen], self.reviewer[chosen], fold_of_reviewer=self.half, epsilon=epsilon
+            return {metric.name: nothing for metric in metrics_of("scores")}, None
+        sample = Scored(
+            bootstrap=self.bootstrap.only(chosen),
+            gold=self.gold[chosen],
+            predicted=predicted[chosen],
+            scale=self.scale,
+            half=self.half,
+            distributions=None if distributions is None else distributions[chosen],
+            epsilon=epsilon,
         )
-        if ties.pairs.sum():
-            pairs = self.bootstrap.ratio(ties.right, ties.pairs)
-        else:
-            pairs = Estimate(value=None, interval=Interval(reason=NO_PAIRS), items=int(chosen.sum()))
-        columns["pair_accuracy"] = pairs
-        return {name: columns[name] for name in POINTWISE_COLUMNS}, ties.epsilons
-
-    def _of_labels(self, predicted: FloatArray, distributions: FloatArray | None, chosen: BoolArray) -> dict[str, Estimate]:
-        filled = np.where(chosen, predicted, self.gold)  # what is not chosen is not looked at
-        cells = table_cells(self.gold, filled, scale=self.scale)
-        masses = point_masses(filled, scale=self.scale)
-        if distributions is not None:
-            masses = np.where(np.isnan(distributions), masses, distributions)
-        return {
-            "qwk": self.bootstrap.of_tables(cells, len(self.scale.labels) ** 2, qwk_of_tables, chosen),
-            "rps": self.bootstrap.mean(rps_values(self.gold, masses, scale=self.scale), chosen),
-        }
+        found = {metric.name: computed(metric, sample) for metric in metrics_of("scores")}
+        return {name: estimate for name, estimate in found.items() if estimate is not None}, sample.ties.epsilons
 
 
 def pointwise_rows(

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from perse.evaluation.metrics import Kind, Metric, Sheet, added, metrics_of
+from perse.evaluation.metrics.metric import ERRORS, POOLED, WITHIN, WITHIN_ZERO
 from perse.evaluation.stats.accuracy import NOT_ANSWERED
-from perse.evaluation.stats.results import (
-    BETWEEN_COLUMNS,
-    COLUMN_NAMES,
-    ERROR_COLUMNS,
-    PAIRWISE_COLUMNS,
-    POOLED_COLUMNS,
-    TEXT_COLUMNS,
-    WITHIN_COLUMNS,
-    WITHIN_ZERO_COLUMNS,
-    Evaluation,
-    Row,
-    Spent,
-)
+from perse.evaluation.stats.results import Evaluation, Row, Spent
 from perse.judgement import Status
 from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT
@@ -40,8 +30,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[Table]:
     """All tables, details among them, in the order in which they are read."""
     found = [_statuses(evaluation)]
     if evaluation.kind == "pairwise":
-        found.append(_choices(evaluation))
-        found += [*_aspects(evaluation), *_counts(evaluation)]
+        found += [*_choices(evaluation), *_aspects(evaluation), *_counts(evaluation)]
     else:
         found += _scores(evaluation, imputed=False)
         if any(row.imputed for row in evaluation.rows):
@@ -94,18 +83,28 @@ def _scores(evaluation: Evaluation, *, imputed: bool) -> list[Table]:
     else:
         where = f"{evaluation.ok_items} items answered" + (" by every judge" if len(evaluation.judges) > 1 else "")
 
-    def sheet(title: str, columns: Sequence[str], *notes: str, last: _Last, detail: bool) -> Table:
-        return _values(evaluation, f"{title}: {where}", columns, notes, last=last, imputed=imputed, detail=detail)
+    found = []
+    for sheet, columns in _sheets(evaluation, "scores"):
+        last = _OK if imputed and sheet is ERRORS else _LAST.get(sheet, _OK)
+        detail = sheet.detail or (imputed and sheet is not POOLED)
+        found.append(_values(evaluation, f"{sheet.title}: {where}", sheet, columns, last=last, imputed=imputed, detail=detail))
+    return found
 
-    constant = "skipped: reviewers with constant gold or prediction, or fewer than 2 items"
-    zero = "constant: reviewers with constant gold or prediction, or fewer than 2 items; each counts 0"
-    return [
-        sheet("Pooled", POOLED_COLUMNS, last=_OK, detail=False),
-        sheet("Within reviewer (constant skipped)", WITHIN_COLUMNS, constant, last=_SKIPPED, detail=imputed),
-        sheet("Within reviewer (constant count 0)", WITHIN_ZERO_COLUMNS, zero, last=_CONSTANT, detail=True),
-        sheet("Between reviewers (of their mean scores)", BETWEEN_COLUMNS, last=_OK, detail=True),
-        sheet("Errors", ERROR_COLUMNS, *_ERROR_NOTES, last=_OK if imputed else _EPSILONS, detail=imputed),
-    ]
+
+def _sheets(evaluation: Evaluation, kind: Kind) -> list[tuple[Sheet, list[Metric]]]:
+    """The tables of one kind with their columns; what other packages bring, where a row has it."""
+    known = {name for row in evaluation.rows for name in (*row.columns, *row.text)}
+    sheets: dict[Sheet, list[Metric]] = {}
+    for metric in metrics_of(kind):
+        if metric.name in known or not (added(metric) or kind == "texts"):
+            sheets.setdefault(metric.sheet, []).append(metric)
+    return list(sheets.items())
+
+
+def _explained(sheet: Sheet, columns: Sequence[Metric]) -> list[str]:
+    """The sheet's own notes, and what its columns are."""
+    told = [metric for metric in columns if sheet.explained or added(metric)]
+    return [*sheet.notes, *(f"{one.title}: {one.about}" + ("; less is better" if one.lower else "") for one in told)]
 
 
 _Last = tuple[str, Callable[[Row], str]]
@@ -127,12 +126,8 @@ _OK: _Last = ("ok/asked", lambda row: f"{row.ok}/{row.asked}")
 _SKIPPED: _Last = ("skipped", _skipped)
 _CONSTANT: _Last = ("constant", _skipped)
 _EPSILONS: _Last = ("tie up to", _epsilons)
-_ERROR_NOTES = (
-    "MAE and RPS: less is better. RPS: ranked probability score of the distribution, 0 to 1",
-    "weighted kappa: quadratic, of predictions rounded to the nearest label",
-    "pairs in order: two texts of one reviewer, ordered or tied as by the reader; two predictions tie up to the difference "
-    "that fits best on the other half of the reviewers, or on the validation run",
-)
+_LAST = {WITHIN: _SKIPPED, WITHIN_ZERO: _CONSTANT, ERRORS: _EPSILONS}
+"""Last columns of sheets, where they are not how many were answered."""
 
 
 def _imputed_by(evaluation: Evaluation) -> str:
@@ -146,10 +141,10 @@ def _imputed_by(evaluation: Evaluation) -> str:
 def _values(
     evaluation: Evaluation,
     title: str,
-    columns: Sequence[str],
-    notes: Sequence[str] = (),
+    sheet: Sheet,
+    columns: Sequence[Metric],
     *,
-    last: _Last,
+    last: _Last = _OK,
     imputed: bool = False,
     detail: bool = False,
 ) -> Table:
@@ -157,26 +152,26 @@ def _values(
         values = (row.imputed or {}) if imputed else row.columns
         if row.unavailable:
             return (row.name, *(ABSENT for _ in columns), ABSENT)
-        return (row.name, *(values.get(column) for column in columns), last[1](row))
+        return (row.name, *(values.get(column.name) for column in columns), last[1](row))
 
     rows = [row for row in evaluation.rows if row.columns or row.unavailable]
     unavailable = [f"{row.name}: unavailable: {row.unavailable}" for row in rows if row.unavailable]
     return _table(
         title,
-        ("", *(COLUMN_NAMES[column] for column in columns), last[0]),
+        ("", *(column.title for column in columns), last[0]),
         [line(row) for row in rows if row.judge],
         [line(row) for row in rows if not row.judge],
-        notes=(*unavailable, *notes),
+        notes=(*unavailable, *_explained(sheet, columns)),
         detail=detail,
     )
 
 
-def _choices(evaluation: Evaluation) -> Table:
-    notes = (
-        "order gap: how far P(A) moves when the two are swapped, less is better; order consistency: still the same choice",
-    )
-    title = f"Choices: {evaluation.items} pairs, not answered = wrong"
-    return _values(evaluation, title, PAIRWISE_COLUMNS, notes, last=_OK)
+def _choices(evaluation: Evaluation) -> list[Table]:
+    where = f"{evaluation.items} pairs, not answered = wrong"
+    return [
+        _values(evaluation, f"{sheet.title}: {where}", sheet, columns, detail=sheet.detail)
+        for sheet, columns in _sheets(evaluation, "choices")
+    ]
 
 
 def _aspects(evaluation: Evaluation) -> list[Table]:
@@ -209,12 +204,17 @@ def _texts(evaluation: Evaluation) -> list[Table]:
     rows = [row for row in evaluation.rows if row.text]
     if not rows:
         return []
-    present = [column for column in TEXT_COLUMNS if any(column in row.text for row in rows)]
-    judged = [(row.judge, *map(row.text.get, present)) for row in rows if row.judge]
-    others = [(row.name, *map(row.text.get, present)) for row in rows if not row.judge]
-    title = f"Review text: {next(iter(rows[0].text.values())).items} items, not answered = empty text"
+    where = f"{next(iter(rows[0].text.values())).items} items, not answered = empty text"
     skipped = [f"skipped: {why}" for why in evaluation.text_skipped.values()]
-    return [_table(title, ("", *(COLUMN_NAMES[column] for column in present)), judged, others, notes=skipped)]
+    found: list[Table] = []
+    for sheet, columns in _sheets(evaluation, "texts"):
+        header = ("", *(column.title for column in columns))
+        names = [column.name for column in columns]
+        judged = [(row.judge, *map(row.text.get, names)) for row in rows if row.judge]
+        others = [(row.name, *map(row.text.get, names)) for row in rows if not row.judge]
+        notes = [*(skipped if not found else ()), *_explained(sheet, columns)]
+        found.append(_table(f"{sheet.title}: {where}", header, judged, others, notes=notes, detail=sheet.detail))
+    return found
 
 
 def _costs(evaluation: Evaluation) -> Table:

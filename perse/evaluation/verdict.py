@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from perse.evaluation.metrics import METRICS
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import COLUMN_NAMES, Difference, JudgeSummary, Row
+from perse.evaluation.stats.results import Difference, JudgeSummary, Row
 from perse.results.result import Estimate
 from perse.results.words import shown as cell
 
@@ -86,7 +87,7 @@ def _sentence(summary: JudgeSummary, difference: Difference | None, rows: Mappin
     if difference is None:
         return "nothing to compare it with"
     mine = rows[difference.row].columns[difference.column]
-    column, against = COLUMN_NAMES[difference.column], IN_WORDS.get(difference.baseline, difference.baseline)
+    column, against = METRICS[difference.column].title, IN_WORDS.get(difference.baseline, difference.baseline)
     covered = "" if summary.ok >= WELL_COVERED * summary.asked else f" (answered {summary.ok} of {summary.asked})"
     said = f"{column} {shown(mine)}{covered}"
     if mine.value is None:

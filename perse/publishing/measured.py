@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.evaluation.metrics import METRICS
 from perse.files.runlog import read_manifest
 from perse.models.finding import weights_digest
 from perse.publishing.facts import ADAPTER, MERGED, RunFacts
@@ -20,22 +21,17 @@ from perse.publishing.markdown import plain
 
 STRAYS = 0.67
 """Kendall of n examples strays by about this / sqrt(n) by chance (perse/training/watch/judging.py)."""
+_KENDALL = METRICS["kendall"].title
 _WATCHED = {
     "loss": "loss",
     "parse_rate": "ok / asked",
-    "accuracy": "accuracy",
+    "accuracy": METRICS["accuracy"].title,
     "within_one": "within one",
-    "kendall": "Kendall",
-    "kendall_imputed": "Kendall, failures imputed",
+    "kendall": _KENDALL,
+    "kendall_imputed": f"{_KENDALL}, failures imputed",
 }
-_SCORES = {
-    "kendall": "Kendall tau-b",
-    "within_kendall": "Kendall within each reader",
-    "pearson": "Pearson",
-    "spearman": "Spearman",
-    "mae": "MAE",
-}
-_PAIRS = {"accuracy": "accuracy", "order_consistency": "order consistency"}
+_SCORES = {name: METRICS[name].alone for name in ("kendall", "within_kendall", "pearson", "spearman", "mae")}
+_PAIRS = {name: METRICS[name].alone for name in ("accuracy", "order_consistency")}
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from perse.drawing.named_rows import (
     reference_line,
     value_in_words,
 )
-from perse.evaluation.stats.results import COLUMN_NAMES, LOWER_IS_BETTER, Evaluation, Row
+from perse.evaluation.metrics import METRICS, Kind, added, lower_is_better, metrics_of
+from perse.evaluation.stats.results import Evaluation, Row
 from perse.judgement import Status
 from perse.reporting.choice_figures import aspects, choice_confusions, order_gaps
 from perse.reporting.report_data import RunData
@@ -34,13 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Sheet
     from matplotlib.patches import Patch
-
-_TITLES = {
-    "kendall": "Kendall's tau-b, over all items",
-    "within_kendall": "Kendall's tau-b, within each reviewer",
-    "mae": "Mean absolute error of the score",
-    "accuracy": "Right choices, over all pairs",
-}
 
 
 def run_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> list[Figure]:
@@ -57,7 +51,7 @@ def run_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> list[Fig
 def pointwise_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> list[Figure]:
     """Pictures of scores, be they of texts or of summaries."""
     return [
-        *(metric(evaluation, column) for column in ("kendall", "within_kendall", "mae")),
+        *_metrics(evaluation, "scores"),
         distributions(runs),
         *confusions(runs),
         calibration(runs, evaluation),
@@ -73,7 +67,7 @@ def pointwise_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> li
 def pairwise_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> list[Figure]:
     """Pictures of choices between two texts."""
     return [
-        metric(evaluation, "accuracy"),
+        *_metrics(evaluation, "choices"),
         aspects(evaluation),
         *choice_confusions(evaluation),
         reliability(runs, evaluation),
@@ -84,10 +78,17 @@ def pairwise_figures(runs: Mapping[str, RunData], evaluation: Evaluation) -> lis
     ]
 
 
+def _metrics(evaluation: Evaluation, kind: Kind) -> list[Figure]:
+    """One of each metric that wants to be drawn."""
+    known = {name for row in evaluation.rows for name in row.columns}
+    drawn = [one for one in metrics_of(kind) if one.drawn and (one.name in known or not added(one))]
+    return [metric(evaluation, one.name) for one in drawn]
+
+
 def metric(evaluation: Evaluation, column: str) -> Figure:
     """One value of all judges and baselines, with intervals; the best baseline as a dashed line through all rows."""
     name, header = f"metric-{column.replace('_', '-')}", ("row", "judge", "value", "low", "high", "items", "reason")
-    title = _TITLES.get(column, COLUMN_NAMES.get(column, column))
+    title = METRICS[column].drawn or METRICS[column].alone
     shown = [row for row in evaluation.rows if column in row.columns or row.unavailable]
     rows = [_named(row, row.columns.get(column), list(evaluation.judges)) for row in shown]
     found = {row.name: row.columns[column] for row in shown if column in row.columns}
@@ -103,7 +104,7 @@ def metric(evaluation: Evaluation, column: str) -> Figure:
         _limits(axis, list(found.values()), column, rows=rows)
         if best:
             reference_line(axis, best[1], rows=rows, baseline=True)
-        better = "lower is better" if column in LOWER_IS_BETTER else "higher is better"
+        better = "lower is better" if lower_is_better(column) else "higher is better"
         axis.set_xlabel(better + (f"; dashed: {best[0]}" if best else ""))
 
     return draw(
@@ -127,10 +128,10 @@ def _named(row: Row, estimate: Estimate | None, judges: list[str]) -> NamedRow:
 
 def _limits(axis: Axes, estimates: list[Estimate], column: str, *, rows: list[NamedRow]) -> None:
     ends = [end for e in estimates for end in (e.value, e.interval.low, e.interval.high) if end is not None]
-    natural = 0.5 if column == "accuracy" else 0.0
-    if column not in LOWER_IS_BETTER:
-        ends.append(natural)
-        reference_line(axis, natural, rows=rows, baseline=False)
+    chance = METRICS[column].chance
+    if chance is not None:
+        ends.append(chance)
+        reference_line(axis, chance, rows=rows, baseline=False)
     around(axis, ends)
 
 
@@ -141,7 +142,7 @@ def _best(evaluation: Evaluation, column: str, *, judged: bool) -> tuple[str, fl
         for row in evaluation.rows
         if (row.judge is not None) is judged and (value := getattr(row.columns.get(column), "value", None)) is not None
     ]
-    sign = -1 if column in LOWER_IS_BETTER else 1
+    sign = -1 if lower_is_better(column) else 1
     return max(known, key=lambda one: sign * one[1], default=None)
 
 
@@ -153,7 +154,7 @@ def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tupl
     words += f"best baseline: {best[0]} {value_in_words(of_rows[best[0]])}." if best else "no baseline has a value."
     ours = _best(evaluation, column, judged=True)
     if ours and best and f"{ours[1]:.2f}" != f"{best[1]:.2f}":
-        ahead = ours[1] < best[1] if column in LOWER_IS_BETTER else ours[1] > best[1]
+        ahead = ours[1] < best[1] if lower_is_better(column) else ours[1] > best[1]
         words += (
             f" Of the judges' rows, {ours[0]} comes closest and is not ahead of it."
             if not ahead

@@ -25,7 +25,7 @@ from perse.drawing.marks import (
     style,
 )
 from perse.drawing.named_rows import value_in_words
-from perse.evaluation.stats.results import COLUMN_NAMES
+from perse.evaluation.metrics import title_of
 from perse.reporting.trust_figures import listed
 from perse.results.result import Estimate, Point, Result
 
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 BAR = 0.19
 """Inches of a bar."""
+_OTHERS = {"moved": "answer moves by"}
+"""Points of studies that are no metric of an evaluation."""
 _HEADER = ("series", "baseline", "x", "value", "low", "high", "items", "reason", "standard deviation")
 
 
@@ -89,14 +91,8 @@ def _figure(result: Result, metric: str) -> Figure:
 
 
 def _heading(metric: str) -> str:
-    where = next((word for word in ("within_zero", "within", "between") if metric.startswith(word + "_")), "")
-    words = {
-        "within_zero": " within reviewers, constant ones as 0",
-        "within": " within reviewers",
-        "between": " between reviewers",
-    }
-    name = COLUMN_NAMES.get(metric, metric.replace("_", " "))
-    return name[:1].upper() + name[1:] + words.get(where, "")
+    name = _OTHERS.get(metric) or title_of(metric)
+    return name[:1].upper() + name[1:]
 
 
 def _looks(series: Mapping[str, Sequence[Point]]) -> dict[str, Style]:

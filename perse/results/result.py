@@ -80,7 +80,7 @@ class Point(_Part):
     x: str
     """The tick: a k, an aspect, an arm's name. Points of one x are drawn above each other."""
     metric: str
-    """As in `perse.evaluation.stats.results`: kendall, accuracy, ..."""
+    """As in `perse.evaluation.metrics`: kendall, accuracy, ..."""
     estimate: Estimate
     spread: float | None = None
     """Standard deviation over repeated passes, where there were several; None for one."""

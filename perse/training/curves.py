@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from perse.drawing.figure import Figure
 from perse.drawing.marks import DIM, LINE, draw, empty, style
 from perse.errors import BadInput
+from perse.evaluation.metrics import METRICS
 from perse.files.own_files import write_own_bytes
 from perse.files.runlog import read_lines
 
@@ -23,8 +24,8 @@ log = logging.getLogger(__name__)
 CURVES = "curves.png"
 _LOSSES = {"loss": "loss", "eval_loss": "validation loss"}
 _JUDGED = {
-    "eval_kendall": "Kendall tau-b",
-    "eval_accuracy": "accuracy",
+    "eval_kendall": METRICS["kendall"].title,
+    "eval_accuracy": METRICS["accuracy"].title,
     "eval_within_one": "within one label",
     "eval_parse_rate": "parse rate",
 }

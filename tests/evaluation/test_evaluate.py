@@ -21,7 +21,7 @@ from scipy import stats
 
 from perse.errors import BadInput
 from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
-from perse.evaluation.stats.results import POINTWISE_COLUMNS
+from perse.evaluation.metrics import metrics_of
 
 
 def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> None:
@@ -40,7 +40,7 @@ def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> No
     assert value(found, "judge (label)", "pearson") == pytest.approx(stats.pearsonr([2, 4, 6], [3, 4, 8]).statistic)
     assert value(found, "judge (expected)", "mae") == pytest.approx((0 + 1 + 2) / 3)
     assert all(row.columns["mae"].items == 3 for row in found.rows)
-    assert all(set(row.columns) == set(POINTWISE_COLUMNS) for row in found.rows)
+    assert all(set(row.columns) == {metric.name for metric in metrics_of("scores")} for row in found.rows)
 
 
 def test_failures_are_imputed_by_the_training_mean_beside_the_ok_items() -> None:

@@ -5,7 +5,7 @@ from evaluation_builders import EXAMPLES, JUDGEMENTS, TRAIN, answered, failed, r
 
 from perse.errors import BadInput
 from perse.evaluation.evaluate import Fold, evaluate, evaluate_many
-from perse.evaluation.stats.results import POINTWISE_COLUMNS
+from perse.evaluation.metrics import metrics_of
 from perse.judgement import Status
 
 
@@ -36,7 +36,7 @@ def test_evaluate_is_evaluate_many_of_one_judge_and_one_part() -> None:
 def test_a_judge_that_answered_nothing_has_reasons_instead_of_values() -> None:
     found = evaluate(EXAMPLES, [failed(example.id) for example in EXAMPLES], train=TRAIN)
     judge = row(found, "judge (expected)").columns
-    assert set(judge) == set(POINTWISE_COLUMNS)
+    assert set(judge) == {metric.name for metric in metrics_of("scores")}
     assert {(one.value, one.interval.reason) for one in judge.values()} == {(None, "undefined (nothing was answered)")}
     assert found.verdict == ("judge: answered none of 4; nothing can be said of it",)
 

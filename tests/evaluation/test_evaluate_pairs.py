@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perse.evaluation.evaluate import evaluate
-from perse.evaluation.stats.results import PAIRWISE_COLUMNS
+from perse.evaluation.metrics import metrics_of
 from perse.judgement import Judgement, Status
 
 
@@ -38,7 +38,7 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
     assert {aspect: estimate.value for aspect, estimate in likeliest.aspects.items()} == {"Ending": 0, "Surprise": 1 / 4}
     assert "judge (likeliest): 1 of 3 answers have no distribution, their label stands for it" in found.notes
     # Only two answers have an order gap, which is of distributions: it stands in their row.
-    assert set(likeliest.columns) == set(PAIRWISE_COLUMNS) and set(label.columns) == {"accuracy"}
+    assert set(likeliest.columns) == {metric.name for metric in metrics_of("choices")} and set(label.columns) == {"accuracy"}
     assert likeliest.columns["order_gap"].value == pytest.approx(0.2)
     assert likeliest.columns["order_gap"].items == 2
     # Item 0: P(A) is 0.4 -+ 0.05, B both times; item 2: 0.5 -+ 0.15, A one way and B the other.

@@ -5,7 +5,7 @@ from evaluation_builders import answered, failed, graded
 
 from perse.errors import BadInput
 from perse.evaluation.evaluate import Evaluation, Row, evaluate
-from perse.evaluation.stats.results import POINTWISE_COLUMNS
+from perse.evaluation.metrics import metrics_of
 from perse.judgement import Judgement
 from perse.records import SummaryExample
 
@@ -26,7 +26,7 @@ def test_averaged_grades_have_correlations_and_errors_but_no_kappa() -> None:
     found = evaluate(products([1, 2.5, 4, 5, 3, 2]), said([1, 3, 4, 5, 4, 2]), train=[graded("t", "t", 3.5)])
     assert (found.kind, found.labels) == ("pointwise", ("1", "2", "3", "4", "5"))
     columns = row(found, "judge (label)").columns
-    assert set(columns) == set(POINTWISE_COLUMNS)
+    assert set(columns) == {metric.name for metric in metrics_of("scores")}
     assert columns["mae"].value == pytest.approx((0 + 0.5 + 0 + 0 + 1 + 0) / 6)
     assert columns["qwk"].interval.reason == columns["rps"].interval.reason == "undefined (true scores lie between labels)"
     assert [row.name for row in found.rows if row.judge is None] == ["training mean", "random"]

@@ -6,7 +6,7 @@ from sacrebleu import corpus_bleu
 
 from perse.evaluation.evaluate import Evaluation, Fold, Row, Texts, evaluate_many
 from perse.evaluation.telling import evaluation_result
-from perse.evaluation.text.rows import PAST_REVIEW
+from perse.evaluation.text_rows import PAST_REVIEW
 from perse.installing import install
 from perse.judgement import Judgement, Prices
 from perse.records import PointwiseExample, ReviewReference

@@ -22,7 +22,7 @@ def compare(
     metric: Annotated[
         list[str] | None,
         typer.Option(
-            help="kendall, spearman, pearson, within_kendall, mae, ...; accuracy for pairs. May be repeated.",
+            help="kendall, spearman, pearson, within_kendall, mae, ..., or one of another package; accuracy for pairs. May be repeated.",
             show_default="all five; accuracy",
         ),
     ] = None,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from perse.evaluation.annotators.measuring import AnnotatorAgreement, Dimension
+from perse.evaluation.metrics import METRICS
 from perse.results.result import Cell, Estimate, Result, Table
 from perse.results.words import shown
 
 _POOLED = ("pearson", "spearman", "kendall")
-_NAMES = ("Pearson", "Spearman", "Kendall tau-b")
+_NAMES = tuple(METRICS[name].title for name in _POOLED)
 _DIGITS = 2
 
 

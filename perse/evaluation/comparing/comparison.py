@@ -15,10 +15,11 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold, align, crossed
-from perse.evaluation.comparing.results import LEVEL, Comparison, Contrast, JudgedItems, Pairing, Simple
+from perse.evaluation.comparing.added import Added, comparable
+from perse.evaluation.comparing.results import LEVEL, NOTHING_ANSWERED, Comparison, Contrast, JudgedItems, Pairing, Simple
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import sentence
-from perse.evaluation.predictions import gold_scores
+from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.stats.correlation import FloatArray, pearson
 from perse.evaluation.stats.estimates import SCORE_COLUMNS, Bootstrap
 from perse.evaluation.stats.resamples import Resamples
@@ -27,13 +28,12 @@ from perse.evaluation.stats.significance import Columns, Permutation, holm, pair
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 from perse.records import chooses
-from perse.results.result import Estimate, Interval
+from perse.results.result import Estimate
 
 POINTWISE_METRICS = ("kendall", "spearman", "pearson", "within_kendall", "mae")
 PAIRWISE_METRICS = ("accuracy",)
 FEWEST_DRAWS = 100
 P_BY_REVIEWERS = "p values exchange answers reviewer by reviewer also where texts are resampled: they are of these texts"
-NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
 _SHOWN_IDS = 5
 
 
@@ -79,11 +79,14 @@ def compare(
     gold = np.ones(len(items.examples)) if chosen else gold_scores(items)
     two_way = resample == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
+    brought = Added(names, gold, bootstrap, answer_scale(items), permutations, seed)
+    own = tuple(name for name in names if name not in comparable())
     pairings = []
     on_progress(0, len(paired))
     for number, (one, other) in enumerate(paired):
-        contrasts = _contrasts(names, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
-        pairings.append(_pairing(one, other, contrasts))
+        contrasts = _contrasts(own, gold, sides=(one, other), bootstrap=bootstrap, permutations=permutations, seed=seed)
+        by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
+        pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
     pairings = _adjusted(pairings)
     return Comparison(
@@ -94,7 +97,7 @@ def compare(
         pairings=tuple(pairings),
         baselines=(
             *(
-                Simple(name=baseline, values=_values(names, gold, side, bootstrap=bootstrap))
+                Simple(name=baseline, values=_values(own, gold, side, bootstrap=bootstrap) | brought.values(side))
                 for baseline, side in simple.items()
             ),
             *(Simple(name=baseline, unavailable=reason) for baseline, reason in missing.items()),
@@ -128,7 +131,7 @@ def _check(judges: Mapping[str, object], *, resamples: int, permutations: int, a
 
 
 def _metrics(metrics: Sequence[str], *, chosen: bool) -> tuple[str, ...]:
-    known = PAIRWISE_METRICS if chosen else SCORE_COLUMNS
+    known = PAIRWISE_METRICS if chosen else (*SCORE_COLUMNS, *comparable())
     for name in metrics:
         if name not in known:
             kind = "pairs" if chosen else "scores"

@@ -7,11 +7,13 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.comparing.sides import Reading
-from perse.evaluation.stats.results import LOWER_IS_BETTER, Resample
+from perse.evaluation.metrics import lower_is_better
+from perse.evaluation.stats.results import Resample
 from perse.results.result import Estimate, Interval
 
 LEVEL = 0.05
 """Significance level of p adjusted by Holm."""
+NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
 
 
 class _Result(BaseModel):
@@ -50,7 +52,7 @@ class Contrast(_Result):
         """Whether `one` is shown to be better (True) or worse (False); None if neither is shown."""
         if self.difference is None or self.p_holm is None or self.p_holm > LEVEL:
             return None
-        return (self.difference < 0) == (self.metric in LOWER_IS_BETTER)
+        return (self.difference < 0) == lower_is_better(self.metric)
 
 
 class Pairing(_Result):

@@ -7,7 +7,7 @@ random draw. Two sides are compared by the same reading.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from perse.evaluation.predictions import (
 )
 from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
+from perse.evaluation.stats.ordinal import label_distributions
 from perse.judgement import Judgement, Status
 from perse.records import chooses
 from perse.scale import CHOICES
@@ -42,6 +43,8 @@ class Side:
     answered: BoolArray
     """(n,)"""
     baseline: bool = False
+    distributions: FloatArray | None = None
+    """(n, L) behind expected scores; None: sure of the label nearest to the value."""
 
 
 def scorers(items: Items) -> dict[str, Side]:
@@ -50,11 +53,13 @@ def scorers(items: Items) -> dict[str, Side]:
     Raises:
         BadInput: a label that is not on the scale, or summaries that were asked different questions.
     """
-    check_labels(items.judgements, scale=answer_scale(items))
-    return {
-        name: _judge(name, given, label_values(given), reading="expected", values=expected_values(given))
-        for name, given in items.judgements.items()
-    }
+    scale = answer_scale(items)
+    check_labels(items.judgements, scale=scale)
+    sides = {}
+    for name, given in items.judgements.items():
+        side = _judge(name, given, label_values(given), reading="expected", values=expected_values(given))
+        sides[name] = replace(side, distributions=label_distributions(given, scale=scale))
+    return sides
 
 
 def choosers(items: Items) -> dict[str, Side]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from perse.evaluation.comparing.results import LEVEL, Comparison, Pairing
-from perse.evaluation.comparing.words import metric_name, p_shown
-from perse.evaluation.stats.results import LOWER_IS_BETTER
+from perse.evaluation.comparing.words import p_shown
+from perse.evaluation.metrics import lower_is_better, title_of
 from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT, UNDEFINED
 
@@ -59,7 +59,7 @@ def _baselines(comparison: Comparison) -> Table:
         if baseline.unavailable is not None:
             notes.append(f"{baseline.name}: {baseline.unavailable}")
     title = f"Without a judge, all {comparison.items} items"
-    return Table(title=title, header=("", *map(metric_name, comparison.metrics)), rows=tuple(lines), notes=tuple(notes))
+    return Table(title=title, header=("", *map(title_of, comparison.metrics)), rows=tuple(lines), notes=tuple(notes))
 
 
 def _pairing(pairing: Pairing, *, chosen: bool) -> Table:
@@ -71,10 +71,10 @@ def _pairing(pairing: Pairing, *, chosen: bool) -> Table:
     lines: list[tuple[Cell, ...]] = []
     for contrast in pairing.contrasts:
         last = [ABSENT if contrast.williams_p is None else p_shown(contrast.williams_p)] if williams else []
-        lower = " (less is better)" if contrast.metric in LOWER_IS_BETTER else ""
+        lower = " (less is better)" if lower_is_better(contrast.metric) else ""
         p = (p_shown(contrast.p), p_shown(contrast.p_holm))
         values = (_value(contrast.one), _value(contrast.other), contrast.estimate)
-        lines.append((metric_name(contrast.metric) + lower, *values, *p, *last))
+        lines.append((title_of(contrast.metric) + lower, *values, *p, *last))
     notes = (f"p: {contrast.p_reason}" for contrast in pairing.contrasts if contrast.p is None and contrast.p_reason)
     title = f"{pairing.one} minus {pairing.other}: {where}"
     return Table(title=title, header=header, rows=tuple(lines), notes=tuple(dict.fromkeys(notes)))

@@ -8,23 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perse.evaluation.comparing.results import Contrast
-from perse.evaluation.stats.results import COLUMN_NAMES
+from perse.evaluation.metrics import title_of
 from perse.results.words import shown
 
 SMALLEST_P = 0.001
-
-
-def metric_name(metric: str) -> str:
-    """A metric's heading, which says so if it is not pooled over all items."""
-    name = COLUMN_NAMES[metric]
-    for prefix, said in (
-        ("within_zero_", " within reviewer (constant 0)"),
-        ("within_", " within reviewer"),
-        ("between_", " between reviewers"),
-    ):
-        if metric.startswith(prefix):
-            return name + said
-    return name
 
 
 def sentence(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
@@ -38,7 +25,7 @@ def sentence(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
         return f"{one} is {'better' if better else 'worse'} than {other}: {_told(shown)}"
     first = contrasts[0]
     if first.difference is None:
-        return f"{one} and {other} cannot be compared by {metric_name(first.metric)}: {first.interval.reason}"
+        return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
     return f"{one} and {other} are not shown to differ: {_numbers(first)}"
 
 
@@ -50,7 +37,7 @@ def p_shown(p: float | None) -> str:
 
 
 def _numbers(contrast: Contrast) -> str:
-    said = f"{metric_name(contrast.metric)} {shown(contrast.estimate)}"
+    said = f"{title_of(contrast.metric)} {shown(contrast.estimate)}"
     if contrast.p is None:
         return f"{said}, p {contrast.p_reason}"
     return f"{said}, p {_after(contrast.p)} (Holm {p_shown(contrast.p_holm)})"
@@ -62,5 +49,5 @@ def _after(p: float) -> str:
 
 def _told(contrasts: Sequence[Contrast]) -> str:
     """The first metric with its numbers, and the names of the others that agree."""
-    others = [metric_name(contrast.metric) for contrast in contrasts[1:]]
+    others = [title_of(contrast.metric) for contrast in contrasts[1:]]
     return _numbers(contrasts[0]) + (f"; also in {', '.join(others)}" if others else "")

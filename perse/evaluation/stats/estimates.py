@@ -68,6 +68,10 @@ class Bootstrap:
             return cls(Resamples(reviewer, drawn))
         return cls(Resamples(reviewer, drawn, item, times_drawn(int(item.max()) + 1, resamples=resamples, seed=(seed, 1))))
 
+    def only(self, chosen: BoolArray) -> Bootstrap:
+        """The same resamples of the `chosen` rows, (n,)."""
+        return Bootstrap(self.resamples.only(chosen))
+
     @property
     def reviewers(self) -> int:
         """C."""

@@ -5,8 +5,6 @@ Tables and reports are made from this alone, so that they cannot tell different 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -33,14 +31,14 @@ class Row(_Result):
     asked: int
     ok: int
     columns: dict[str, Estimate] = {}
-    """By `POINTWISE_COLUMNS` or `PAIRWISE_COLUMNS`; order gap and consistency only in a judge's likeliest row."""
+    """By metric (`perse.evaluation.metrics`); order gap and consistency only in a judge's likeliest row."""
     imputed: dict[str, Estimate] | None = None
     """The same over all items, failures replaced by their fold's training mean; None if nothing failed or there is no mean."""
     epsilons: tuple[float | None, ...] | None = None
     """Largest difference of two predictions that counts as a tie, behind `pair_accuracy`: one of each half of the reviewers
     (each used on the other half; None: it has no pairs), or the one of a validation run."""
     text: dict[str, Estimate] = {}
-    """By `TEXT_COLUMNS`, of the written review; in a judge's label row, and in the row of the baseline that has a text."""
+    """By metric, of the written review; in a judge's label row, and in the row of the baseline that has a text."""
     aspects: dict[str, Estimate] = {}
     """Pairs: accuracy of each aspect."""
     counts: dict[str, dict[str, dict[str, int]]] = {}
@@ -125,43 +123,9 @@ class Evaluation(_Result):
     training_means: tuple[float | None, ...] = ()
     """Scores: the mean that a fold's failures are imputed by, one a fold; one if there are no folds. None: no training data."""
     text_skipped: dict[str, str] = {}
-    """Of `TEXT_COLUMNS` those that were not computed, and why."""
+    """Metrics of texts that were not computed, and why."""
     resample: Resample = "reviewers"
     resamples: int
     seed: int
     notes: tuple[str, ...] = ()
     """What a reader of the numbers must know, one sentence each."""
-
-
-COEFFICIENT_NAMES: Mapping[str, str] = MappingProxyType(
-    {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall tau-b", "kendall_c": "Kendall tau-c"}
-)
-_THREE = ("pearson", "spearman", "kendall")
-POOLED_COLUMNS = tuple(COEFFICIENT_NAMES)
-WITHIN_COLUMNS = tuple(f"within_{name}" for name in _THREE)
-"""Means over reviewers; constant ones are left out."""
-WITHIN_ZERO_COLUMNS = tuple(f"within_zero_{name}" for name in _THREE)
-"""Means over reviewers; constant ones count 0."""
-BETWEEN_COLUMNS = tuple(f"between_{name}" for name in _THREE)
-"""Of reviewers' mean scores: does the judge know who is lenient?"""
-ERROR_COLUMNS = ("mae", "qwk", "rps", "pair_accuracy")
-"""Mean absolute error; quadratic weighted kappa of rounded predictions; ranked probability score of the distribution; pairs
-of one reviewer's items ordered alike, ties calibrated."""
-POINTWISE_COLUMNS = (*POOLED_COLUMNS, *WITHIN_COLUMNS, *WITHIN_ZERO_COLUMNS, *BETWEEN_COLUMNS, *ERROR_COLUMNS)
-PAIRWISE_COLUMNS = ("accuracy", "order_gap", "order_consistency")
-TEXT_COLUMNS = ("bleu", "rouge1", "rouge2", "rougeL", "bertscore", "bartscore")
-LOWER_IS_BETTER = frozenset({"mae", "rps", "order_gap"})
-
-COLUMN_NAMES: Mapping[str, str] = MappingProxyType(
-    {
-        **COEFFICIENT_NAMES,
-        **{f"within_{name}": COEFFICIENT_NAMES[name] for name in _THREE},
-        **{f"within_zero_{name}": COEFFICIENT_NAMES[name] for name in _THREE},
-        **{f"between_{name}": COEFFICIENT_NAMES[name] for name in _THREE},
-        **{"mae": "MAE", "qwk": "weighted kappa", "rps": "RPS", "pair_accuracy": "pairs in order"},
-        **{"accuracy": "accuracy", "order_gap": "order gap", "order_consistency": "order consistency"},
-        **{"bleu": "BLEU", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L"},
-        **{"bertscore": "BERTScore", "bartscore": "BARTScore", "moved": "answer moves by"},
-    }
-)
-"""How a column is headed under its sheet's title."""

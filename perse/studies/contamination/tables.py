@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.evaluation.baselines.ratings import pointwise_baselines
+from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
@@ -39,6 +40,7 @@ from perse.studies.frame.summarizing import SharedResamples, shown_apart, undefi
 
 FOR_A_READER = "for a reader (k = 1)"
 RANDOM = "random"
+_COEFFICIENTS = tuple(METRICS[name].title for name in COEFFICIENTS)
 Cells = tuple[Estimate | str | None, ...]
 
 
@@ -85,7 +87,7 @@ def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, 
     )
     table = Table(
         title="Single plots: correlation with the mean score (shape of PerSE, table 8)",
-        header=("", "version", "Pearson", "Spearman", "Kendall", "share"),
+        header=("", "version", *_COEFFICIENTS, "share"),
         rows=(*rows["known"], *rows["unknown"], (RANDOM, None, *chance, None)),
         notes=(
             "share: of the answered plots, with Wilson's interval; correlations are within the group",
@@ -205,7 +207,7 @@ def of_readers(
         kendalls.append(f"{version} {words(values[-1])}")
     table = Table(
         title="Scores for readers known by one review (PerSE, figure 8)",
-        header=("version", "answered", "Pearson", "Spearman", "Kendall"),
+        header=("version", "answered", *_COEFFICIENTS),
         rows=(*rows, *beside),
         notes=("the same readers and queries in every version, one query each, and answered in all",),
     )

@@ -2,7 +2,7 @@
 
 A value is a weighted sum of one metric over predictions: weights (1,) make a plain value, (1, -1) a difference, (1/3, 1/3,
 1/3) the mean of three passes. Its interval resamples the whole sum, so that a difference is a paired one. Metrics are named
-as in `perse.evaluation.stats.results`.
+as in `perse.evaluation.metrics`.
 
 Notation: n items, R resamples.
 """
@@ -18,11 +18,12 @@ import numpy as np
 
 from perse.evaluation.alignment import several_readers
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
+from perse.evaluation.metrics import METRICS
+from perse.evaluation.metrics.metric import WITHIN
 from perse.evaluation.predictions import expected_values, label_values, only
 from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import COLUMN_NAMES
 from perse.evaluation.stats.within import within_every_reviewer
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, chooses
@@ -194,7 +195,8 @@ def headline(examples: Sequence[Example]) -> str:
 
 def heading(metric: str) -> str:
     """What a metric is called in a table or a sentence."""
-    return f"within {COLUMN_NAMES[metric]}" if metric.startswith("within_") else COLUMN_NAMES[metric]
+    known = METRICS[metric]
+    return f"within {known.title}" if known.sheet == WITHIN else known.title
 
 
 def undefined(reason: str, *, items: int = 0) -> Estimate:

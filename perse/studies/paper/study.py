@@ -17,7 +17,8 @@ from perse.batch.comparing import gather
 from perse.batch.local import read_run
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
-from perse.evaluation.stats.results import COLUMN_NAMES, Evaluation, Row
+from perse.evaluation.metrics import METRICS
+from perse.evaluation.stats.results import Evaluation, Row
 from perse.files.runlog import MANIFEST, read_manifest
 from perse.results.result import Estimate, Result, Table
 from perse.studies.frame.running import read_study
@@ -189,7 +190,7 @@ def _table_3(found: Evaluation | None) -> Table:
     notes = []
     if found and rows:
         notes.append("ours: of all items whose reader wrote a review; one that was not answered is an empty text")
-        notes += [f"ours: no {COLUMN_NAMES[name]}: {reason}" for name, reason in found.text_skipped.items() if name == "bleu"]
+        notes += [f"ours: no {METRICS[name].title}: {reason}" for name, reason in found.text_skipped.items() if name == "bleu"]
         notes.append("ours: for BERTScore and BARTScore, `perse evaluate RUN --bertscore-model PATH --bartscore-model PATH`")
     fill = SCORED.format("DATASET") + " (with the question pointwise, which writes reviews)"
     return _shown(TABLE_3, rows, fill=fill, notes=notes)

@@ -16,12 +16,11 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
 from perse.evaluation.baselines.ratings import past_review
+from perse.evaluation.metrics import Written, computed, metrics_of, title_of
 from perse.evaluation.predictions import only
-from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import COLUMN_NAMES, Row
-from perse.evaluation.text.models import TextScores, bart_scores, bert_scores
-from perse.evaluation.text.overlap import bleu_of, bleu_statistics, rouge_values
+from perse.evaluation.stats.results import Row
 from perse.judgement import Judgement, Status
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample
@@ -66,10 +65,22 @@ def text_rows(
     settings: dict[str, str] = {}
 
     def columns(hypotheses: Sequence[str]) -> dict[str, Estimate]:
-        kept = [(written, own) for written, own, use in zip(hypotheses, references, chosen, strict=True) if use]
-        return _columns(
-            *zip(*kept, strict=True), chosen=chosen, bootstrap=bootstrap, texts=texts, skipped=skipped, settings=settings
+        sample = Written(
+            bootstrap=bootstrap.only(chosen),
+            hypotheses=_those(hypotheses, chosen),
+            references=_those(references, chosen),
+            models={"bertscore": texts.bertscore_model, "bartscore": texts.bartscore_model},
+            settings=settings,
         )
+        found: dict[str, Estimate] = {}
+        for metric in metrics_of("texts"):
+            try:
+                estimate = computed(metric, sample)
+            except BadInput as missing:
+                skipped[metric.name] = str(missing)
+            else:
+                found |= {metric.name: estimate} if estimate is not None else {}
+        return found
 
     found = []
     for row in rows:
@@ -83,50 +94,9 @@ def text_rows(
         found.append(Row(name=PAST_REVIEW, judge=None, asked=len(past), ok=len(past), text=columns(past)))
     else:
         notes.append("no past review stands beside the written ones: the profiles show none")
-    notes += [f"{COLUMN_NAMES[name]}: {setting}" for name, setting in settings.items()]
+    notes += [f"{title_of(name)}: {setting}" for name, setting in settings.items()]
     return found, skipped, notes
 
 
-def _columns(
-    hypotheses: Sequence[str],
-    references: Sequence[str],
-    *,
-    chosen: BoolArray,
-    bootstrap: Bootstrap,
-    texts: Texts,
-    skipped: dict[str, str],
-    settings: dict[str, str],
-) -> dict[str, Estimate]:
-    """Values of the `chosen` items, (n,), whose texts these are; what cannot be had goes into `skipped`, models into `settings`."""
-
-    def mean(values: FloatArray) -> Estimate:
-        of_all = np.zeros(len(chosen))
-        of_all[chosen] = values
-        return bootstrap.mean(of_all, chosen)
-
-    found: dict[str, Estimate] = {}
-    try:
-        found["bleu"] = _bleu(bleu_statistics(hypotheses, references), chosen=chosen, bootstrap=bootstrap)
-    except BadInput as missing:
-        skipped["bleu"] = str(missing)
-    found |= {name: mean(values) for name, values in rouge_values(hypotheses, references).items()}
-    learned: dict[str, tuple[Path | None, TextScores]] = {
-        "bertscore": (texts.bertscore_model, bert_scores(hypotheses, references, model=texts.bertscore_model)),
-        "bartscore": (texts.bartscore_model, bart_scores(hypotheses, references, model=texts.bartscore_model)),
-    }
-    for name, (model, scores) in learned.items():
-        if scores.values is None:
-            skipped[name] = (scores.skipped or name) + ("" if model else f" (--{name}-model FOLDER)")
-        else:
-            found[name] = mean(scores.values.astype(np.float64))
-            settings[name] = scores.setting
-    return found
-
-
-def _bleu(statistics: IntArray, *, chosen: BoolArray, bootstrap: Bootstrap) -> Estimate:
-    """BLEU is of a corpus: of the sums of its statistics, of which each resample has its own."""
-    resamples = bootstrap.resamples.only(chosen)
-    value = float(bleu_of(statistics.sum(axis=0, keepdims=True))[0])
-    resampled = bleu_of(resamples.sums(statistics.T.astype(np.float64)).T)
-    reviewers = len(np.unique(resamples.reviewer))
-    return Estimate(value=value, interval=bootstrap.interval(value, resampled, reviewers=reviewers), items=int(chosen.sum()))
+def _those(given: Sequence[str], chosen: BoolArray) -> list[str]:
+    return [text for text, use in zip(given, chosen, strict=True) if use]

@@ -1,0 +1,97 @@
+"""The columns of an evaluation, by name, in their order. A new one is one file, or one function, and one line here.
+
+Other packages add theirs under the entry-point group `perse.metrics` (docs/contributing.md). What such a metric does wrong while it
+is used takes its own cell, not the table.
+"""
+
+from __future__ import annotations
+
+from perse.errors import BadInput
+from perse.evaluation.metrics.choices import PAIRS
+from perse.evaluation.metrics.metric import CHOICES, ERRORS, POOLED, TEXTS, Kind, Metric, Sheet
+from perse.evaluation.metrics.samples import Chosen, Sample, Scored, Written
+from perse.evaluation.metrics.scores import SCORES
+from perse.evaluation.metrics.shapes import Resampled, mean_of, of_sample
+from perse.evaluation.metrics.texts import REVIEWS
+from perse.registry import Registry, error_words
+from perse.results.result import Estimate, Interval
+from perse.results.words import one_line
+from perse.secrets import printable, redact
+
+METRICS: Registry[Metric] = Registry(
+    "perse.metrics",
+    (*SCORES, *PAIRS, *REVIEWS),
+    needs=("title", "direction", "about", "sheet", "function", "chance", "drawn", "kind", "lower", "alone"),
+)
+
+__all__ = [
+    "CHOICES",
+    "ERRORS",
+    "METRICS",
+    "POOLED",
+    "TEXTS",
+    "Chosen",
+    "Kind",
+    "Metric",
+    "Resampled",
+    "Sample",
+    "Scored",
+    "Sheet",
+    "Written",
+    "added",
+    "computed",
+    "failure",
+    "lower_is_better",
+    "mean_of",
+    "metrics_of",
+    "of_sample",
+    "title_of",
+]
+
+_LONGEST = 200
+
+
+def metrics_of(kind: Kind) -> tuple[Metric, ...]:
+    """The metrics of scores, choices or texts."""
+    return tuple(metric for metric in METRICS.values() if metric.kind == kind)
+
+
+def added(metric: Metric) -> bool:
+    """Whether another package brought it."""
+    return metric.name not in METRICS.own
+
+
+def title_of(name: str) -> str:
+    """What a column is called where no sheet's title stands above it, or its name in words: it may be of a package that is gone."""
+    return METRICS[name].alone if name in METRICS else name.replace("_", " ")
+
+
+def lower_is_better(name: str) -> bool:
+    """Whether less of it is better."""
+    return name in METRICS and METRICS[name].lower
+
+
+def computed(metric: Metric, sample: Sample) -> Estimate | None:
+    """Its value of a row; None in rows that have no such value. One of another package that fails is undefined, and says why.
+
+    Raises:
+        BadInput: one of texts that cannot be had here, such as without its model; the column is left out.
+    """
+    if not added(metric):
+        return metric.function(sample)
+    try:
+        found = metric.function(sample)
+        if found is not None and not isinstance(found, Estimate):
+            raise TypeError(f"it gave {type(found).__name__}, expected an Estimate")
+    except Exception as error:  # whatever a stranger's function does
+        if isinstance(error, BadInput) and metric.kind == "texts":
+            raise
+        return Estimate(value=None, interval=Interval(reason=failure(metric, error)), items=len(sample.reviewer))
+    return found
+
+
+def failure(metric: Metric, error: Exception) -> str:
+    """Why a value is undefined whose metric failed."""
+    told = one_line(printable(redact(error_words(error))))
+    told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]} ..."
+    return f"undefined (metric {metric.name} of {METRICS.package(metric.name)} failed: {told})"

@@ -1,0 +1,57 @@
+"""The metrics of choices between two texts. Order gap and consistency are of distributions: a judge's likeliest row has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from perse.evaluation.metrics.metric import CHOICES, Metric
+from perse.evaluation.metrics.samples import Chosen
+from perse.evaluation.metrics.shapes import mean_of
+from perse.evaluation.stats.accuracy import order_consistency
+from perse.evaluation.stats.correlation import FloatArray
+from perse.judgement import Judgement, Status
+from perse.results.result import Estimate
+
+NO_DISTRIBUTIONS = "undefined (no answer has probabilities of both orders)"
+
+
+def _of_judgements(per_item: Callable[[Sequence[Judgement]], FloatArray]) -> Callable[[Chosen], Estimate | None]:
+    """A mean of what is known of judgements; None in rows that stand on none."""
+    mean = mean_of(lambda chosen: per_item(chosen.judgements), otherwise=NO_DISTRIBUTIONS)
+    return lambda chosen: None if chosen.judgements is None else mean(chosen)
+
+
+def _order_gaps(judgements: Sequence[Judgement]) -> FloatArray:
+    return np.array([_order_gap(judgement) for judgement in judgements], dtype=np.float64)
+
+
+def _order_gap(judgement: Judgement) -> float:
+    ok = judgement.status is Status.OK and judgement.order_gap is not None
+    return float(judgement.order_gap or 0) if ok else np.nan
+
+
+PAIRS = (
+    Metric(
+        "accuracy",
+        "accuracy",
+        "higher",
+        "share of right choices, half a one where both texts are exactly as likely",
+        CHOICES,
+        mean_of(lambda chosen: chosen.hits),
+        chance=0.5,
+        drawn="Right choices, over all pairs",
+    ),
+    Metric(
+        "order_gap", "order gap", "lower", "how far P(A) moves when the two are swapped", CHOICES, _of_judgements(_order_gaps)
+    ),
+    Metric(
+        "order_consistency",
+        "order consistency",
+        "higher",
+        "how often it is still the same choice then",
+        CHOICES,
+        _of_judgements(order_consistency),
+    ),
+)

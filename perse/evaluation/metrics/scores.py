@@ -1,0 +1,93 @@
+"""The metrics of scores: correlations pooled, within and between reviewers, and errors in points or labels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from perse.evaluation.metrics.metric import BETWEEN, ERRORS, POOLED, WITHIN, WITHIN_ZERO, Metric, Sheet
+from perse.evaluation.metrics.samples import Scored
+from perse.evaluation.metrics.shapes import mean_of
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.ordinal import qwk_of_tables, rps_values, table_cells
+from perse.results.result import Estimate, Interval
+
+OFF_SCALE = "undefined (true scores lie between labels)"
+NO_PAIRS = "undefined (no two items of one reviewer)"
+_COEFFICIENTS = {
+    "pearson": ("Pearson", "how near gold and prediction lie to a straight line"),
+    "spearman": ("Spearman", "Pearson of the ranks"),
+    "kendall": ("Kendall tau-b", "pairs of items in the right order minus those in the wrong one, ties left out"),
+    "kendall_c": ("Kendall tau-c", "as tau-b, for sides with different numbers of values"),
+}
+_THREE = ("pearson", "spearman", "kendall")
+_DRAWN = {"kendall": "Kendall's tau-b, over all items", "within_kendall": "Kendall's tau-b, within each reviewer"}
+
+
+def _shared(name: str) -> Callable[[Scored], Estimate]:
+    """A column of what is computed once for all correlations."""
+    return lambda scored: scored.correlations[name]
+
+
+def _correlation(sheet: Sheet, prefix: str, name: str) -> Metric:
+    title, about = _COEFFICIENTS[name]
+    column = prefix + name
+    return Metric(column, title, "higher", about, sheet, _shared(column), chance=0.0, drawn=_DRAWN.get(column))
+
+
+def _absolute_error(scored: Scored) -> FloatArray:
+    error: FloatArray = np.abs(scored.gold - scored.predicted)
+    return error
+
+
+def _qwk(scored: Scored) -> Estimate:
+    if not scored.on_scale:
+        return _undefined(scored, OFF_SCALE)
+    cells = table_cells(scored.gold, scored.predicted, scale=scored.scale)
+    everything = np.ones(len(cells), dtype=bool)
+    return scored.bootstrap.of_tables(cells, len(scored.scale.labels) ** 2, qwk_of_tables, everything)
+
+
+def _rps(scored: Scored) -> Estimate:
+    return _RPS(scored) if scored.on_scale else _undefined(scored, OFF_SCALE)
+
+
+_RPS = mean_of(lambda scored: rps_values(scored.gold, scored.masses, scale=scored.scale))
+
+
+def _pair_accuracy(scored: Scored) -> Estimate:
+    ties = scored.ties
+    return scored.bootstrap.ratio(ties.right, ties.pairs) if ties.pairs.sum() else _undefined(scored, NO_PAIRS)
+
+
+def _undefined(scored: Scored, reason: str) -> Estimate:
+    return Estimate(value=None, interval=Interval(reason=reason), items=len(scored.gold))
+
+
+SCORES = (
+    *(_correlation(POOLED, "", name) for name in _COEFFICIENTS),
+    *(_correlation(WITHIN, "within_", name) for name in _THREE),
+    *(_correlation(WITHIN_ZERO, "within_zero_", name) for name in _THREE),
+    *(_correlation(BETWEEN, "between_", name) for name in _THREE),
+    Metric(
+        "mae",
+        "MAE",
+        "lower",
+        "mean absolute error in points of the scale",
+        ERRORS,
+        mean_of(_absolute_error),
+        drawn="Mean absolute error of the score",
+    ),
+    Metric("qwk", "weighted kappa", "higher", "quadratic, of predictions rounded to the nearest label", ERRORS, _qwk, 0.0),
+    Metric("rps", "RPS", "lower", "ranked probability score of the distribution, 0 to 1", ERRORS, _rps),
+    Metric(
+        "pair_accuracy",
+        "pairs in order",
+        "higher",
+        "two texts of one reviewer, ordered or tied as by the reader; two predictions tie up to the difference that fits best on "
+        "the other half of the reviewers, or on the validation run",
+        ERRORS,
+        _pair_accuracy,
+    ),
+)
