@@ -39,13 +39,26 @@ class Registry(Mapping[str, Thing]):
         own: this package's things.
         key: the attribute that holds a thing's name.
         needs: attributes without which a thing of another package is left out.
+        kind: the class that a thing of another package must be of, if any will not do.
+        reserved: names that no other package may take, beside those of `own`.
     """
 
-    def __init__(self, group: str, own: Iterable[Thing], *, key: str = "name", needs: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        group: str,
+        own: Iterable[Thing],
+        *,
+        key: str = "name",
+        needs: Iterable[str] = (),
+        kind: type | None = None,
+        reserved: Iterable[str] = (),
+    ) -> None:
         self.group = group
         self.own: Mapping[str, Thing] = MappingProxyType({str(getattr(thing, key)): thing for thing in own})
         self._key = key
         self._needs = (key, *needs)
+        self._kind = kind
+        self._reserved = frozenset(reserved)
 
     def __getitem__(self, name: str) -> Thing:
         return self.own[name] if name in self.own else self._all[name]
@@ -77,9 +90,11 @@ class Registry(Mapping[str, Thing]):
         return found
 
     def _loaded(self, point: EntryPoint, *, taken: Mapping[str, object]) -> Thing:
-        if point.name in taken:
+        if point.name in taken or point.name in self._reserved:
             raise ValueError("the name is taken; rename it")
         thing: Thing = point.load()
+        if self._kind is not None and not isinstance(thing, self._kind):
+            raise TypeError(f"{point.value} is no {self._kind.__name__}; see docs/contributing.md")
         missing = [name for name in self._needs if not hasattr(thing, name)]
         if missing:
             raise ValueError(f"{point.value} lacks {', '.join(missing)}; see docs/contributing.md")
@@ -90,6 +105,8 @@ class Registry(Mapping[str, Thing]):
 
 def error_words(error: BaseException) -> str:
     """What an error says, also one that cannot be asked."""
+    if isinstance(error, SystemExit):
+        return f"it wanted to end perse (exit code {error.code})"
     try:
         return str(error) or type(error).__name__
     except Exception:  # noqa: BLE001

@@ -38,14 +38,17 @@ app = typer.Typer(
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(study_app, name="study")
-CONSUMERS: Registry[Consumer] = Registry("perse.consumers", (Consumer("kgds", kgds_app),), needs=("app",))
-"""The consumers of the judge. A new consumer is its room and one line here."""
-for consumer in CONSUMERS.values():
-    app.add_typer(consumer.app, name=consumer.name)
 app.command(epilog=OF_TRAINING)(train)
 app.command(epilog=OF_SERVING)(serve)
 for command in (score, ask, evaluate, compare, agreement, report, plan, preflight, doctor):
     app.command()(command)
+_OWN = [str(group.name) for group in app.registered_groups] + [
+    str(each.callback.__name__) for each in app.registered_commands if each.callback
+]
+CONSUMERS: Registry[Consumer] = Registry("perse.consumers", (Consumer("kgds", kgds_app),), kind=Consumer, reserved=_OWN)
+"""The consumers of the judge. A new consumer is its room and one line here."""
+for consumer in CONSUMERS.values():
+    app.add_typer(consumer.app, name=consumer.name)
 
 
 @app.callback(invoke_without_command=True)

@@ -13,3 +13,7 @@ class Consumer:
 
     name: str
     app: typer.Typer
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.app, typer.Typer):
+            raise TypeError(f"the app of the consumer '{self.name}' is of {type(self.app)}, expected a typer.Typer")

@@ -306,7 +306,7 @@ def test_ctrl_c_says_that_the_same_command_goes_on(examples: Path, tiny_model_fo
     process.send_signal(signal.SIGINT)
     _, said = process.communicate()
     assert process.returncode == 130
-    assert "the same command goes on from here" in said and "Traceback" not in said
+    assert "the same command resumes from here" in said and "Traceback" not in said
 
 
 def _interruptible() -> None:

@@ -96,7 +96,13 @@ sulking = kind("sulking", lambda parts, options: Loaded(Sulking(), TextRenderer(
 choir = typer.Typer()
 sing = choir.command("sing")(lambda: sys.exit(3))
 hum = choir.command("hum")(lambda: does("raises"))
+tell = choir.command("tell")(lambda: sys.exit("sk-planted-0123456789abcdef"))
 CHOIR = Consumer("choir", choir)
+DATA = Consumer("data", typer.Typer())
+
+
+class Deaf:
+    name, app = "deaf", "not an application"
 """
 WAYS = ("raises", "lacks", "recurses", "leaves", "gives_nothing")
 
@@ -113,7 +119,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     listed = [
         f"[perse.{of}]\n" + "".join(f"{word}_{way} = added:{word}_{way}\n" for way in WAYS) for of, word in points.items()
     ]
-    listed += ["[perse.consumers]\nchoir = added:CHOIR\n"]
+    listed += ["[perse.consumers]\nchoir = added:CHOIR\ndata = added:DATA\ndeaf = added:Deaf\n"]
     (info / "entry_points.txt").write_text(
         "".join(listed).replace("[perse.engines]\n", "[perse.engines]\nsulking = added:sulking\n")
     )
@@ -158,3 +164,12 @@ def test_a_package_that_fails_while_it_is_used_is_named(site: Path, command: tup
 
 def test_a_command_of_another_package_ends_as_it_says(site: Path) -> None:
     assert used(site, "choir", "sing").returncode == 3
+    told = used(site, "choir", "tell")
+    assert told.returncode == 1 and KEY not in told.stderr
+
+
+def test_a_consumer_takes_no_command_of_perse_and_breaks_none(site: Path) -> None:
+    done = used(site, "data", "samples", "--help")
+    assert done.returncode == 0
+    assert "'data' of the package added-things is left out: the name is taken" in done.stderr
+    assert "'deaf' of the package added-things is left out: added:Deaf is no Consumer" in done.stderr
