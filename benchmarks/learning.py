@@ -99,13 +99,13 @@ def table(arms: Mapping[str, Sequence[Path]], *, seen: set[str] | None, resample
     """
     folders = [run for runs in arms.values() for run in runs]
     gathered = gather(folders)
-    items = align(gathered.parts, gathered.judges)
+    items = align(gathered.folds, gathered.judges)
     names = iter(gathered.judges)
     of_arm = {arm: [next(names) for _ in runs] for arm, runs in arms.items()}
     gold, reviewer = gold_scores(items), items.reviewer()
     expected = {name: expected_values(judgements) for name, judgements in items.judgements.items()}
     ok = ~np.isnan(np.stack(list(expected.values()))).any(axis=0)
-    side = [example for part in gathered.parts for example in part.train or () if isinstance(example, PointwiseExample)]
+    side = [example for fold in gathered.folds for example in fold.train or () if isinstance(example, PointwiseExample)]
     known_films = {example.item_id for example in side} if seen is None else seen
     known = np.array([isinstance(one, PointwiseExample) and one.item_id in known_films for one in items.examples])
     predicted = {arm: [expected[name] for name in judges] for arm, judges in of_arm.items()}

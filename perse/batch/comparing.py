@@ -40,7 +40,7 @@ class Gathered:
     judges: dict[str, list[Judgement]]
     runs: dict[str, tuple[ScoredRun, ...]]
     """Of each judge, one a fold."""
-    parts: list[Fold]
+    folds: list[Fold]
     """All examples that a run was asked, each once, with the fullest profile that a run showed: baselines read it."""
     missing: list[str]
     """Why training sides are not available."""
@@ -57,14 +57,14 @@ class _Named:
     """Whether readers were shown their own profiles, as far as the manifest tells; not others' (see `data.variants.profile_variants`)."""
 
 
-def judges_and_parts(
+def judges_and_folds(
     folders: Sequence[Path], train_data: Path | None = None
 ) -> tuple[dict[str, list[Judgement]], list[Fold], list[str]]:
     """Judgements by judge, the parts they were made of, and why training sides are missing; notes are logged. See `gather`."""
     gathered = gather(folders, train_data)
     for note in gathered.notes:
         log.info(note)
-    return gathered.judges, gathered.parts, gathered.missing
+    return gathered.judges, gathered.folds, gathered.missing
 
 
 def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
@@ -89,7 +89,7 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     names: list[str] = []
     for nth in range(counts.pop()):
         names.append(_name([runs[nth][0] for runs in by_fold.values()], folders, taken=names))
-    parts: list[Fold] = []
+    folds: list[Fold] = []
     missing: list[str] = []
     notes: list[str] = []
     for fold, runs in by_fold.items():
@@ -97,11 +97,11 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
         examples, of_profiles = _merged(named)
         notes += [note if fold is None else f"fold {fold}: {note}" for note in of_profiles]
         train, reason = _training_side([run for _, run in runs], train_data)
-        parts.append(Fold(_answered(examples), None if train is None else _answered(train)))
+        folds.append(Fold(_answered(examples), None if train is None else _answered(train)))
         missing += [reason] if reason and reason not in missing else []  # folds of one data set have the same reason
     of_judges = {name: tuple(runs[nth][1] for runs in by_fold.values()) for nth, name in enumerate(names)}
     judges = {name: [judgement for run in own for judgement in run.judgements] for name, own in of_judges.items()}
-    return Gathered(judges, of_judges, parts, missing, tuple(notes))
+    return Gathered(judges, of_judges, folds, missing, tuple(notes))
 
 
 def _refuse_twice(folders: Sequence[Path]) -> None:

@@ -1,6 +1,6 @@
 """The items of a table: examples with a reference that every judge has judged, in the order of the examples.
 
-Examples come in parts, each with its own training side: one part is the plain case, several are folds (cross-fitting).
+Examples come in folds, each with its own training side: one is the plain case, several mean cross-fitting.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Fold:
 class Items:
     """Judged examples: `judgements[name][n]` is the answer of judge `name` to `examples[n]`."""
 
-    parts: tuple[Fold, ...]
+    folds: tuple[Fold, ...]
     """The parts that hold an item, reduced to their items."""
     judgements: Mapping[str, tuple[Judgement, ...]]
     without_reference: int
@@ -42,7 +42,7 @@ class Items:
     @property
     def examples(self) -> tuple[Example, ...]:
         """The items of all parts, concatenated."""
-        return tuple(chain.from_iterable(part.examples for part in self.parts))
+        return tuple(chain.from_iterable(fold.examples for fold in self.folds))
 
     def reviewer(self) -> IntArray:
         """Each item's reviewer, 0 to C - 1 in the order of their ids: independent of the order of the examples."""
@@ -88,20 +88,20 @@ def _numbered(ids: Sequence[str]) -> IntArray:
     return np.array([place[id_] for id_ in ids], dtype=np.int64)
 
 
-def align(parts: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> Items:
+def align(folds: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> Items:
     """The items common to all judges.
 
     Raises:
-        BadInput: no example or judge; examples of two kinds; an id twice, be it in two parts; a judgement of no example; no
+        BadInput: no example or judge; examples of two kinds; an id twice, be it in two folds; a judgement of no example; no
             reference at all; no common item; or a single judge that has not judged every example (several are compared on
             what they share).
     """
-    examples = [example for part in parts for example in part.examples]
+    examples = [example for fold in folds for example in fold.examples]
     if not examples or not judges:
         raise BadInput(f"{len(examples)} examples and {len(judges)} judges to evaluate; give at least one of each")
     if len({type(example) for example in examples}) > 1:
         raise BadInput(f"{_kinds(examples)} examples together; evaluate them apart")
-    _refuse_twice([example.id for example in examples], "examples" if len(parts) == 1 else f"examples of {len(parts)} folds")
+    _refuse_twice([example.id for example in examples], "examples" if len(folds) == 1 else f"examples of {len(folds)} folds")
     answers = {name: _answers(name, judgements, examples=examples) for name, judgements in judges.items()}
     notes = _unfinished(answers, examples=len(examples))
 
@@ -113,12 +113,12 @@ def align(parts: Sequence[Fold], judges: Mapping[str, Sequence[Judgement]]) -> I
         raise BadInput(
             f"no example with a reference was judged by all of {', '.join(judges)}; score the same examples with each"
         )
-    kept = (Fold(tuple(example for example in part.examples if example.id in common), part.train) for part in parts)
+    kept = (Fold(tuple(example for example in fold.examples if example.id in common), fold.train) for fold in folds)
     aligned = {
         name: tuple(given[example.id] for example in examples if example.id in common) for name, given in answers.items()
     }
     return Items(
-        tuple(part for part in kept if part.examples),
+        tuple(fold for fold in kept if fold.examples),
         aligned,
         without_reference=len(examples) - len(with_reference),
         notes=notes,

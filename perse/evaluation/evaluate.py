@@ -64,7 +64,7 @@ class Validation:
     """Judgements of other reviewers' examples, by the same judge names: what ties are calibrated on."""
 
     judges: Mapping[str, Sequence[Judgement]]
-    parts: Sequence[Fold]
+    folds: Sequence[Fold]
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ def evaluate(
 
 def evaluate_many(
     judges: Mapping[str, Sequence[Judgement]],
-    parts: Sequence[Fold],
+    folds: Sequence[Fold],
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -107,9 +107,9 @@ def evaluate_many(
     """Judges by name, side by side with the baselines, on the items common to all.
 
     Args:
-        judges: the judgements of each, over all parts.
-        parts: what was judged, all of one kind, with the training side; one part, or the folds of a data set. Baselines are
-            fitted and failures imputed part by part, everything else is of all items together.
+        judges: the judgements of each, over all folds.
+        folds: what was judged, all of one kind, with the training side; one, or those of a data set. Baselines are
+            fitted and failures imputed fold by fold, everything else is of all items together.
         seed: of the resamples, the random baselines, and the halves of the reviewers that calibrate each other's ties.
         resamples: bootstrap resamples, 100 or more.
         resample: reviewers with all their items; or reviewers and items, for items that several readers judged.
@@ -123,9 +123,9 @@ def evaluate_many(
     """
     if resamples < FEWEST_RESAMPLES:
         raise BadInput(f"{resamples} resamples are too few for a 95% interval; give at least {FEWEST_RESAMPLES}")
-    items = align(parts, judges)
+    items = align(folds, judges)
     kind = type(items.examples[0])
-    if any(type(example) is not kind for part in items.parts for example in part.train or ()):
+    if any(type(example) is not kind for fold in items.folds for example in fold.train or ()):
         raise BadInput(
             "training and evaluated examples differ in kind (single texts, pairs, summaries); "
             "give the training split of the same data"
@@ -145,7 +145,7 @@ def evaluate_many(
     return Evaluation(
         kind="pairwise" if chooses(items.examples) else "pointwise",
         labels=scale.labels,
-        examples=sum(len(part.examples) for part in parts),
+        examples=sum(len(fold.examples) for fold in folds),
         without_reference=items.without_reference,
         items=len(items.examples),
         ok_items=int(found.ok.sum()),
@@ -182,7 +182,7 @@ def _scores(
     notes += _without_distribution(items, "expected")
     epsilons: dict[str, float | None] = {}
     if validation:
-        others = align(validation.parts, validation.judges)
+        others = align(validation.folds, validation.judges)
         if type(others.examples[0]) is not type(items.examples[0]):
             raise BadInput("the validation run is of another kind of examples; give one of the same question")
         check_labels(others.judgements, scale=scale)
@@ -277,18 +277,18 @@ def _silent(items: Items) -> list[str]:
 
 
 def _cross_fitted(items: Items) -> list[str]:
-    if len(items.parts) == 1:
+    if len(items.folds) == 1:
         return []
-    return [f"cross-fitted over {len(items.parts)} folds: baselines and training means are those of each fold's training side"]
+    return [f"cross-fitted over {len(items.folds)} folds: baselines and training means are those of each fold's training side"]
 
 
 def _seen_in_training(items: Items) -> list[str]:
     """Reviewers may be in the training side of another fold, but not of their own."""
     asked = {example.reviewer_id for example in items.examples}
     seen: set[str | None] = set()
-    for part in items.parts:
-        trained = {example.reviewer_id for example in part.train or ()}
-        seen |= trained & {example.reviewer_id for example in part.examples}
+    for fold in items.folds:
+        trained = {example.reviewer_id for example in fold.train or ()}
+        seen |= trained & {example.reviewer_id for example in fold.examples}
     if not seen:
         return []
     return [f"{len(seen)} of {len(asked)} reviewers are also in the training data; this is no test on unseen readers"]

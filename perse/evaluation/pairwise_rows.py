@@ -53,8 +53,8 @@ def baseline_choices(items: Items, *, seed: int) -> list[Choices]:
     """What needs no judge; the first is what judges are compared with."""
     gold = true_choices(items)
     of_parts = [
-        pairwise_baselines(only(PairwiseExample, part.examples), only(PairwiseExample, part.train), seed=seed)
-        for part in items.parts
+        pairwise_baselines(only(PairwiseExample, fold.examples), only(PairwiseExample, fold.train), seed=seed)
+        for fold in items.folds
     ]
     rows = []
     for baseline in joined(of_parts):

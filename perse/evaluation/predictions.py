@@ -106,7 +106,7 @@ def score_predictions(items: Items, *, scale: Scale, seed: int) -> list[Predicti
 def baseline_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
     """The baselines; judges are compared with the first."""
     rows = []
-    for baseline in joined([_baselines(part.examples, part.train, scale=scale, seed=seed) for part in items.parts]):
+    for baseline in joined([_baselines(fold.examples, fold.train, scale=scale, seed=seed) for fold in items.folds]):
         given = baseline.predictions
         values = None if given is None else np.array(given, dtype=np.float64)
         rows.append(Prediction(baseline.name, None, values, unavailable=baseline.unavailable))
@@ -115,13 +115,13 @@ def baseline_predictions(items: Items, *, scale: Scale, seed: int) -> list[Predi
 
 def training_means(items: Items) -> tuple[float | None, ...]:
     """The mean training score of each part; None where there is none."""
-    return tuple(_training_mean(part.train) for part in items.parts)
+    return tuple(_training_mean(fold.train) for fold in items.folds)
 
 
 def of_items(items: Items, of_parts: Sequence[float | None]) -> FloatArray:
     """Each item's value of its part, (n,); NaN for None."""
     values = np.array([np.nan if value is None else value for value in of_parts], dtype=np.float64)
-    return np.repeat(values, [len(part.examples) for part in items.parts])
+    return np.repeat(values, [len(fold.examples) for fold in items.folds])
 
 
 def check_labels(judgements: Mapping[str, Sequence[Judgement]], *, scale: Scale) -> None:

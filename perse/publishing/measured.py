@@ -90,7 +90,7 @@ def when_scored(facts: RunFacts, folder: Path) -> Scored:
     served = _check_judge(facts, folder)
     gathered = gather([folder])
     notes = [*gathered.notes, *(f"baselines that need training data are unavailable: {why}" for why in gathered.missing)]
-    result = evaluate_many(gathered.judges, gathered.parts, notes=notes)
+    result = evaluate_many(gathered.judges, gathered.folds, notes=notes)
     [summary] = result.judges.values()
     header, rows = _values(result)
     return Scored(

@@ -81,7 +81,7 @@ def write_report(
     missing = [f"baselines that need training data are unavailable: {reason}" for reason in gathered.missing]
     evaluation = evaluate_many(
         gathered.judges,
-        gathered.parts,
+        gathered.folds,
         seed=seed,
         resamples=resamples,
         resample=resample,
@@ -91,7 +91,7 @@ def write_report(
         notes=[*gathered.notes, *missing],
     )
     shown = evaluation.model_copy(update={"notes": tuple(_without_paths(note, gathered) for note in evaluation.notes)})
-    of_judges = report_data(align(gathered.parts, gathered.judges))
+    of_judges = report_data(align(gathered.folds, gathered.judges))
     manifests = {str(folder): read_manifest(folder) for folder in runs}
     drawn = _own_names([[*run_figures(of_judges, evaluation), *_trainings(manifests.values())], *map(study_figures, results)])
     options: dict[str, Any] = {
@@ -110,7 +110,7 @@ def write_report(
         cautions=cautions(shown, contamination=any(result.name == "contamination" for result in results)),
         sections=sections(shown, drawn[0]),
         samples=pack_samples(
-            [example for part in gathered.parts for example in part.examples],
+            [example for part in gathered.folds for example in part.examples],
             {name: {judgement.id: judgement for judgement in given} for name, given in gathered.judges.items()},
             asked={name: {e.id: e for run in runs for e in run.examples} for name, runs in gathered.runs.items()},
             labels=evaluation.labels,

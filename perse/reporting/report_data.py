@@ -150,7 +150,7 @@ def report_data(items: Items) -> dict[str, RunData]:
 def _check_kind(examples: Sequence[Example]) -> None:
     if isinstance(examples[0], VerbatimExample):
         raise BadInput(
-            f"example '{examples[0].id}' is a prompt; gather the runs with `judges_and_parts`, which reads what is asked"
+            f"example '{examples[0].id}' is a prompt; gather the runs with `judges_and_folds`, which reads what is asked"
         )
 
 

@@ -90,7 +90,7 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
 
 def reported(run: Path) -> tuple[dict[str, RunData], Evaluation]:
     gathered = gather([run])
-    return report_data(read_runs([run]).items), evaluate_many(gathered.judges, gathered.parts, resamples=100)
+    return report_data(read_runs([run]).items), evaluate_many(gathered.judges, gathered.folds, resamples=100)
 
 
 def test_the_calibration_error_of_a_run_is_one_number(run: Path, tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def compare(
     with shown_on(err) as on_part:
         result = compared(
             gathered.judges,
-            gathered.parts,
+            gathered.folds,
             seed=seed,
             resamples=resamples,
             resample=resample,

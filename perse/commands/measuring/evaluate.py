@@ -56,10 +56,10 @@ def evaluate(
         theirs = gather(validation_run, train_data)
         if len(theirs.judges) != len(judges):
             raise BadInput(f"{len(theirs.judges)} validation runs for {len(judges)} judges; give one for each, in their order")
-        validation = Validation(dict(zip(judges, theirs.judges.values(), strict=True)), theirs.parts)
+        validation = Validation(dict(zip(judges, theirs.judges.values(), strict=True)), theirs.folds)
     result = evaluate_many(
         judges,
-        gathered.parts,
+        gathered.folds,
         seed=seed,
         resamples=resamples,
         resample=resample,

@@ -39,7 +39,7 @@ _SHOWN_IDS = 5
 
 def compare(
     judges: Mapping[str, Sequence[Judgement]],
-    parts: Sequence[Fold],
+    folds: Sequence[Fold],
     *,
     seed: int = 0,
     resamples: int = 1000,
@@ -53,8 +53,8 @@ def compare(
     """Every pair of judges, the later one against the earlier, and each judge against the baseline.
 
     Args:
-        judges: the judgements of each, two or more, over all parts.
-        parts: what was judged, with the training side (see `perse.evaluation.alignment.Fold`).
+        judges: the judgements of each, two or more, over all folds.
+        folds: what was judged, with the training side (see `perse.evaluation.alignment.Fold`).
         seed: of resamples, exchanges and the baseline's ties.
         resamples: bootstrap resamples.
         resample: for the intervals, reviewers with all their items; or reviewers and items (see `evaluate_many`).
@@ -68,7 +68,7 @@ def compare(
             answer to what was asked; or see `align`.
     """
     _check(judges, resamples=resamples, permutations=permutations, against=against)
-    items = align(parts, judges)
+    items = align(folds, judges)
     chosen = chooses(items.examples)
     names = _metrics(metrics, chosen=chosen)
     sides = choosers(items) if chosen else scorers(items)

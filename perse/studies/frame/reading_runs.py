@@ -33,7 +33,7 @@ def read_runs(folders: Sequence[Path]) -> ReadRuns:
             not on the scale; or summaries that were asked several questions, or one that is not about summaries.
     """
     gathered = gather(folders)
-    items = align(gathered.parts, gathered.judges)
+    items = align(gathered.folds, gathered.judges)
     scale = answer_scale(items)
     check_labels(items.judgements, scale=scale)
     return ReadRuns(gathered, items, scale)

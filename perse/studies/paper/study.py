@@ -160,7 +160,7 @@ def _evaluated(runs: Mapping[str, Path], *, seed: int, resamples: int) -> tuple[
     judges = dict(zip(titles, gathered.judges.values(), strict=True))
     missing = [f"baselines that need training data are unavailable: {reason}" for reason in dict.fromkeys(gathered.missing)]
     notes = [*gathered.notes, *missing]
-    found = evaluate_many(judges, gathered.parts, seed=seed, resamples=resamples, notes=notes)
+    found = evaluate_many(judges, gathered.folds, seed=seed, resamples=resamples, notes=notes)
     return found, [f"ours, `perse evaluate` says: {note}" for note in found.notes]
 
 

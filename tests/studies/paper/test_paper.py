@@ -157,7 +157,7 @@ def test_tables_2_to_4_are_what_evaluate_finds_of_the_same_runs(tmp_path: Path) 
     result = paper(runs=folders, resamples=100)
     gathered = gather(list(folders.values()))
     judges = dict(zip(folders, gathered.judges.values(), strict=True))
-    expected = evaluate_many(judges, gathered.parts, resamples=100)
+    expected = evaluate_many(judges, gathered.folds, resamples=100)
     second = {row[0]: row[1:] for row in result.tables[1].rows}
     third = {row[0]: row[1:] for row in result.tables[2].rows}
     for row in expected.rows:
