@@ -18,7 +18,7 @@ from perse.data.dataset.folder import DATA_SET
 from perse.data.leaks import check_names
 from perse.data.options import PointwiseOptions
 from perse.data.rewriting.plots import NONE, RULES, RewriteOptions, Rewritten, json_lines, rewrite
-from perse.data.rewriting.tables import work_folder
+from perse.data.rewriting.tables import check_work, work_folder
 from perse.data.sources.faults import Faults
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.table import read_reviews
@@ -30,6 +30,7 @@ from perse.progress import OnPart, unseen_part
 from perse.records import Review
 from perse.secrets import without_keys
 
+KEPT = "names.jsonl"
 NAMES = "names_sha256"
 """The manifest's key that links names in the work folder to its texts."""
 
@@ -67,6 +68,8 @@ def build_per_mpst(options: PerMpstOptions, *, on_progress: OnPart = unseen_part
 
 def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summary:
     build = options.build
+    if options.rewriting.writer != NONE:
+        check_work(build.out, (KEPT,))
     faults = Faults(build.on_error)
     plots = read_mpst(options.plots, faults, columns=build.columns)
     read = read_reviews(build.reviews, plot_texts(plots), faults, columns=build.columns, scale=build.scale, limit=build.limit)
@@ -93,7 +96,7 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
     options.work.mkdir(parents=True, exist_ok=True)
     kept = without_keys(json_lines(names))
     there = (manifest_of(place.target) or {}).get("rewriting", {})
-    write_own(options.work / "names.jsonl", kept, ours=there.get(NAMES))  # not those of a set that was moved away
+    write_own(options.work / KEPT, kept, ours=there.get(NAMES))  # not those of a set that was moved away
     material = Material(
         records=[replace(review, text=rewritten.texts[review.item_id]) for review in read if review.item_id in rewritten.texts],
         inputs=inputs,

@@ -7,6 +7,8 @@ more. So values that are nested deeper than any file of ours are refused here; n
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +18,39 @@ DEEPEST = 100
 """Lists and objects within each other; the deepest files of ours have about 10."""
 
 
-def parsed(text: str | bytes) -> Any:
+def parsed(text: str | bytes, *, distinct: bool = False) -> Any:
     """The JSON value in `text`.
 
+    Args:
+        distinct: refuse a name that is given twice in one object; Python's parser takes the last.
     Raises:
         ValueError: it is no JSON, or is nested deeper than `DEEPEST`; the message is short.
     """
     deep = f"lists or objects are nested more than {DEEPEST} deep"
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=distinct_names if distinct else None)
     except RecursionError:
         raise ValueError(deep) from None
-    except ValueError as error:  # of a long number Python says behind a semicolon how programmers allow it
-        raise ValueError(str(error).partition(";")[0]) from None
+    except ValueError as error:
+        raise ValueError(in_our_words(error)) from None
     if too_deep(value):
         raise ValueError(deep)
     return value
+
+
+def distinct_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object hook of `json` that refuses a name given twice, which would lose a value."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
+        raise ValueError(f"{shortened(twice)} is given twice in one object")
+    return found
+
+
+def in_our_words(error: Exception) -> str:
+    """What Python's JSON parser says; of a long number it says how programmers allow it."""
+    long = re.search(r"limit \((\d+) digits\) for integer string conversion: value has (\d+) digits", str(error))
+    return f"a number has {long[2]} digits, expected at most {long[1]}" if long else str(error)
 
 
 def too_deep(value: object) -> bool:
@@ -78,16 +97,17 @@ def file_bytes(path: Path, *, remedy: str) -> bytes:
         raise BadInput(f"cannot read {path}: {error.strerror or error}; {remedy}") from None
 
 
-def json_value(text: str | bytes, *, where: str, remedy: str) -> Any:
+def json_value(text: str | bytes, *, where: str, remedy: str, distinct: bool = False) -> Any:
     """The JSON value in `text`.
 
     Args:
         where: begins the message, as in "FILE is" or "FILE, line 3:".
+        distinct: as `parsed`.
     Raises:
         BadInput: it is not JSON, or is nested too deeply.
     """
     try:
-        return parsed(text)
+        return parsed(text, distinct=distinct)
     except ValueError as error:
         raise BadInput(f"{where} not JSON ({error}); {remedy}") from None
 

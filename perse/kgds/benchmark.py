@@ -176,7 +176,7 @@ def read_benchmark(path: Path) -> Benchmark:
     """
     remedy = "give the benchmark's JSON file"
     data = file_bytes(path, remedy=remedy)
-    raw = json_value(data, where=f"{path} is", remedy=remedy)
+    raw = json_value(data, where=f"{path} is", remedy=remedy, distinct=True)
     if not isinstance(raw, list) or not raw:
         raise BadInput(f"{path} holds no samples; expected a JSON list of objects with SBK, KGD, BSP, CAO, BSPAF, BNPAF")
     samples = {number: _sample(one, number, path) for number, one in enumerate(raw, start=1)}

@@ -21,6 +21,7 @@ from starlette.exceptions import HTTPException as NoRoute
 from starlette.requests import ClientDisconnect
 
 from perse.errors import BadInput, EngineLost, PerseError, TooLong, panic
+from perse.formats.json_text import in_our_words
 from perse.records import explain
 from perse.registry import fault_of_addition
 from perse.secrets import printable
@@ -134,7 +135,7 @@ def read_body(sent: bytes, kind: Any) -> BaseModel | ErrorBody:
     except json.JSONDecodeError as error:
         return body(f"the body is not JSON: {error.msg}, at character {error.pos}", HTTPStatus.BAD_REQUEST)
     except (RecursionError, ValueError) as error:  # nested without end, not in Unicode, or with a number of a thousand digits
-        return body(f"the body is not JSON that can be read: {error}", HTTPStatus.BAD_REQUEST)
+        return body(f"the body is not JSON that can be read: {in_our_words(error)}", HTTPStatus.BAD_REQUEST)
     except BadInput as error:
         return problem(error)
     try:

@@ -61,6 +61,25 @@ def _refuse_beside(path: Path) -> None:
             raise BadInput(f"{beside} is there without {path.name}, and would be removed as a leftover of it; move it away")
 
 
+def check_cache(path: Path) -> None:
+    """That answers can be kept in this file, before a model is loaded; nothing is made.
+
+    Raises:
+        BadInput, SaveFailed: as `AnswerCache`.
+    """
+    if path.is_dir():
+        raise BadInput(
+            f"{path}: is a folder, where the cache of answers is to be a file; move it away, or choose another place"
+        )
+    above = next(one for one in path.absolute().parents if os.path.lexists(one))
+    if not above.is_dir():
+        raise BadInput(f"{path}: the cache of answers cannot be made: {above} is no folder; choose another place")
+    if os.path.lexists(path):
+        AnswerCache(path).close()
+    else:
+        _refuse_beside(path)
+
+
 class AnswerCache:
     """The raw answers of one file, which is made if absent; to be closed, or used in a `with`. Any thread may use it.
 

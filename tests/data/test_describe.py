@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,18 @@ def test_each_format_is_told_by_its_columns_and_described(tmp_path: Path, source
     assert Description.model_validate_json(found.model_dump_json()) == found
     assert found.format in printed(found) and "next: " in printed(found)
     assert found == describe(path)
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "noise"])
+def test_no_build_is_recommended_of_a_file_that_cannot_be_read(tmp_path: Path, name: str, encoding: str) -> None:
+    header, row = "reviewer_id,item_id,review,score\n", "ann,i1,fine,5\n"
+    text = header + row * 8 if name == "rows.csv" else (json.dumps(REVIEW) + "\n") * 8
+    noise = random.Random(1).randbytes(3000)
+    (tmp_path / name).write_bytes(noise if encoding == "noise" else text.encode(encoding))
+    found = describe(tmp_path / name)
+    assert found.next is None and found.problems.counts
+    assert "perse data" not in printed(found) and "next: put right what is above" in printed(found)
 
 
 @pytest.mark.parametrize(

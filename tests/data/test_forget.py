@@ -17,7 +17,8 @@ from typer.testing import CliRunner
 from perse.commands.app import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import load_folder
-from perse.data.forgetting.forget import forget, is_own
+from perse.data.forgetting.forget import forget
+from perse.data.forgetting.lines import is_own
 from perse.data.forgetting.remaining import remaining
 from perse.data.persum.options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
@@ -101,7 +102,9 @@ def test_a_name_without_the_data_set_that_hides_it_is_refused_rather_than_not_fo
     with pytest.raises(BadInput, match=f"under which pseudonym '{NAME}' stands; name the data set folder too"):
         forget(NAME, [run, export])
     assert export.read_bytes() == before
-    (run / "manifest.json").write_text(json.dumps({"run": {}, "context": {"data_folder": str(tmp_path / "set")}}))
+    (run / "manifest.json").write_text(
+        json.dumps({"run": {"kind": "score"}, "context": {"data_folder": str(tmp_path / "set")}})
+    )
     assert forget(NAME, [run])[0].examples > 0
 
 

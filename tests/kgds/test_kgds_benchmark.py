@@ -44,12 +44,16 @@ def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:
         ("[{", "is not JSON"),
         ("\xff", "is not JSON"),
         ("[" * 100_000, r"is not JSON \(lists or objects are nested more than 100 deep\); give the benchmark's JSON file$"),
-        ("[1" + "0" * 5000 + "]", r"is not JSON \(.* value has 5001 digits\); give the benchmark's JSON file$"),
+        (
+            "[1" + "0" * 5000 + "]",
+            r"is not JSON \(a number has 5001 digits, expected at most 4300\); give the benchmark's JSON file$",
+        ),
+        ('[{"KGD": "a", "KGD": "b"}]', r'is not JSON \("KGD" is given twice in one object\); give'),
         ("{}", "holds no samples; expected a JSON list"),
         ("[]", "holds no samples; expected a JSON list"),
         ('["text"]', "sample 1: expected a JSON object, found str"),
     ],
-    ids=["torn", "no UTF-8", "brackets alone", "a long number", "an object", "empty", "a text"],
+    ids=["torn", "no UTF-8", "brackets alone", "a long number", "a name twice", "an object", "empty", "a text"],
 )
 def test_a_file_that_is_no_list_of_samples_is_refused(tmp_path: Path, content: str, message: str) -> None:
     path = tmp_path / "KGDS.json"

@@ -92,9 +92,10 @@ def test_a_draft_that_does_not_fit_is_named_with_its_field(tmp_path: Path, field
         ("[1]", "draft 1: found int"),
         ("[{", "not JSON"),
         ("[" * 100_000, "nested more than 100 deep"),
-        ("[1" + "0" * 5000 + "]", "not JSON .*5001 digits"),
+        ("[1" + "0" * 5000 + "]", "not JSON .*5001 digits, expected at most"),
+        ('[{"opinions": [], "opinions": []}]', 'not JSON .*"opinions" is given twice in one object'),
     ],
-    ids=["nothing", "an empty list", "a number", "torn", "brackets alone", "a long number"],
+    ids=["nothing", "an empty list", "a number", "torn", "brackets alone", "a long number", "a name twice"],
 )
 def test_a_file_that_holds_no_drafts_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "drafts.json"

@@ -167,6 +167,7 @@ def test_one_bad_item_does_not_fail_the_rest(http: TestClient, rounded: Callable
         ),
         (b'{"input": {"profile": [], "query": "x"}, "question": "mood"}', 400, "field 'question': input should be 'pointwise'"),
         (b'{"input": {"profile": [], "query": "x"}, "model": "other"}', 404, "there is no model 'other' here; served are tiny"),
+        (b'{"input": 1' + b"0" * 5000 + b"}", 400, "a number has 5001 digits, expected at most 4300"),
         (b"\xff\xfe", 400, "the body is not JSON"),
     ],
 )

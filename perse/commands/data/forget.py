@@ -39,6 +39,8 @@ def forget(
     _show(gone, looked_elsewhere=bool(look_in))
     if as_json:
         typer.echo(json.dumps(asdict(gone), indent=2, default=str))
+    if gone.finished and not any(one.records or one.examples for one in gone.forgotten):
+        say(f"'{person}' is in none of these places now")
     if not gone.found:
         raise BadInput(
             f"nobody was forgotten: '{person}' is in none of these places (looked for {', '.join(gone.ids)}); if they have not left "
@@ -48,6 +50,10 @@ def forget(
 
 def _show(gone: Departure, *, looked_elsewhere: bool) -> None:
     for one in gone.forgotten:
+        if one.path in gone.finished:
+            say(f"{one.path}: a removal that was interrupted here is finished")
+            if not (one.records or one.examples):
+                continue
         removed = f"{one.records:,} records and {one.examples:,} examples removed"
         say(f"{one.path}: {removed if one.records or one.examples else 'nothing there'}")
     for still in gone.left.places:

@@ -103,8 +103,8 @@ class Description(_Part):
     review_words: Spread | None
     dates: Dates | None
     problems: Problems
-    next: str
-    """The command that builds something from it; what stands in capitals is to be filled in."""
+    next: str | None
+    """The command that builds something from it; what stands in capitals is to be filled in. None if it cannot be read as it is."""
 
 
 def describe(path: Path, *, limit: int | None = None) -> Description:
@@ -128,6 +128,7 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
     counts = faults.counts + tally.repeated(source)
     columns = source.columns(path)
     scores = _sorted_scores(tally.scores)
+    readable = (tally.rows or not counts) and not any("\0" in name for name in columns.names)  # as UTF-16 has it
     return Description(
         file=path.resolve().name,
         format=source.title,
@@ -149,7 +150,7 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
             counts=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
             first=tuple(str(bad).removeprefix(f"{path}, ") for bad in faults.rows),
         ),
-        next=source.next_command(Seen(shlex.quote(str(path)), columns.fields, scores)),
+        next=source.next_command(Seen(shlex.quote(str(path)), columns.fields, scores)) if readable else None,
     )
 
 

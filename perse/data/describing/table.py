@@ -58,7 +58,8 @@ def description_table(description: Description) -> RenderableType:
         line("problem", f"{count:,} {reason}")
     for message in one.problems.first:
         line("", message)
-    return Group(table, _plain(f"next: {one.next}"))
+    unreadable = "put right what is above: as it is, the file cannot be read and nothing be built from it"
+    return Group(table, _plain(f"next: {one.next or unreadable}"))
 
 
 def _dates_line(dates: Dates) -> str:

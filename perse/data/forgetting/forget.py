@@ -9,9 +9,8 @@ on the data and what they learned are out of reach: see docs/data.md for what is
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -19,25 +18,15 @@ from typing import Any
 
 from perse.data.dataset.folder import DATA_SET, is_data_folder, load_folder, write_folder
 from perse.data.dataset.split_counts import parts_of
-from perse.data.persum.folder import SAMPLES
+from perse.data.forgetting.lines import Line, is_export, is_own, lines_of, own_lines
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.errors import BadInput
 from perse.files.belongings import CARD, kind_of, resolved
 from perse.files.disk import sweep_temporaries, write_bytes
 from perse.files.locking import locked
 from perse.files.replacing import claimed, manifest_text, settle, update_files
-from perse.files.runlog import MANIFEST, read_lines, read_manifest, run_closed
-from perse.formats.json_text import parsed
+from perse.files.runlog import MANIFEST, read_manifest, run_closed
 from perse.records import parse_example
-from perse.secrets import without_keys
-
-LINES = frozenset(
-    {
-        *("examples.jsonl", "verbatim.jsonl", "skipped.jsonl", "rewriting.jsonl", "names.jsonl", SAMPLES),
-        *("judgements.jsonl", "timing.jsonl", "summaries.jsonl", "asked.jsonl", "pairs.jsonl", "arms.jsonl"),
-    }
-)
-"""The files of lines that perse writes into runs, PerSum folders and their work folders, and folders of released data."""
 
 
 @dataclass(frozen=True)
@@ -95,19 +84,19 @@ def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:
     place = held.enter_context(claimed(path, DATA_SET, overwrite=True))
     data = load_folder(path)
     sweep_temporaries(path)
-    lines = {file: _without(file, ids) for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)}
-    own = {file.name: text for file, text in lines.items()}
+    files = [file for file in sorted(path.glob("*.jsonl")) if DATA_SET.may_own(file.name)]
+    own = {file.name: _bytes(_without(file, ids)).decode() for file in files}
     # An export may also be in the folder; other files are not perse's.
-    exports = [file for file in sorted(path.glob("*.jsonl")) if file not in lines and _is_export(file)]
-    also = {file.name: left for file in exports if (left := _without(file, ids).encode()) != file.read_bytes()}
+    exports = [file for file in sorted(path.glob("*.jsonl")) if file not in files and is_export(file)]
+    lost = {file.name: len(lines_of(file)) - len(_without(file, ids)) for file in exports}
+    also = {file.name: _bytes(_without(file, ids)) for file in exports if lost[file.name]}
     rows = [row for row in data.rows if row.reviewer_id not in ids]
     reviews = {one: record for one, record in data.reviews.items() if record.reviewer_id not in ids}
     comparisons = {one: record for one, record in data.comparisons.items() if record.reviewer_id not in ids}
     kept: list[Any] = [*reviews.values(), *comparisons.values()]
     gone = Forgotten(path, len(data.reviews) + len(data.comparisons) - len(kept), len(data.rows) - len(rows))
     if not gone.records:  # they may be removed already, but an export was added since
-        lost = sum((path / name).read_bytes().count(b"\n") - left.count(b"\n") for name, left in also.items())
-        return Forgotten(path, 0, lost), lambda: update_files(path, also) if also else None
+        return Forgotten(path, 0, sum(lost.values())), lambda: update_files(path, also) if also else None
     if not rows:
         raise _nothing_left(path)
     parts = parts_of(rows, reviews, comparisons, data.manifest["options"], empty_side=True)
@@ -129,31 +118,31 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
     settle(path)
     sweep_temporaries(path if path.is_dir() else path.parent)
     found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if is_own(file)]
-    for file in found if path.is_dir() else ():
-        held.enter_context(run_closed(file))  # lines that a running run appends would be lost
-    files = {file.name: _rows(file) for file in found}
-    theirs = {row["id"] for rows in files.values() for row in rows if "id" in row and _is_theirs(row, ids)}
-    changed: dict[str, list[dict[str, Any]]] = {}
+    for file in found:
+        if path.is_dir() or file.name in own_lines(file.parent):
+            held.enter_context(run_closed(file))  # lines that a running run appends would be lost
+    files = {file.name: lines_of(file) for file in found}
+    theirs = {
+        str(line.row["id"]) for lines in files.values() for line in lines if "id" in line.row and _is_theirs(line.row, ids)
+    }
+    changed: dict[str, list[Line]] = {}
     examples: set[str] = set()
     records = 0
-    for name, rows in files.items():
+    for name, lines in files.items():
         kept = []
-        for row in rows:
-            cleaned, inside = _without_reviews(row, ids)
-            if _is_theirs(row, ids) or row.get("id") in theirs or cleaned.get("product_reviews") == []:
-                examples.add(str(row.get("id")))
+        for line in lines:
+            cleaned, inside = _without_reviews(line.row, ids)
+            if _is_theirs(line.row, ids) or str(line.row.get("id")) in theirs or (inside and not cleaned["product_reviews"]):
+                examples.add(str(line.row.get("id")))
             else:
                 records += inside
-                kept.append(cleaned)
-        if kept != rows:
+                kept.append(line.rewritten(cleaned) if inside else line)
+        if kept != lines:
             changed[name] = kept
-    left = files | changed
+    left = {name: [line.row for line in lines if line.row] for name, lines in (files | changed).items()}
     if changed and kind_of(path) is not None and not any(left.values()):
         raise _nothing_left(path)
-    contents = {
-        name: without_keys("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in kept)).encode()
-        for name, kept in changed.items()
-    }
+    contents = {name: _bytes(kept) for name, kept in changed.items()}
     gone = Forgotten(path, records, len(examples))
     if path.is_file():
         return gone, lambda: write_bytes(path, contents[path.name]) if contents else None
@@ -195,43 +184,17 @@ def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
     id that begins with, or holds, a pseudonym."""
     own = row.get("own")
     reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
-    return reviewer in ids or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
+    named = isinstance(reviewer, str) and reviewer in ids
+    return named or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
 
 
-_GIVE = "give a file of examples or judgements, as perse writes them"
+def _without(file: Path, ids: set[str]) -> list[Line]:
+    """The file's lines without the person's."""
+    return [line for line in lines_of(file) if not _is_theirs(line.row, ids)]
 
 
-def _rows(file: Path) -> list[dict[str, Any]]:
-    """The lines of a file, also the last one if no newline ends it: editors may leave it out."""
-    rows = read_lines(file, remedy=_GIVE)
-    last = file.read_bytes().rpartition(b"\n")[2]
-    with suppress(ValueError):
-        rows += [parsed(last)] if last.strip() else []
-    if not all(isinstance(row, dict) for row in rows) or (last.strip() and not rows):
-        raise BadInput(f"{file}: holds something else than JSON objects, one a line; {_GIVE}")
-    return rows
-
-
-def _without(file: Path, ids: set[str]) -> str:
-    """The file's lines without the person's; the others as they are."""
-    lines = file.read_text("utf-8").split("\n")
-    return "\n".join(line for line in lines if not (line.strip() and _is_theirs(parsed(line), ids)))
-
-
-def is_own(file: Path) -> bool:
-    """Whether a file of lines in a folder that perse wrote is perse's: not a raw file, a note or anything else of a user's."""
-    return file.name in LINES or _is_export(file)
-
-
-def _is_export(file: Path) -> bool:
-    """Whether every line is an example: not a raw file, a note or anything else of a user's."""
-    if file.is_symlink():
-        return False
-    try:
-        rows = [parsed(line) for line in file.read_text("utf-8").split("\n") if line.strip()]
-    except (OSError, ValueError):
-        return False
-    return bool(rows) and all(isinstance(row, dict) and "id" in row and ("query" in row or "prompt" in row) for row in rows)
+def _bytes(lines: Iterable[Line]) -> bytes:
+    return b"".join(line.content for line in lines)
 
 
 def _without_reviews(row: Mapping[str, Any], ids: set[str]) -> tuple[dict[str, Any], int]:
@@ -265,7 +228,7 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
 def _stands_in(person: str, path: Path) -> bool:
     """Whether the name itself is the reviewer's in a file, or in one of a folder, that does not say how it was built."""
     found = [path] if path.is_file() else [file for file in path.glob("*.jsonl") if is_own(file)]
-    return any(row.get("reviewer_id") == person for file in found for row in _rows(file))
+    return any(line.row.get("reviewer_id") == person for file in found for line in lines_of(file))
 
 
 def _options(path: Path) -> Mapping[str, Any] | None:

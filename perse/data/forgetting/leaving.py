@@ -11,6 +11,8 @@ from pathlib import Path
 
 from perse.data.forgetting.forget import Forgotten, forget, known_as
 from perse.data.forgetting.remaining import Remaining, other_names, remaining
+from perse.files.belongings import MANIFEST, manifest_of, resolved
+from perse.files.replacing import COMMIT
 
 
 @dataclass(frozen=True)
@@ -26,10 +28,14 @@ class Departure:
     left: Remaining
     """What remains in and next to the places, and in `look_in`."""
 
+    finished: tuple[Path, ...] = ()
+    """Places in which a removal had been decided when it was killed, and was finished now. Whose it was is not known: it is in no file of
+    the new folder."""
+
     @property
     def found(self) -> bool:
         """Whether anything was removed."""
-        return any(gone.records or gone.examples for gone in self.forgotten)
+        return bool(self.finished) or any(gone.records or gone.examples for gone in self.forgotten)
 
 
 def leave(person: str, places: Sequence[Path], *, salt: str | None = None, look_in: Sequence[Path] = ()) -> Departure:
@@ -38,8 +44,25 @@ def leave(person: str, places: Sequence[Path], *, salt: str | None = None, look_
     Raises:
         BadInput: a place that holds no records, or is refused; then none is changed.
     """
+    finished = [place for place in places if _interrupted(place)]  # by whatever reads the place first
     ids = known_as(person, places, salt=salt)
     linked = other_names(places)
     forgotten = forget(person, places, salt=salt)
     beside = [folder for place in places for folder in (place, place.resolve().parent)]
-    return Departure(tuple(sorted(ids)), tuple(forgotten), tuple(linked), remaining(ids, [*beside, *look_in]))
+    left = remaining(ids, [*beside, *look_in])
+    return Departure(tuple(sorted(ids)), tuple(forgotten), tuple(linked), left, finished=tuple(finished))
+
+
+def _interrupted(place: Path) -> bool:
+    """Whether a removal from this folder was decided and then killed; a build that replaced it counts nobody as forgotten."""
+    commit = resolved(place) / COMMIT
+    if commit.is_symlink() or not commit.is_dir():
+        return False
+    if not (commit / MANIFEST).exists():  # the last file to be put into its place, or one that did not change
+        return _forgotten(place) > 0
+    return _forgotten(commit) > _forgotten(place)
+
+
+def _forgotten(folder: Path) -> int:
+    number = (manifest_of(folder) or {}).get("forgotten", 0)
+    return number if isinstance(number, int) else 0

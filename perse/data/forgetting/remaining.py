@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from perse.data.dataset.folder import is_data_folder
-from perse.data.forgetting.forget import is_own
+from perse.data.forgetting.lines import is_own
 from perse.files.belongings import MANIFEST
 
 FILES = 20_000

@@ -23,7 +23,7 @@ from perse.data.rewriting.faults import Fault
 from perse.data.rewriting.summarize import Summarized, summarize, summarize_by_rules
 from perse.errors import BadInput
 from perse.progress import OnPart, unseen_part
-from perse.writing.cache import AnswerCache
+from perse.writing.cache import AnswerCache, check_cache
 from perse.writing.loop import counts
 from perse.writing.writer import Writer
 
@@ -99,9 +99,11 @@ def rewrite(
         names: item_id -> old name -> new name, of texts that were anonymized before: no old one may come back.
         on_progress: told what is being done, to how many of how many texts.
     Raises:
-        BadInput: a library or the recognizer is absent, or the writer cannot be asked.
+        BadInput: a library or the recognizer is absent, the writer cannot be asked, or its answers cannot be kept.
         EngineLost: it failed at everything; the same command continues.
     """
+    if options.writer != RULES:
+        check_cache(options.cache)
     recognizer = Recognizer.load(options.ner)
     anonymizing, summarizing = partial(on_progress, "anonymizing"), partial(on_progress, "summarizing")
     named: Mapping[str, Anonymized] = {}

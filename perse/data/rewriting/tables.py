@@ -8,7 +8,8 @@ finds it beside the table that `anonymize` wrote, so that no title and no origin
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -30,6 +31,7 @@ from perse.secrets import without_keys
 from perse.strict import Strict
 
 AUDIT = "rewriting.jsonl"
+SKIPPED = "skipped.jsonl"
 TABLE = "table_sha256"
 """The manifest's key that links the work folder to its table."""
 
@@ -71,6 +73,23 @@ def work_folder(out: Path) -> Path:
     if not named.name:
         raise BadInput(f"--out {out}: nothing can stand beside it; give a name within a folder")
     return named.with_name(named.name + ".work")
+
+
+def check_work(out: Path, names: Iterable[str]) -> None:
+    """That a build can write its work folder, before any text is rewritten.
+
+    Args:
+        names: of the files to write there.
+    Raises:
+        BadInput: something is in the way.
+    """
+    work = work_folder(out)
+    if os.path.lexists(work) and not work.is_dir():
+        found = f"a link to {work.readlink()}, which is no folder" if work.is_symlink() else "no folder"
+        raise BadInput(f"{work}: is {found}, and the original names are to be kept there; move it away, or give another --out")
+    for name in names:
+        if (work / name).is_dir():
+            raise BadInput(f"{work / name}: is a folder, where a file is to be written; move it away, or give another --out")
 
 
 def answers_file(out: Path, given: Path | None) -> Path:
@@ -126,6 +145,7 @@ def _anonymized_before(path: Path) -> dict[str, _Before]:
 
 
 def _rewrite(options: TableOptions, on_progress: OnPart) -> tuple[Rewritten, Faults]:
+    check_work(options.out, (AUDIT, SKIPPED, MANIFEST))
     faults = Faults(options.on_error)
     plots = read_mpst(options.items, faults, columns=options.columns)
     before = _anonymized_before(work_folder(options.items) / AUDIT)
@@ -162,7 +182,7 @@ def _rewrite(options: TableOptions, on_progress: OnPart) -> tuple[Rewritten, Fau
     work.mkdir(parents=True, exist_ok=True)
     files = {
         AUDIT: json_lines(audit),
-        "skipped.jsonl": skipped_lines(faults.rows),
+        SKIPPED: skipped_lines(faults.rows),
         MANIFEST: json.dumps(manifest, indent=2, sort_keys=True, ensure_ascii=False) + "\n",
     }
     theirs = (manifest_of(work) or {}).get(TABLE, "none") != (file_digest(options.out) if options.out.exists() else None)

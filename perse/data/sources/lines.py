@@ -20,7 +20,7 @@ from pathlib import Path
 
 from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
-from perse.formats.json_text import DEEPEST, too_deep
+from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
 
 MAX_LITERAL = 200_000
 """Longest line of Python literals in characters, since building one takes a hundred times its length in memory."""
@@ -40,7 +40,9 @@ def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool 
     """
     faults = faults or Faults()
     before = faults.met.total()
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_constant)  # `json.loads` would make one for each line
+    decoder = json.JSONDecoder(
+        object_pairs_hook=distinct_names, parse_constant=_constant
+    )  # `json.loads` would make one for each line
     found = False
     for line, text in _lines(path, faults):
         if not text.strip():
@@ -63,7 +65,7 @@ def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool 
         except RecursionError:
             what = f"lists or objects are nested more than {DEEPEST} deep"
         except ValueError as error:
-            what = str(error)
+            what = in_our_words(error)
         else:
             yield line, value
             continue
@@ -221,15 +223,6 @@ def _literal(text: str) -> object:
         return json.loads(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-
-
-def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """Object hook of `json` that refuses a name given twice, which would lose a value."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice, _ = Counter(name for name, _ in pairs).most_common(1)[0]
-        raise ValueError(f"{shown(twice)} is given twice in one object")
-    return found
 
 
 def _constant(name: str) -> None:

@@ -115,7 +115,9 @@ def _values(path: Path) -> Iterable[object]:
     if not text.lstrip().startswith("["):
         return (value for _, value in read_json_lines(path))
     try:
-        found: list[object] = json_value(text, where=f"{path} is", remedy="correct it, or give one JSON object a line")
+        found: list[object] = json_value(
+            text, where=f"{path} is", remedy="correct it, or give one JSON object a line", distinct=True
+        )
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         raise BadInput(f"{path} holds what no text has: half a character (\\ud...); correct it") from None

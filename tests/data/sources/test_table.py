@@ -84,6 +84,7 @@ def test_line_numbers_are_those_of_the_file(tmp_path: Path) -> None:
         (b'{"a": Infinity}\n', "line 1: not JSON, Infinity"),
         (b'{"a": "\\ud800"}\n', "line 1: not JSON, half of a surrogate pair"),
         (b'{"a": {"b": 1, "c": 2, "b": 3}}\n', 'line 1: not JSON, "b" is given twice in one object'),
+        (b'{"a": 1' + b"0" * 5000 + b"}\n", "line 1: not JSON, a number has 5001 digits, expected at most 4300"),
         (b"[" * 100_000, "line 1: not JSON"),
         (b'[\n{"a": 1}\n]\n', "give one object a line"),
     ],
