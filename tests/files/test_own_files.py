@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -135,6 +136,27 @@ def test_what_is_not_as_perse_wrote_it_outlives_the_folder_that_takes_its_place(
         "weights.kept-1.safetensors": "edited",
     }
     assert files(elsewhere) == {"more": "mine"} and (run / "adapter" / "deep.kept-1").is_symlink()
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_while_an_adapter_is_replaced_loses_nothing_that_was_edited(tmp_path: Path) -> None:
+    def put(run: Path, content: str) -> None:
+        shutil.rmtree(run / "fresh", ignore_errors=True)
+        (run / "fresh").mkdir(parents=True)
+        for name in ("weights", "settings"):
+            (run / "fresh" / name).write_text(content)
+        replace_folder(run / "fresh", run / "adapter", listed_in=run)
+
+    died, number = True, 0
+    while died:
+        run = tmp_path / str(number)
+        put(run, "1")
+        (run / "adapter" / "settings").write_text("mine")
+        died = killed_at(number, lambda run=run: put(run, "2"), run)  # type: ignore[misc]
+        put(run, "2")
+        assert files(run) == {"adapter/weights": "2", "adapter/settings": "2", "adapter/settings.kept-1": "mine"}
+        number += 1
+    assert number > 4
 
 
 def test_names_that_lead_out_of_a_folder_remove_nothing_there(tmp_path: Path) -> None:
