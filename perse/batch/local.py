@@ -21,7 +21,16 @@ from perse.data.examples_file import read_examples
 from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
 from perse.files.disk import write_whole
-from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
+from perse.files.runlog import (
+    MANIFEST,
+    RunLog,
+    make_folder,
+    read_lines,
+    read_manifest,
+    refuse_other_run,
+    refuse_strangers,
+    what_it_is,
+)
 from perse.formats.json_text import shortened
 from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.judge import Judge, JudgeSettings
@@ -51,15 +60,9 @@ def score(
     Raises:
         RunMismatch: `out` holds judgements of other examples, of another judge or with other settings.
     """
-    lines = list(example_lines(loaded.examples))
-    identity: dict[str, Any] = {
-        "kind": "score",
-        "question": question.name,
-        "examples": {"count": len(lines), "sha256": hashlib.sha256("".join(lines).encode()).hexdigest()},
+    identity = _asked(question, loaded, settings) | {
         "prompts_sha256": judge.prompt_digest(question, loaded.examples[:32], settings),
-        "fold": loaded.fold,
         "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
-        "settings": asdict(settings),
     }
     context = {
         "data_folder": str(loaded.folder.resolve()) if loaded.folder else None,
@@ -70,9 +73,37 @@ def score(
     }
     with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog:
         if not (out / EXAMPLES).exists():
-            write_whole(out / EXAMPLES, "".join(lines))
+            write_whole(out / EXAMPLES, "".join(example_lines(loaded.examples)))
         answer_all(judge, [(question, loaded.examples)], runlog, settings=settings, on_progress=on_progress)
     return out
+
+
+def _asked(question: Question, loaded: LoadedExamples, settings: JudgeSettings) -> dict[str, Any]:
+    """What identifies a run, whichever judge is asked."""
+    lines = list(example_lines(loaded.examples))
+    return {
+        "kind": "score",
+        "question": question.name,
+        "examples": {"count": len(lines), "sha256": hashlib.sha256("".join(lines).encode()).hexdigest()},
+        "fold": loaded.fold,
+        "settings": asdict(settings),
+    }
+
+
+def check_out(out: Path, question: Question, loaded: LoadedExamples, settings: JudgeSettings) -> None:
+    """Look whether `score` may write to `out`, as far as it is known before the judge is loaded, which may take minutes.
+
+    Raises:
+        BadInput: it is no folder.
+        RunMismatch: it holds something else, or a run of other examples or with other settings.
+    """
+    if not out.exists():
+        return
+    make_folder(out)
+    refuse_strangers(out, JUDGEMENTS)
+    if (out / MANIFEST).exists():
+        run = read_manifest(out).get("run", {})
+        refuse_other_run(out, run | _asked(question, loaded, settings))
 
 
 def _place(name: str | None) -> str | None:

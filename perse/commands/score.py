@@ -60,7 +60,7 @@ def score(
 
     Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
     """
-    from perse.batch.local import check_unseen, sample
+    from perse.batch.local import check_out, check_unseen, sample
     from perse.batch.local import score as scored
     from perse.data.load import load_examples
     from perse.judgement import Prices
@@ -72,6 +72,7 @@ def score(
     asked = question_for(loaded.examples, question)
     if split == "valid":
         check_unseen(judge, loaded)
+    check_out(out, asked, loaded, answering.settings())
     loaded_judge = loading.load(judge, trust_remote_code=trust_remote_code)
     with shown_on(err) as on_part:
         scored(

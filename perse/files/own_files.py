@@ -15,7 +15,7 @@ from pathlib import Path
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.belongings import LIST as LIST
-from perse.files.belongings import keep_changed, leads_within, list_text, resolved, unchanged, written_in
+from perse.files.belongings import digest_of, keep_changed, leads_within, list_text, resolved, unchanged, written_in
 from perse.files.belongings import refuse_inputs as refuse_inputs
 from perse.files.disk import save_failed, write_bytes, write_failed, write_whole, writing
 from perse.files.locking import locked
@@ -79,11 +79,14 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
         update_files(folder, {**contents, LIST: listed}, ours=ours, remove=stale)
 
 
-def replace_folder(fresh: Path, place: Path) -> None:
+def replace_folder(fresh: Path, place: Path, *, listed_in: Path | None = None) -> None:
     """Move a new folder into place. Files of the old one that have a successor are replaced; others stay.
 
     A kill may leave nothing at its place for a moment, but then the old one whole beside it: `put_back` is for whoever goes on.
 
+    Args:
+        listed_in: a folder above, whose list says what perse wrote: files that are not so are kept under another name, and the new ones
+            are listed. Without it the caller knows that whatever has a successor is perse's.
     Raises:
         SaveFailed: it cannot be put there.
     """
@@ -91,10 +94,29 @@ def replace_folder(fresh: Path, place: Path) -> None:
         if place.is_symlink() or place.is_file():
             keep_changed(place, ())
         put_back(place)
+        if listed_in is not None:
+            _keep_strangers(fresh, place, listed_in)
         if place.is_dir():
             place.rename(_aside(place))
         fresh.rename(place)
         put_back(place)
+
+
+def _keep_strangers(fresh: Path, place: Path, top: Path) -> None:
+    """Give another name to what stands in `place` where `fresh` has something, and is not as the list in `top` says."""
+    known = written_in(top)
+    new: dict[str, list[str]] = {}
+    for path in sorted(fresh.rglob("*")):  # a folder before what is in it, so that nothing is reached through a link
+        goal = place / path.relative_to(fresh)
+        if path.is_dir():
+            if goal.is_symlink() or not goal.is_dir():
+                keep_changed(goal, ())
+            continue
+        name, digest = goal.relative_to(top).as_posix(), digest_of(path)
+        listed = known.get(name, [])
+        keep_changed(goal, [*listed, digest])
+        new[name] = [*(one for one in listed[-1:] if one != digest), digest]
+    _write_list(top, known | new)
 
 
 def put_back(place: Path) -> None:

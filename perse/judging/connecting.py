@@ -28,6 +28,7 @@ from perse.engines.http import (
 from perse.engines.kind import Identity, Loaded
 from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput, ModelNotFound
+from perse.formats.json_text import shortened
 from perse.installing import install
 from perse.models.incoming import Unfit
 from perse.rendering.prompt import Renderer, TextRenderer
@@ -165,9 +166,15 @@ def _their_ids(url: str, model: str, text: str) -> object:
     body = {"model": model, "prompt": text, "add_special_tokens": False}
     try:
         said: Any = run(_ask(url.removesuffix("/v1"), "/tokenize", body))
-        return None if said is None else said["tokens"]
-    except (APIError, KeyError, TypeError, ValueError) as error:
+    except (APIError, ValueError) as error:
         raise BadInput(f"{url} did not say how it tokenizes a text ({type(error).__name__}: {safe(str(error))})") from None
+    ids = said.get("tokens") if isinstance(said, dict) else None
+    if said is not None and not isinstance(ids, list):
+        raise BadInput(
+            f"{url} did not say how it tokenizes a text: its /tokenize answered {safe(shortened(said))}, expected an object with a list of "
+            "'tokens' as vLLM's; give the address of the vLLM server itself, or look after what stands before it"
+        )
+    return ids
 
 
 def _version(url: str) -> Version:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -146,13 +147,15 @@ def adapter_config(folder: Path) -> dict[str, Any]:
     """A LoRA adapter's adapter_config.json.
 
     Raises:
-        BadInput: it is no JSON object, is not of a LoRA adapter, or names code to be imported.
+        BadInput: it is no JSON object, is not of a LoRA adapter, has a number that is not finite, or names code to be imported.
     """
     remedy = "give a LoRA adapter that peft wrote"
     place = folder / ADAPTER_CONFIG
     config = read_object(place, remedy=remedy)
     if config.get("peft_type") != "LORA":
         raise BadInput(f"{place} has peft_type {_short(config.get('peft_type'))}, expected 'LORA'; {remedy}")
+    if name := _not_finite(config):
+        raise BadInput(f"{place} has {name}, expected a finite number; {remedy}")
     if config.get("megatron_config") is not None:
         raise BadInput(f"{place} asks for Megatron's own layers, whose module it names and which are not loaded; {remedy}")
     ranks = config.get("rank_pattern") or {}
@@ -163,6 +166,17 @@ def adapter_config(folder: Path) -> dict[str, Any]:
     if positive(config, "r", where=place) is None:
         raise BadInput(f"{place} has no rank r; {remedy}")
     return config
+
+
+def _not_finite(value: object, name: str = "") -> str | None:
+    """The first number of a configuration that is NaN, infinite, or a whole one beyond all floats, with its name: `lora_alpha NaN`."""
+    if isinstance(value, int | float):
+        return None if abs(value) <= sys.float_info.max else f"{name} {json_text.shortened(value)}"
+    inner: list[tuple[object, object]] = []
+    if isinstance(value, dict | list):
+        inner = list(value.items() if isinstance(value, dict) else enumerate(value))
+    found = (_not_finite(one, f"{name}.{_plain(str(key))}".removeprefix(".")) for key, one in inner)
+    return next(filter(None, found), None)
 
 
 def adapter_tensors(folder: Path) -> Shapes:

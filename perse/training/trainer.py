@@ -25,6 +25,7 @@ from transformers import (
 
 from perse.engines.sixteen_bit import warn_if_slow
 from perse.errors import BadInput
+from perse.files.belongings import keep_changed
 from perse.files.own_files import put_back, replace_folder
 from perse.files.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers, run_closed
 from perse.models import finding as models
@@ -278,12 +279,14 @@ def _is_whole(merged: Path) -> bool:
 
 def _finish(config: TrainConfig, base: Path, trained: Path, out: Path) -> None:
     """Put adapter and merged model in their places, each whole or not at all; merged/ comes last and marks the end."""
+    # A run does not begin while there is one, so it is a person's. The folder is kept whole: in a folder of weights engines load all.
+    keep_changed(out / MERGED, ())
     if config.lora is None:
         ship_tokenizer(base, trained, trust_remote_code=config.model.trust_remote_code)
         write_card(out)
         replace_folder(trained, out / MERGED)
         return
-    replace_folder(trained, out / ADAPTER)
+    replace_folder(trained, out / ADAPTER, listed_in=out)
     write_card(out)
     trust = config.model.trust_remote_code
     merging.merge(base, out / ADAPTER, out / MERGED, dtype=config.model.dtype, trust_remote_code=trust)

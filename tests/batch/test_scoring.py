@@ -368,3 +368,30 @@ def test_shots_of_a_file_are_refused_since_it_has_no_training_side(
     done = perse(*arguments(examples, tiny_model_folder, tmp_path / "run"), "--profile", "shots")
     assert done.returncode == 2 and "give the data set folder, not a file of examples" in done.stderr
     assert not (tmp_path / "run").exists()
+
+
+def test_what_the_folder_alone_refuses_is_refused_before_the_judge_is_loaded(
+    examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def load(*_: object, **__: object) -> Judge:
+        raise AssertionError("the judge is loaded, which may take minutes")
+
+    monkeypatch.setattr(Judge, "load", load)
+    run = begun(tmp_path / "run", examples=pointwise_examples(12, 8), fold=None)
+    trained, notes = tmp_path / "trained", tmp_path / "notes"
+    for folder in (trained, notes):
+        folder.mkdir()
+    (trained / "manifest.json").write_text('{"run": {"kind": "train"}}')
+    (notes / "thesis.tex").write_text("years of work")
+    (tmp_path / "file").touch()
+    for out, options, words in (
+        (trained, [], "holds a run of perse train, not of perse score; choose another folder"),
+        (notes, [], "is not empty and holds no run; choose another folder"),
+        (tmp_path / "file", [], "cannot make the run folder"),
+        (run, ["--seed", 3], "settings.seed was 0, is 3"),
+        (run, ["--limit", 5], "examples.count was 96, is 5"),
+    ):
+        refused = perse("score", "--examples", examples, "--judge", "smollm2-135m", "--out", out, *options)
+        assert refused.returncode == 2 and words in " ".join(refused.stderr.split()), refused.stderr
+    went_on = perse("score", "--examples", examples, "--judge", "smollm2-135m", "--out", run)
+    assert "the judge is loaded, which may take minutes" in went_on.stderr

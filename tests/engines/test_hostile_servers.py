@@ -295,6 +295,19 @@ def test_an_answer_nested_without_end_is_a_failure_and_at_connecting_a_sentence(
             connect(f"{server.url}/v1", "m", tokenizer=None, context=None)
 
 
+@pytest.mark.parametrize("answer", [{"error": "no"}, {"tokens": 5}, [1, 2], 5, {}, {"tokens": None}])
+def test_a_vllm_server_that_answers_something_else_than_tokens_is_told_in_our_own_words(
+    tiny_model_folder: Path, answer: object
+) -> None:
+    entry = {"id": "m", "owned_by": "vllm", "root": str(tiny_model_folder), "max_model_len": 2048}
+    with hostile(lambda route, _: {"data": [entry]} if route == "GET /v1/models" else answer) as server:
+        with pytest.raises(
+            BadInput, match="did not say how it tokenizes a text: .* look after what stands before it"
+        ) as raised:
+            connect(f"{server.url}/v1", "m", tokenizer=None, context=None)
+        assert "Error" not in str(raised.value) and json.dumps(answer) in str(raised.value)
+
+
 @pytest.mark.parametrize("status", [200, 400, 503])
 def test_an_answer_larger_than_one_can_be_is_not_read_to_its_end_nor_asked_for_again(
     monkeypatch: pytest.MonkeyPatch, status: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -104,6 +105,58 @@ def test_a_folder_that_is_replaced_keeps_what_has_no_successor_also_after_a_kill
         "adapter/more.md": "mine",
         "adapter/weights": "3",
     }
+
+
+def test_what_is_not_as_perse_wrote_it_outlives_the_folder_that_takes_its_place(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    def put(content: str) -> None:
+        fresh = tmp_path / "fresh"
+        (fresh / "deep").mkdir(parents=True)
+        for name in ("weights.safetensors", "settings.json", "deep/more"):
+            (fresh / name).write_text(content)
+        replace_folder(fresh, run / "adapter", listed_in=run)
+
+    run, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    for folder in (run / "adapter", elsewhere):
+        folder.mkdir(parents=True)
+    (run / "adapter" / "settings.json").write_text("put there before")
+    (elsewhere / "more").write_text("mine")
+    (run / "adapter" / "deep").symlink_to(elsewhere)
+    put("1")
+    put("2")
+    assert caplog.text.count("is kept as") == 2, "what perse wrote is replaced without a word"
+    (run / "adapter" / "weights.safetensors").write_text("edited")
+    put("3")
+    assert files(run / "adapter") == {
+        "deep/more": "3",
+        "settings.json": "3",
+        "settings.kept-1.json": "put there before",
+        "weights.safetensors": "3",
+        "weights.kept-1.safetensors": "edited",
+    }
+    assert files(elsewhere) == {"more": "mine"} and (run / "adapter" / "deep.kept-1").is_symlink()
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_moment_while_an_adapter_is_replaced_loses_nothing_that_was_edited(tmp_path: Path) -> None:
+    def put(run: Path, content: str) -> None:
+        shutil.rmtree(run / "fresh", ignore_errors=True)
+        (run / "fresh").mkdir(parents=True)
+        for name in ("weights", "settings"):
+            (run / "fresh" / name).write_text(content)
+        replace_folder(run / "fresh", run / "adapter", listed_in=run)
+
+    died, number = True, 0
+    while died:
+        run = tmp_path / str(number)
+        put(run, "1")
+        (run / "adapter" / "settings").write_text("mine")
+        died = killed_at(number, lambda run=run: put(run, "2"), run)  # type: ignore[misc]
+        put(run, "2")
+        assert files(run) == {"adapter/weights": "2", "adapter/settings": "2", "adapter/settings.kept-1": "mine"}
+        number += 1
+    assert number > 4
 
 
 def test_names_that_lead_out_of_a_folder_remove_nothing_there(tmp_path: Path) -> None:
@@ -242,6 +295,54 @@ def test_what_a_person_put_into_a_training_run_is_there_when_it_has_ended(tiny_m
     (run / "merged").mkdir()
     with pytest.raises(BadInput, match="merged is there and holds no model.*move it away"):
         train(config)
+
+
+@pytest.mark.slow
+def test_an_adapter_that_a_person_put_or_edited_there_outlives_the_end_of_the_run(
+    tiny_model_folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    data, run = tmp_path / "train.jsonl", tmp_path / "run"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    given = [f"model.path={tiny_model_folder}", f"data.path={data}", "model.dtype=float32", "model.context=2048"]
+    config = load_config("embedded_lora", [*given, "train.steps=1", "train.report_to=[]", "watch=null", f"output={run}"])
+    names = ("adapter/adapter_config.json", "adapter/adapter_model.safetensors", "merged/config.json")
+
+    def put(*_: object) -> None:
+        for name in names:
+            (run / name).parent.mkdir(exist_ok=True)
+            (run / name).write_bytes(b"mine")
+
+    train(config, show=put)
+    mine = ["adapter/adapter_config.kept-1.json", "adapter/adapter_model.kept-1.safetensors", "merged.kept-1/config.json"]
+    assert [(run / name).read_bytes() for name in mine] == [b"mine"] * 3 and caplog.text.count("is kept as") == 3
+    (run / "merged").rename(tmp_path / "gone")
+    train(config)
+    assert caplog.text.count("is kept as") == 3, "its own adapter is replaced without a word"
+    (run / "merged").rename(tmp_path / "gone too")
+    edited = (run / names[0]).read_bytes() + b" "
+    (run / names[0]).write_bytes(edited)
+    train(config)
+    assert (run / "adapter" / "adapter_config.kept-2.json").read_bytes() == edited
+    assert [(run / name).read_bytes() for name in mine] == [b"mine"] * 3
+
+
+@pytest.mark.slow
+def test_a_merged_model_that_a_person_put_there_outlives_full_training(tiny_model_folder: Path, tmp_path: Path) -> None:
+    data, run = tmp_path / "train.jsonl", tmp_path / "run"
+    data.write_text("".join(example_lines(pointwise_examples(2, 4))), encoding="utf-8")
+    recipe = tmp_path / "full.yaml"
+    recipe.write_text("model: {path: x, dtype: float32}\ndata: {path: x}\ntrain: {learning_rate: 0.001, steps: 1}\noutput: x\n")
+    config = load_config(recipe, [f"model.path={tiny_model_folder}", f"data.path={data}", f"output={run}"])
+
+    def put(*_: object) -> None:
+        (run / "merged").mkdir()
+        (run / "merged" / "model.safetensors").write_bytes(b"mine")
+
+    train(config, show=put)
+    assert (run / "merged" / "config.json").exists() and [path.name for path in (run / "merged").glob("*.safetensors")] == [
+        "model.safetensors"
+    ]
+    assert files(run / "merged.kept-1") == {"model.safetensors": "mine"}
 
 
 def test_two_that_would_write_one_folder_do_not_take_each_others_files(tmp_path: Path) -> None:

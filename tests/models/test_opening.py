@@ -6,6 +6,7 @@ import ast
 import io
 import json
 import logging
+import math
 import os
 import pty
 import re
@@ -229,6 +230,18 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "a pattern without end": ({"target_modules": "(.*)*(.*)*(.*)*(.*)*!"}, "cannot be used"),
     "another kind": ({"peft_type": "PROMPT_TUNING"}, "has peft_type 'PROMPT_TUNING', expected 'LORA'"),
     "a module to import": ({"megatron_config": {}, "megatron_core": "evil"}, "Megatron"),
+    "an alpha that is no number": (
+        {"lora_alpha": math.nan},
+        "adapter_config.json has lora_alpha NaN, expected a finite number",
+    ),
+    "an alpha beyond all numbers": (
+        {"lora_alpha": 10**400},
+        "adapter_config.json has lora_alpha 1000.*, expected a finite number",
+    ),
+    "an infinite alpha of a module": (
+        {"alpha_pattern": {"a": [-math.inf]}},
+        "has alpha_pattern.a.0 -Infinity, expected a finite",
+    ),
     "layers without end": ({"layer_replication": [[0, 10**9]]}, "cannot be used"),
 }
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput, PerseError, SaveFailed
+from perse.files.belongings import keep_changed, leads_within
 from perse.files.disk import write_failed, write_whole
 from perse.files.own_files import put_back, remove_own, replace_folder
 from perse.files.runlog import file_digest
@@ -32,8 +33,10 @@ log = logging.getLogger(__name__)
 CHECKPOINTS = "checkpoints"
 """In the run folder."""
 LIST = "checkpoint.json"
+FOR_ANY = "for-any-"
+"""Begins the name of the folder that was converted for DeepSpeed on another number of devices."""
 LATEST = "latest_universal"
-"""Names the folder that was converted for DeepSpeed."""
+"""Names that folder."""
 ASIDE = ".saving.perse-tmp"
 """Where a checkpoint is written; whatever is found there was cut off by a kill."""
 READERS = 8
@@ -81,11 +84,17 @@ def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mappin
     listed = {
         str(path.relative_to(written)): [path.stat().st_size, digest] for path, digest in zip(files, digests, strict=True)
     }
-    write_whole(written / LIST, json.dumps({"facts": dict(facts), "made_by": dict(made_by), "files": listed}, indent=1) + "\n")
+    times = {str(path.relative_to(written)): path.stat().st_mtime_ns for path in files}
+    sealed = {"facts": dict(facts), "made_by": dict(made_by), "files": listed, "times": times}
+    write_whole(written / LIST, json.dumps(sealed, indent=1) + "\n")
     for folder in {path.parent for path in files} | {written}:
         to_disk(folder)
     place = into / written.name
-    replace_folder(written, place)  # there may be one: a run that went back behind this step and has come here again
+    # There may be one: a run that went back behind this step and has come here again. A person's is kept as a whole, since their
+    # files beside the new ones would be taken for parts of the checkpoint.
+    if not _as_sealed(place):
+        keep_changed(place, ())
+    replace_folder(written, place)
     to_disk(into)
     return place
 
@@ -228,27 +237,69 @@ def check_copied(checkpoint: Path, into: Path) -> None:
 def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> None:
     """Delete all but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
 
-    Those of later steps go, too: a run that resumed from an earlier step found them damaged. What a person put into one stays.
+    Those of later steps go, too: a run that resumed from an earlier step found them damaged. What a person put into one or changed
+    there stays, and of a link to one only the link goes.
     """
-    found = checkpoints_in(folder)
+    found = [path for path in checkpoints_in(folder) if (path / LIST).exists()]
     kept = [path for path in found if step_of(path) <= newest][-keep:]
     for path in found:
-        if path not in kept and step_of(path) != best:
+        if path in kept or step_of(path) == best:
+            continue
+        if path.is_symlink():
+            log.warning("%s is a link to %s: the link is removed, and what it leads to stays", path, path.readlink())
+            path.unlink()
+        else:
             remove_own(path, _own_names(path))
 
 
 def _own_names(checkpoint: Path) -> list[str]:
-    """The files that a checkpoint was sealed with, and what was made of them for other devices; none where its list is damaged."""
-    found: list[str] = []
-    for listing in (checkpoint / LIST, *checkpoint.glob(f"*/{LIST}")):
+    """The files of a checkpoint that are as they were sealed, and what was made of them for other devices."""
+    try:
+        sealed = _sealed(checkpoint)
+    except ValueError as error:
+        log.warning("%s stays: its list of files, %s, cannot be read (%s)", checkpoint, LIST, error)
+        return []
+    changed = set(_changed(checkpoint, sealed))
+    for name in sorted(changed):
+        log.warning("%s is not as perse wrote it, and stays", checkpoint / name)
+    found = [name for name in sealed["files"] if name not in changed]
+    for listing in checkpoint.glob(f"{FOR_ANY}*/{LIST}"):
         try:
             names = [str(name) for name in parsed(listing.read_bytes())["files"]]
         except (OSError, ValueError, KeyError, TypeError):
             log.warning("%s stays: its list of files, %s, cannot be read", listing.parent, LIST)
             continue
-        inside = listing.parent.relative_to(checkpoint)
-        found += [str(inside / name) for name in (*names, LIST)]
-    return [*found, LATEST]
+        found += [f"{listing.parent.name}/{name}" for name in (*names, LIST)]
+    return [*found, LATEST, LIST]  # the list last: what a kill leaves is still known
+
+
+def _as_sealed(checkpoint: Path) -> bool:
+    """Whether nothing was changed in a checkpoint of perse's, and nothing is in it that would be read as a part of it."""
+    try:
+        sealed = _sealed(checkpoint)
+        return not any(_changed(checkpoint, sealed)) and _planted(checkpoint, sealed["files"]) is None
+    except (OSError, ValueError):
+        return False
+
+
+def _changed(checkpoint: Path, sealed: Mapping[str, Any]) -> Iterator[str]:
+    """The listed files that are there and not as they were sealed.
+
+    A file of the listed size and time is not read again: the weights and states of a large model take minutes. Of another time, as in a
+    copy, its digest decides. So what a disk damaged counts as perse's, and what somebody wrote does not.
+    """
+    times = sealed.get("times")
+    for name, (size, digest) in sealed["files"].items():
+        path = checkpoint / name
+        if not os.path.lexists(path):
+            continue
+        if not leads_within(checkpoint, name) or not path.is_file():
+            yield name
+            continue
+        found = path.stat()
+        in_time = isinstance(times, dict) and times.get(name) == found.st_mtime_ns
+        if found.st_size != size or not (in_time or file_digest(path) == digest):
+            yield name
 
 
 @contextmanager

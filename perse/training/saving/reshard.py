@@ -19,7 +19,7 @@ from perse.files.disk import aside
 from perse.files.own_files import replace_folder
 from perse.files.runlog import write_whole
 from perse.training.launched import Launched, wait_for_all
-from perse.training.saving.checkpoints import LATEST, LIST, made_by, step_of
+from perse.training.saving.checkpoints import FOR_ANY, LATEST, LIST, made_by, step_of
 
 log = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def reshard(checkpoint: Path, trainer: Any, process: Launched) -> None:
         )
     if wrote["world_size"] == process.world_size or not process.sharding.startswith("zero"):
         return
-    folder = checkpoint / f"for-any-{step_of(checkpoint)}"
+    folder = checkpoint / f"{FOR_ANY}{step_of(checkpoint)}"
     if process.is_main_process and not (folder.exists() and (checkpoint / LATEST).exists()):
         log.info("putting together what %s processes wrote, for %s", wrote["world_size"], process.world_size)
         _together(checkpoint, folder)

@@ -27,7 +27,17 @@ from perse.errors import BadInput, SaveFailed
 from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
-from perse.training.saving.checkpoints import ASIDE, LIST, check_copied, remove_others, saving, seal, sealed_files
+from perse.training.saving.checkpoints import (
+    ASIDE,
+    FOR_ANY,
+    LATEST,
+    LIST,
+    check_copied,
+    remove_others,
+    saving,
+    seal,
+    sealed_files,
+)
 from perse.training.saving.gather_weights import gather_weights, write_weights
 from perse.training.throughput import Throughput
 from perse.training.watch.plan import SHARE
@@ -44,8 +54,8 @@ _NOT_WEIGHTS = (
     "global_step*",
     "latest",
     "zero_to_*.py",
-    "for-any-*",
-    "latest_universal",
+    f"{FOR_ANY}*",
+    LATEST,
     LIST,
 )
 

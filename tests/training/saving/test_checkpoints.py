@@ -46,6 +46,13 @@ def test_the_newest_whole_checkpoint_is_found_and_says_who_wrote_it(tmp_path: Pa
     assert whole_checkpoint(tmp_path / "nothing", facts=FACTS) is None
 
 
+def damaged_by_the_disk(file: Path) -> None:
+    """Other bytes, but nobody has written there."""
+    before = file.stat()
+    file.write_bytes(b"!" * before.st_size)
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
 @pytest.mark.parametrize("damage", ["a byte", "shorter", "gone", "list"])
 def test_a_damaged_checkpoint_is_passed_over_for_the_one_before(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
@@ -240,7 +247,7 @@ def test_a_full_disk_leaves_the_checkpoint_before_whole_and_is_said_in_a_sentenc
 def test_a_run_that_came_back_behind_a_damaged_checkpoint_keeps_what_it_saves_then(tmp_path: Path) -> None:
     for step in (30, 40):
         sealed(tmp_path, step)
-    (tmp_path / "checkpoint-40" / "weights").write_bytes(b"torn")
+    damaged_by_the_disk(tmp_path / "checkpoint-40" / "weights")
     sealed(tmp_path, 35)
     remove_others(tmp_path, newest=35, keep=1, best=None)
     assert whole_checkpoint(tmp_path, facts=FACTS) == tmp_path / "checkpoint-35"
