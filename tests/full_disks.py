@@ -155,7 +155,7 @@ def hit_every_write(
         with pytest.raises(SaveFailed) as said, every_answer_synced(), failure():  # type: ignore[attr-defined]
             work(folder)
         words = str(said.value)
-        assert "\n" not in words and "could not be written" in words and "the same command goes on" in words, words
+        assert "\n" not in words and "could not be written" in words and "the same command resumes" in words, words
         assert not _STAGED.search(words), f"a path that only perse knows: {words}"
         check_nothing_half(folder / out, whole)
         work(folder)

@@ -13,7 +13,7 @@ import typer
 from builders import pairwise_examples, pointwise_examples
 from typer.testing import CliRunner
 
-from perse.batch.comparing import gather, judges_and_parts
+from perse.batch.comparing import gather, judges_and_folds
 from perse.commands.measuring.compare import compare
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens, judgement_line
@@ -138,7 +138,7 @@ def test_runs_of_parts_of_a_data_set_are_compared_on_what_they_share(tmp_path: P
         "first": 8,
         "last": 8,
     }
-    judges, [part], missing = judges_and_parts(runs)
+    judges, [part], missing = judges_and_folds(runs)
     assert len(part.examples) == 48 and {len(given) for given in judges.values()} == {40}
     assert missing == ["the scored examples came from a file; name their data set with --train-data"]
 

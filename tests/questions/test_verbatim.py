@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perse import Judge
-from perse.batch.comparing import judges_and_parts
+from perse.batch.comparing import judges_and_folds
 from perse.batch.local import score
 from perse.data.examples_file import read_examples
 from perse.data.load import load_examples
@@ -314,12 +314,12 @@ def test_a_run_on_prompts_is_resumed_and_evaluated(tiny_model_folder: Path, tmp_
     for _ in range(2):
         score(judge, question, loaded, tmp_path / "run", settings=GREEDY)
     assert len((tmp_path / "run" / "judgements.jsonl").read_text().splitlines()) == 12
-    judges, parts, missing = judges_and_parts([tmp_path / "run"])
+    judges, parts, missing = judges_and_folds([tmp_path / "run"])
     result = evaluate_many(judges, parts, resamples=100)
     assert (result.kind, result.items, result.reviewers) == (kind, 12, 12 if kind == "pointwise" else 2)
     assert missing == ["the scored examples came from a file; name their data set with --train-data"]
     other = write(tmp_path / "t.jsonl", [one.model_copy(update={"id": f"t{one.id}"}) for one in examples])
-    judges, parts, _ = judges_and_parts([tmp_path / "run"], other)
+    judges, parts, _ = judges_and_folds([tmp_path / "run"], other)
     with_training = evaluate_many(judges, parts, resamples=100)
     name = "user+item bias" if kind == "pointwise" else "majority"
     assert next(row for row in with_training.rows if row.name == name).unavailable is None
