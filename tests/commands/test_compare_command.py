@@ -118,7 +118,7 @@ def test_runs_that_showed_other_profiles_stand_side_by_side_and_it_is_told(tmp_p
     assert gathered.notes == (
         "profiles differ: k3 showed 3, k0 no profile, turned the same in another order; baselines read those of k3",
     )
-    assert all(len(example.profile) == 3 for example in gathered.parts[0].examples)
+    assert all(len(example.profile) == 3 for example in gathered.folds[0].examples)
     result = perse_compare(*runs)
     assert "profiles differ: k3 showed 3" in " ".join(result.stdout.split()) and "profile average" in result.stdout
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,8 +18,9 @@ from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, EngineLost
 from perse.files.runlog import RunLog
 from perse.judgement import Judgement, Status, Tokens
+from perse.judging import loop
 from perse.judging.judge import Judge, JudgeSettings
-from perse.judging.loop import JUDGEMENTS, answer_all, read_judgements
+from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_judgements, read_timing
 from perse.questions import QUESTIONS
 from perse.questions.claims import VERIFY_FACTS
 from perse.records import ClaimsExample
@@ -150,3 +153,18 @@ def test_a_list_that_was_killed_behind_any_line_goes_on_behind_it_to_the_same_la
             assert one.label == whole[name].label
             assert one.distribution == pytest.approx(whole[name].distribution, abs=1e-5)
             assert one.tokens.prompt == whole[name].tokens.prompt, "behind the same lines"
+
+
+def test_each_batch_took_the_time_since_the_one_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = count(1000)
+    monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock) / 4))
+    asked(Server(), tmp_path / "run")
+    lines = (tmp_path / "run" / TIMING).read_text().splitlines()
+    assert read_timing(tmp_path / "run" / TIMING) == (len(TWENTY), len(lines) / 4)
+
+
+@pytest.mark.parametrize("line", ['{"judged": 9007199254740992, "seconds": 1}', '{"judged": 1, "seconds": 9007199254740992}'])
+def test_a_time_that_no_run_takes_is_refused(tmp_path: Path, line: str) -> None:
+    (tmp_path / TIMING).write_text(line + "\n")
+    with pytest.raises(BadInput, match="expected 'judged' and 'seconds'"):
+        read_timing(tmp_path / TIMING)

@@ -342,3 +342,11 @@ def test_the_number_of_threads_changes_no_digit() -> None:
         for threads in ("1", "2")
     ]
     assert told[0] == told[1]
+
+
+@pytest.mark.parametrize("two_way", [False, True])
+def test_a_row_is_present_in_the_resamples_that_hold_it(two_way: bool) -> None:
+    *_, reviewer, item = data("fine")
+    bootstrap = Bootstrap.over(reviewer, resamples=20, seed=3, item=item if two_way else None)
+    for resample, held in enumerate(rebuilt(bootstrap, len(reviewer))):
+        assert set(np.flatnonzero(bootstrap.resamples.present(resample))) == set(held)
