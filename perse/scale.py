@@ -28,6 +28,14 @@ class Scale:
                 f"scale {self.name} has {len(self.labels)} labels and {len(self.values)} values; give one value a label"
             )
 
+    @property
+    def shown(self) -> str:
+        """The labels in words: "1 to 10", or "yes, no"."""
+        first, last = self.labels[0], self.labels[-1]
+        if len(self.labels) > 2 and first.isdecimal() and last.isdecimal() and self.labels == tuple(map(str, range(int(first), int(last) + 1))):
+            return f"{first} to {last}"
+        return ", ".join(self.labels)
+
     def expected(self, probabilities: tuple[float, ...]) -> float | None:
         """Sum of value times probability over `labels`; None for labels without values."""
         if self.values is None:
