@@ -31,9 +31,9 @@ class Scale:
     @property
     def shown(self) -> str:
         """The labels in words: "1 to 10", or "yes, no"."""
-        first, last = self.labels[0], self.labels[-1]
-        if len(self.labels) > 2 and first.isdecimal() and last.isdecimal() and self.labels == tuple(map(str, range(int(first), int(last) + 1))):
-            return f"{first} to {last}"
+        numbers = [int(label) for label in self.labels if label.isdecimal()]
+        if len(numbers) > 2 and self.labels == tuple(map(str, range(numbers[0], numbers[-1] + 1))):
+            return f"{numbers[0]} to {numbers[-1]}"
         return ", ".join(self.labels)
 
     def expected(self, probabilities: tuple[float, ...]) -> float | None:

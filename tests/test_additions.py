@@ -181,9 +181,7 @@ def test_answers_on_another_scale_than_the_true_ones_are_not_held_against_them(p
         scored = run(place, "-m", "perse", "score", *asked, "--out", name)
         assert scored.returncode == 0 and "(3 ok)" in scored.stderr, scored.stderr
         assert "perse evaluate" not in scored.stderr and f"answers: {name}/judgements.jsonl" in scored.stderr
-    why = (
-        "the question 'finish' answers with 1 to 5; the examples' true scores are 1 to 10: there is no truth to compare with"
-    )
+    why = "the question 'finish' answers with 1 to 5; the examples' true scores are 1 to 10: there is no truth to compare with"
     for command in (("evaluate", "one"), ("compare", "one", "two"), ("report", "one", "--out", "none")):
         refused = run(place, "-m", "perse", *command)
         assert refused.returncode == 2 and why in " ".join(refused.stderr.split()), (command, refused.stderr)

@@ -147,7 +147,9 @@ def test_answers_on_another_scale_than_the_true_ones_are_refused(
         compare({"one": judgements, "two": judgements}, [Fold(examples, None)])
 
 
-@pytest.mark.parametrize("question", ["pointwise", "pointwise_score", "pointwise_stated", "pointwise_score_stated", "recognition"])
+@pytest.mark.parametrize(
+    "question", ["pointwise", "pointwise_score", "pointwise_stated", "pointwise_score_stated", "recognition"]
+)
 def test_every_question_on_the_scale_of_the_true_scores_is_evaluated(question: str) -> None:
     asked = [one.model_copy(update={"question": question}) for one in JUDGEMENTS]
     assert evaluate(EXAMPLES, asked, train=TRAIN).rows == evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN).rows
