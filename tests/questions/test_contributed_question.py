@@ -17,6 +17,8 @@ from perse.questions import QUESTIONS, Question, question_for, why_no_truth
 from perse.records import PointwiseExample
 from perse.rendering.prompt import TextRenderer
 from perse.serving.requests import judge_routes
+from perse.studies.counterfactual import counterfactual
+from perse.studies.frame.running import Asking
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "contributing.md").read_text("utf-8")
 
@@ -56,3 +58,16 @@ def test_it_has_nothing_to_train_on_and_nothing_to_be_evaluated_against(finish: 
         finish.answer(pointwise_examples(1, 1)[0])
     why = why_no_truth("finish", PointwiseExample)
     assert why and why.startswith("the question 'finish' answers with yes, no; the examples' true scores are 1 to 10")
+
+
+def test_a_study_of_it_is_refused_before_the_judge_is_loaded(finish: Question, tmp_path: Path) -> None:
+    file = tmp_path / "examples.jsonl"
+    file.write_text("".join(one.model_dump_json(exclude_none=True) + "\n" for one in pointwise_examples(2, 2)))
+    asked = Asking(examples=file, judge="script", question="finish")
+
+    def load(name: str) -> Judge:
+        raise AssertionError(name)
+
+    with pytest.raises(BadInput, match="there is no truth to compare with"):
+        counterfactual(asked, tmp_path / "out", load=load)
+    assert not (tmp_path / "out").exists()
