@@ -28,6 +28,14 @@ class Scale:
                 f"scale {self.name} has {len(self.labels)} labels and {len(self.values)} values; give one value a label"
             )
 
+    @property
+    def shown(self) -> str:
+        """The labels in words: "1 to 10", or "yes, no"."""
+        numbers = [int(label) for label in self.labels if label.isdecimal()]
+        if len(numbers) > 2 and self.labels == tuple(map(str, range(numbers[0], numbers[-1] + 1))):
+            return f"{numbers[0]} to {numbers[-1]}"
+        return ", ".join(self.labels)
+
     def expected(self, probabilities: tuple[float, ...]) -> float | None:
         """Sum of value times probability over `labels`; None for labels without values."""
         if self.values is None:

@@ -20,7 +20,7 @@ from perse.engines.base import Capabilities, Reply
 from perse.evaluation.metrics import ERRORS, Metric, mean_of, of_sample
 from perse.engines.kind import EngineKind, Identity, Loaded
 from perse.questions.base import AnswerLayout, Ask
-from perse.records import Record
+from perse.records import PointwiseExample, Record
 from perse.rendering.prompt import TextRenderer
 from perse.scale import GRADES
 from perse.strict import Name
@@ -64,7 +64,13 @@ class Sadness:
     def clean(self, example, clean): return example.model_copy(update={"poem": clean(example.poem)})
 
 
-SADNESS = Sadness()
+class Finish(Sadness):
+    name, example_type, usual, served = "finish", PointwiseExample, False, None
+    def asks(self, example, profile): return (Ask("Read on?\\n", (), f"[Poem] {example.query}\\n", "Answer after [Sadness]."),)
+    def clean(self, example, clean): return example.model_copy(update={"profile": (), "query": clean(example.query)})
+
+
+SADNESS, FINISH = Sadness(), Finish()
 '''
 
 ENGINE = """
@@ -100,6 +106,7 @@ DRY = Metric("dry", "dry eyes", "higher", "nothing at all", ERRORS, of_sample(la
 POINTS = """
 [perse.questions]
 sadness = outside:SADNESS
+finish = outside:FINISH
 broken = outside:NOTHING
 [perse.examples]
 poem = outside:Poem
@@ -164,6 +171,21 @@ def test_a_metric_is_a_column_wherever_columns_are(place: Path) -> None:
     compared = run(place, "-m", "perse", "compare", "wet", "dry", "--metric", "tears", "--metric", "dry", "--metric", "mae")
     assert compared.returncode == 0, compared.stderr
     assert "tears shed (less is better)" in compared.stdout and "metric dry of the package outside failed" in compared.stdout
+
+
+def test_answers_on_another_scale_than_the_true_ones_are_not_held_against_them(place: Path) -> None:
+    about = {"reviewer_id": "r", "item_id": "i", "profile": [], "query": "q", "reference": {"review": "good", "score": 9}}
+    (place / "texts.jsonl").write_text("".join(json.dumps({"id": f"t{n}", **about}) + "\n" for n in range(3)))
+    asked = ["--examples", "texts.jsonl", "--question", "finish", "--judge", "weeping:x"]
+    for name in ("one", "two"):
+        scored = run(place, "-m", "perse", "score", *asked, "--out", name)
+        assert scored.returncode == 0 and "(3 ok)" in scored.stderr, scored.stderr
+        assert "perse evaluate" not in scored.stderr and f"answers: {name}/judgements.jsonl" in scored.stderr
+    why = "the question 'finish' answers with 1 to 5; the examples' true scores are 1 to 10: there is no truth to compare with"
+    for command in (("evaluate", "one"), ("compare", "one", "two"), ("report", "one", "--out", "none")):
+        refused = run(place, "-m", "perse", *command)
+        assert refused.returncode == 2 and why in " ".join(refused.stderr.split()), (command, refused.stderr)
+    assert not (place / "none").exists()
 
 
 def test_the_server_lists_and_neutralises_them(place: Path) -> None:

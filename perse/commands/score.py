@@ -64,7 +64,7 @@ def score(
     from perse.batch.local import score as scored
     from perse.data.load import load_examples
     from perse.judgement import Prices
-    from perse.questions import question_for
+    from perse.questions import question_for, why_no_truth
 
     costs = Prices.parse(prices) if prices else None
     whole = load_examples(examples, split=split, fold=fold, view=shown.view())
@@ -79,19 +79,22 @@ def score(
             loaded_judge, asked, loaded, out,
             settings=answering.settings(), prices=costs, on_progress=partial(on_part, "judging"),
         )  # fmt: skip
-    _show(out, costs, as_json=as_json)
+    comparable = why_no_truth(asked.name, type(loaded.examples[0])) is None
+    _show(out, costs, comparable=comparable, as_json=as_json)
 
 
-def _show(out: Path, prices: Prices | None, *, as_json: bool) -> None:
+def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) -> None:
     """How many were answered and what it took; exit code 1 where the engine failed at everything."""
     from perse.batch.local import read_run
     from perse.evaluation.costs import spent
     from perse.judgement import Status
+    from perse.judging.loop import JUDGEMENTS
 
     run = read_run(out)
     statuses = Counter(str(judgement.status) for judgement in run.judgements)
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
-    err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  next: perse evaluate {escape(str(out))}")
+    then = f"next: perse evaluate {escape(str(out))}" if comparable else f"answers: {escape(str(out / JUDGEMENTS))}"
+    err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  {then}")
     if prices:
         err.print(prices.bill(run.judgements), highlight=False, markup=False)
     if as_json:

@@ -185,7 +185,7 @@ def _scores(
         others = align(validation.folds, validation.judges)
         if type(others.examples[0]) is not type(items.examples[0]):
             raise BadInput("the validation run is of another kind of examples; give one of the same question")
-        check_labels(others.judgements, scale=scale)
+        check_labels(others.judgements, scale=answer_scale(others))
         epsilons = fitted_epsilons(items, others, scale=scale, seed=seed)
     half = reviewer_halves(items.reviewer_ids(), seed=seed)
     scores = Scores(gold_scores(items), items.reviewer(), half, bootstrap, scale)

@@ -26,7 +26,7 @@ from perse.evaluation.baselines.ratings import (
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.ordinal import label_distributions
 from perse.judgement import Judgement, Status
-from perse.questions import QUESTIONS
+from perse.questions import QUESTIONS, why_no_truth
 from perse.records import Example, PointwiseExample
 from perse.scale import Scale
 
@@ -79,12 +79,16 @@ def answer_scale(items: Items) -> Scale:
     """The scale of the answers: that of the true answers, or of the question that was asked, if they are on it.
 
     Raises:
-        BadInput: examples whose true answers are on the scale of a question were asked several, or another kind's.
+        BadInput: a question was asked whose answers are on another scale than the true ones; or examples whose true answers are on
+            the scale of a question were asked several, or another kind's.
     """
     kind = type(items.examples[0])
+    asked = sorted({judgement.question for given in items.judgements.values() for judgement in given})
+    for name in asked:
+        if why := why_no_truth(name, kind):
+            raise BadInput(why)
     if kind.scale is not None:
         return kind.scale
-    asked = sorted({judgement.question for given in items.judgements.values() for judgement in given})
     if len(asked) > 1:
         raise BadInput(f"the judges were asked different questions ({', '.join(asked)}); give the runs of each apart")
     known = {name: question for name, question in QUESTIONS.items() if question.example_type is kind}

@@ -34,7 +34,23 @@ QUESTIONS: Registry[Question] = Registry(
     ),
 )
 
-__all__ = ["QUESTIONS", "Ask", "Question", "question_for"]
+__all__ = ["QUESTIONS", "Ask", "Question", "question_for", "why_no_truth"]
+
+
+def why_no_truth(name: str, kind: type[Example]) -> str | None:
+    """Why answers to the question `name` cannot be held against the true answers of examples of `kind`: they are on another scale.
+
+    None where they can, and for a question that is not known here, whose labels alone tell. A prompt's true answer is that of
+    the question that it asks.
+    """
+    if name not in QUESTIONS or kind is VerbatimExample:
+        return None
+    given, true = QUESTIONS[name].scale, kind.scale
+    if given.values is not None if true is None else given.labels == true.labels:
+        return None
+    what = "choices" if true is not None and true.values is None else "scores"
+    told = "numbers" if true is None else true.shown
+    return f"the question '{name}' answers with {given.shown}; the examples' true {what} are {told}: there is no truth to compare with"
 
 
 def question_for(examples: Sequence[Example], name: str | None = None) -> Question:

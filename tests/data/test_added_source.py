@@ -1,10 +1,12 @@
 """A source of another package: one file and one entry point, and every command about data knows it."""
 
+import gzip
 import importlib
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from typer.testing import CliRunner
@@ -13,9 +15,11 @@ from perse.commands.app import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import load_folder
 from perse.data.describing.facts import describe
-from perse.data.sources import SOURCES
+from perse.data.sources import SOURCES, recognised
+from perse.data.sources.lines import read_text_lines
 from perse.data.sources.source import Seen
 from perse.errors import BadInput
+from perse.records import Kind
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "contributing-source.md").read_text("utf-8")
 TOY = PAGE.partition("```python\n")[2].partition("```")[0]
@@ -84,11 +88,69 @@ def test_a_line_that_is_none_is_a_problem_and_stops_or_is_skipped(films: Path, t
     assert made.records == 48
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "the file is empty; expected at least one line"),
+        (b" \r\n\n", "the file is empty; expected at least one line"),
+        (None, "no such file"),
+    ],
+)
+def test_a_file_without_lines_is_one_sentence(films: Path, data: bytes | None, message: str) -> None:
+    films.unlink() if data is None else films.write_bytes(data)
+    with pytest.raises(BadInput, match=message):
+        describe(films)
+    with pytest.raises(BadInput, match=message):
+        build_pointwise(PointwiseOptions(reviews=films, source="films", out=films.parent / "out", on_error="skip"))
+
+
+def test_a_byte_that_is_not_utf_8_is_a_problem_of_its_line(films: Path, tmp_path: Path) -> None:
+    films.write_bytes(films.read_bytes() + b"ann | caf\xe9 | 4 | good\n")
+    assert describe(films).problems.first == ("line 49: byte 0xe9 at position 10 is not UTF-8; save the file as UTF-8",)
+    with pytest.raises(BadInput, match="line 49: byte 0xe9"):
+        build_pointwise(PointwiseOptions(reviews=films, source="films", out=tmp_path / "out"))
+
+
+def test_a_packed_file_with_other_line_ends_is_the_same(films: Path, tmp_path: Path) -> None:
+    plain = describe(films)
+    packed = tmp_path / "diary.films.gz"
+    packed.write_bytes(gzip.compress("\ufeff".encode() + films.read_bytes().replace(b"\n", b"\r\n\r\n")))
+    found = describe(packed)
+    assert (found.format, found.rows, found.scores, found.problems) == (plain.format, 48, plain.scores, plain.problems)
+
+
+def test_only_line_ends_end_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "x.films"
+    path.write_bytes("a\u2028b\x0bc\x85d\n\ne".encode())
+    assert list(read_text_lines(path)) == [(1, "a\u2028b\x0bc\x85d"), (3, "e")]
+
+
+def test_a_source_with_an_ending_of_its_own_may_stand_anywhere(films: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, added = dict(SOURCES.own), SOURCES["films"]
+    for place in range(len(own)):  # UNKNOWN, which takes everything, stays last
+        items = [*own.items()]
+        ordered = dict([*items[:place], ("films", added), *items[place:]])
+        monkeypatch.setitem(vars(SOURCES), "own", ordered)
+        monkeypatch.setitem(vars(SOURCES), "_all", ordered)
+        assert recognised(films) is added, place
+
+
+def test_an_ending_that_nobody_knows_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "diary.odd"
+    path.write_text("x\n")
+    with pytest.raises(BadInput, match=r"diary.odd: cannot tell the format from '.odd'; expected .jsonl, .json, .csv or .tsv"):
+        describe(path)
+    with pytest.raises(BadInput, match="no such file"):
+        describe(tmp_path / "none.odd")
+
+
 def test_the_list_of_sources_has_it_and_the_refusal_of_another_names_it(films: Path, tmp_path: Path) -> None:
     assert list(SOURCES) == [*SOURCES.own, "films"]
-    with pytest.raises(BadInput, match="--source film: no source of pointwise data; expected one of amazon, reviews, films"):
+    known = {kind: [source.name for source in SOURCES.own.values() if source.kind == kind] for kind in get_args(Kind)}
+    pointwise, pairwise = ", ".join([*known["pointwise"], "films"]), ", ".join(known["pairwise"])
+    with pytest.raises(BadInput, match=f"--source film: no source of pointwise data; expected one of {pointwise}$"):
         build_pointwise(PointwiseOptions(reviews=films, source="film", out=tmp_path / "out"))
-    with pytest.raises(BadInput, match="--source films: no source of pairwise data; expected one of pairs, doc"):
+    with pytest.raises(BadInput, match=f"--source films: no source of pairwise data; expected one of {pairwise}$"):
         build_pairwise(PairwiseOptions(pairs=films, source="films", out=tmp_path / "out"))
 
 

@@ -1,5 +1,7 @@
 """A table of scores: every column on the same items, what failed beside it, and everything again by the same seed."""
 
+from typing import Any
+
 import pytest
 from evaluation_builders import (
     EXAMPLES,
@@ -7,6 +9,7 @@ from evaluation_builders import (
     TRAIN,
     answered,
     failed,
+    graded,
     no_constants,
     noisy_judge,
     pair,
@@ -20,6 +23,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perse.errors import BadInput
+from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.metrics import metrics_of
 
@@ -121,6 +125,34 @@ def test_inputs_that_do_not_belong_together_are_refused(examples: list, judgemen
     with pytest.raises(BadInput) as error:
         evaluate(examples, judgements, train=None)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("question", "examples", "label", "message"),
+    [
+        ("coverage", EXAMPLES, "5", "'coverage' answers with 1 to 5; the examples' true scores are 1 to 10: there is no truth"),
+        ("coverage_100", EXAMPLES, "20", "answers with 0, 20, 40, 60, 80, 100; the examples' true scores are 1 to 10"),
+        ("verify_fact", EXAMPLES, "yes", "answers with yes, no; the examples' true scores are 1 to 10"),
+        ("coverage", [pair("p", "r", "A")], "3", "answers with 1 to 5; the examples' true choices are A, B"),
+        ("verify_fact", [graded("s", "p", 2)], "yes", "answers with yes, no; the examples' true scores are numbers"),
+    ],
+)
+def test_answers_on_another_scale_than_the_true_ones_are_refused(
+    question: str, examples: list[Any], label: str, message: str
+) -> None:
+    judgements = [answered(example.id, label, question=question) for example in examples]
+    with pytest.raises(BadInput, match=message):
+        evaluate(examples, judgements, train=None)
+    with pytest.raises(BadInput, match=message):
+        compare({"one": judgements, "two": judgements}, [Fold(examples, None)])
+
+
+@pytest.mark.parametrize(
+    "question", ["pointwise", "pointwise_score", "pointwise_stated", "pointwise_score_stated", "recognition"]
+)
+def test_every_question_on_the_scale_of_the_true_scores_is_evaluated(question: str) -> None:
+    asked = [one.model_copy(update={"question": question}) for one in JUDGEMENTS]
+    assert evaluate(EXAMPLES, asked, train=TRAIN).rows == evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN).rows
 
 
 def test_training_data_of_the_other_kind_is_refused() -> None:

@@ -17,7 +17,6 @@ from perse.errors import BadInput
 from perse.judgement import Status
 from perse.judging.judge import JudgeSettings
 from perse.questions import QUESTIONS, question_for
-from perse.questions.pointwise import Pointwise
 from perse.questions.pointwise_stated import score_summary
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.rendering.prompt import LABEL_TOKENS, Renderer, TextRenderer
@@ -156,7 +155,7 @@ def test_training_rows_hold_the_prompt_that_is_judged(tokenizer: Any, name: str)
 
 
 def test_the_server_takes_every_pointwise_question() -> None:
-    asked = [name for name, question in QUESTIONS.items() if isinstance(question, Pointwise)]
+    asked = [name for name, one in QUESTIONS.items() if one.example_type is PointwiseExample and one.served]
     assert set(STATED) < set(asked)
     route = judge_routes()["pointwise"]
     assert set(get_args(route.request.model_fields["question"].annotation)) == set(asked)

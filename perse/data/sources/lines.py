@@ -22,6 +22,8 @@ from perse.data.sources.faults import BadRow, Faults
 from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
 
+JSON_SUFFIXES = (".jsonl", ".json")
+
 MAX_LITERAL = 200_000
 """Longest line of Python literals in characters, since building one takes a hundred times its length in memory."""
 
@@ -74,6 +76,27 @@ def read_json_lines(path: Path, faults: Faults | None = None, *, literals: bool 
         raise BadInput(f"{path}: the file is empty; expected one JSON object a line")
 
 
+def read_text_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, str]]:
+    """(line number from 1, text without its line end) of each line that is not blank, for formats that are neither JSON nor CSV.
+
+    A line ends at "\\n" or "\\r\\n" alone; `.gz` is unpacked on the way.
+
+    Args:
+        faults: takes the lines that are not UTF-8; without it they are errors.
+    Raises:
+        BadInput: the file is absent, empty or cannot be unpacked; a bad line, if those are to stop the reading.
+    """
+    faults = faults or Faults()
+    before = faults.met.total()
+    found = False
+    for line, text in _lines(path, faults):
+        if text.strip():
+            found = True
+            yield line, text.removesuffix("\n").removesuffix("\r")
+    if not found and faults.met.total() == before:
+        raise BadInput(f"{path}: the file is empty; expected at least one line")
+
+
 def read_records(
     path: Path, faults: Faults | None = None, *, header: Sequence[str] | None = None, literals: bool = False
 ) -> Iterator[tuple[int, dict[str, object]]]:
@@ -90,7 +113,7 @@ def read_records(
     faults = faults or Faults()
     if is_csv(path):
         yield from _csv_records(path, faults, names=header)
-    elif (kind := _suffix(path)) in (".jsonl", ".json"):
+    elif (kind := suffix(path)) in JSON_SUFFIXES:
         for line, value in read_json_lines(path, faults, literals=literals):
             if isinstance(value, dict):
                 yield line, value
@@ -103,9 +126,14 @@ def read_records(
         raise BadInput(f"{path}: cannot tell the format from '{kind}'; expected .jsonl, .json, .csv or .tsv, each also as .gz")
 
 
+def holds_records(path: Path) -> bool:
+    """Whether `read_records` knows the format by the name of the file."""
+    return is_csv(path) or suffix(path) in JSON_SUFFIXES
+
+
 def is_csv(path: Path) -> bool:
     """Whether the name of a file says that it is CSV or TSV; `.gz` does not count."""
-    return _suffix(path) in (".csv", ".tsv")
+    return suffix(path) in (".csv", ".tsv")
 
 
 def first_fields(path: Path) -> list[str]:
@@ -154,7 +182,7 @@ def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
 
 def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """(line number of its start, fields) of each record that is not blank."""
-    delimiter = "\t" if _suffix(path) == ".tsv" else ","
+    delimiter = "\t" if suffix(path) == ".tsv" else ","
     # `line_num` counts what the csv module was given, so the line that each piece came from is kept beside it.
     seen: list[int] = [0]
 
@@ -209,7 +237,8 @@ def _csv_records(path: Path, faults: Faults, *, names: Sequence[str] | None) -> 
         raise BadInput(f"{path}: the file is empty; expected a header and at least one row")
 
 
-def _suffix(path: Path) -> str:
+def suffix(path: Path) -> str:
+    """The end of a file's name in lower case, such as ".jsonl"; `.gz` does not count."""
     return Path(path.name.removesuffix(".gz")).suffix.lower()
 
 

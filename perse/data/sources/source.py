@@ -17,7 +17,7 @@ from typing import Literal
 from perse.data.sources.columns import Header, Role, plain_name
 from perse.data.sources.facts import Facts, record_facts
 from perse.data.sources.faults import Faults
-from perse.data.sources.lines import column_names, first_fields, is_csv, read_records
+from perse.data.sources.lines import column_names, first_fields, holds_records, is_csv, read_records, suffix
 from perse.data.sources.rows import Row
 from perse.records import Comparison, Kind, Review
 
@@ -29,11 +29,16 @@ LOOKED_AT = 20
 class Head:
     """The beginning of a file, by which it is recognised. Each part is read when a source first asks for it.
 
-    Raises (of each part but `path`):
-        BadInput: the file is absent, empty or damaged, or its name says no format.
+    Raises (of each part but `path` and `suffix`):
+        BadInput: the file is absent, empty or damaged.
     """
 
     path: Path
+
+    @property
+    def suffix(self) -> str:
+        """The end of its name in lower case, such as ".jsonl"; `.gz` does not count."""
+        return suffix(self.path)
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
@@ -42,8 +47,8 @@ class Head:
 
     @cached_property
     def records(self) -> tuple[Mapping[str, object], ...]:
-        """column -> value of the first records that can be read."""
-        if self.path.is_dir():
+        """column -> value of the first records that can be read; none where the name says no format that has records."""
+        if self.path.is_dir() or (self.path.exists() and not holds_records(self.path)):
             return ()
         records = read_records(self.path, Faults("skip", keep=1), literals=True)
         return tuple(values for _, values in islice(records, LOOKED_AT))

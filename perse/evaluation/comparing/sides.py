@@ -26,7 +26,6 @@ from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.ordinal import label_distributions
 from perse.judgement import Judgement, Status
 from perse.records import chooses
-from perse.scale import CHOICES
 
 Reading = Literal["expected", "likeliest", "label"]
 
@@ -66,9 +65,9 @@ def choosers(items: Items) -> dict[str, Side]:
     """Judges of pairs: right or wrong; what was not answered is wrong.
 
     Raises:
-        BadInput: a label that is not A or B.
+        BadInput: a label that is not A or B, or a question whose answers are others.
     """
-    check_labels(items.judgements, scale=CHOICES)
+    check_labels(items.judgements, scale=answer_scale(items))
     gold = true_choices(items)
     sides = {}
     for name, given in items.judgements.items():

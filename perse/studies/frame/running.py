@@ -24,7 +24,7 @@ from perse.files.runlog import RunLog, file_digest
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loading import portable_name
 from perse.progress import OnPart, unseen_part
-from perse.questions import Question, question_for
+from perse.questions import Question, question_for, why_no_truth
 from perse.records import Split
 from perse.results.markdown import markdown
 from perse.results.result import Result
@@ -65,9 +65,13 @@ class Asking:
         """The question.
 
         Raises:
-            BadInput: one that does not fit the examples.
+            BadInput: one that does not fit the examples, or whose answers are on another scale than the true ones.
         """
-        return question_for(source.shown().examples, self.question)
+        examples = source.shown().examples
+        question = question_for(examples, self.question)
+        if examples and (why := why_no_truth(question.name, type(examples[0]))):
+            raise BadInput(why)
+        return question
 
     def load(self, judge: str) -> Judge:
         """The judge of this name."""
