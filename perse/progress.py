@@ -19,6 +19,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from perse.secrets import printable
+
 Item = TypeVar("Item")
 
 OnProgress = Callable[[int, int], None]
@@ -93,7 +95,7 @@ def _bars(console: Console, clock: Callable[[], float]) -> Iterator[Shown]:
     def on_part(part: str, done: int, total: int, /, note: str = "") -> None:
         progress.start()  # here and not before: what runs until then may show a bar of its own
         if part not in tasks:
-            tasks[part] = progress.add_task(escape(part), total=total, pace="", note=""), Pace(done, clock())
+            tasks[part] = progress.add_task(escape(printable(part)), total=total, pace="", note=""), Pace(done, clock())
         task, pace = tasks[part]
         progress.update(task, completed=done, total=total, pace=pace.words(done, total, clock()))
         if note:
@@ -119,7 +121,7 @@ def _lines(console: Console, clock: Callable[[], float]) -> Shown:
             return
         last[part] = now if done < total else float("inf")  # its end is told once
         said = (f"{part}: {done:,} of {total:,}", pace.words(done, total, now), notes[part])
-        console.print(", ".join(filter(None, said)), markup=False, highlight=False, soft_wrap=True)
+        console.print(printable(", ".join(filter(None, said))), markup=False, highlight=False, soft_wrap=True)
 
     return on_part
 

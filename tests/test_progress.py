@@ -64,6 +64,11 @@ def test_a_part_whose_name_looks_like_markup_is_shown_as_it_is(terminal: bool) -
     assert "[/red] own" in told([(0, "[/red] own", 1, 1)], terminal=terminal)
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_part_whose_name_a_terminal_would_obey_is_shown_escaped(terminal: bool) -> None:
+    assert "flu\\x1b[2Jency" in told([(0, "flu\x1b[2Jency", 1, 1)], terminal=terminal)
+
+
 def test_a_pace_is_silent_until_something_was_done() -> None:
     assert Pace(3, 0.0).words(3, 9, 50.0) == ""
 

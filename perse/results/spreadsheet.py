@@ -9,13 +9,16 @@ from perse.formats.csv_cells import csv_text
 from perse.results.columns import naming
 from perse.results.result import Cell, Estimate, Result
 from perse.results.words import ABSENT
+from perse.secrets import printable
 
 HEADER = ("table", "row", "column", "text", "value", "low", "high", "reason", "items")
 
 
 def csv(result: Result) -> str:
-    """All cells of all tables, under `HEADER`; what is undefined is an empty cell with its reason beside it."""
-    return csv_text(HEADER, _lines(result), line_end="\n")
+    """All cells of all tables, under `HEADER`; what is undefined is an empty cell with its reason beside it. What a terminal would
+    obey is written as an escape: it is printed there."""
+    lines = ([printable(cell) if isinstance(cell, str) else cell for cell in line] for line in _lines(result))
+    return csv_text(HEADER, lines, line_end="\n")
 
 
 def _lines(result: Result) -> Iterator[tuple[Plain, ...]]:

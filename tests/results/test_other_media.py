@@ -79,3 +79,9 @@ def test_footnotes_say_each_reason_once_and_what_an_asterisk_means() -> None:
         "some intervals are undefined (few)",
         "*: the value is undefined in some resamples (at most 3); the interval is that of the others",
     )
+
+
+def test_what_a_terminal_would_obey_is_an_escape_in_csv() -> None:
+    assert "\x1b" not in csv(result(("flu\x1b[2Jency", "k", VALUE))) and "flu\\x1b[2Jency" in csv(
+        result(("flu\x1b[2Jency", "k", VALUE))
+    )

@@ -12,6 +12,8 @@ from perse.commands.options.grouping import grouped
 from perse.commands.options.medium import Medium
 from perse.commands.options.reading import read_columns
 from perse.commands.showing import show_result
+from perse.commands.terminal import err
+from perse.progress import shown_on
 
 
 @grouped
@@ -38,5 +40,7 @@ def agreement(
     from perse.evaluation.annotators.measuring import annotator_agreement
     from perse.evaluation.annotators.telling import agreement_result
 
-    found = annotator_agreement(read_ratings(file, read_columns(columns)), resamples=resamples, seed=seed)
+    ratings = read_ratings(file, read_columns(columns))
+    with shown_on(err) as on_progress:
+        found = annotator_agreement(ratings, resamples=resamples, seed=seed, on_progress=on_progress)
     show_result(agreement_result(found), medium)

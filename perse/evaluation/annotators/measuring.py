@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -18,6 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.progress import OnPart, OnProgress, counted, unseen_part
 from perse.results.result import Estimate
 
 COLUMNS = (*COEFFICIENTS, *(f"{within}{name}" for within in ("within_", "within_zero_") for name in COEFFICIENTS))
@@ -74,10 +76,18 @@ class AnnotatorAgreement(_Result):
     seed: int
 
 
-def annotator_agreement(ratings: Sequence[Ratings], *, resamples: int = 1000, seed: int = 0) -> AnnotatorAgreement:
-    """Agreement on each dimension, with intervals from the same resamples of its groups."""
+def annotator_agreement(
+    ratings: Sequence[Ratings], *, resamples: int = 1000, seed: int = 0, on_progress: OnPart = unseen_part
+) -> AnnotatorAgreement:
+    """Agreement on each dimension, with intervals from the same resamples of its groups.
+
+    Args:
+        on_progress: told how many pairs of annotators are done, by dimension; their number is quadratic in that of annotators.
+    """
     names = tuple(dict.fromkeys(name for one in ratings for name in one.annotators))
-    dimensions = tuple(_dimension(one, resamples=resamples, seed=seed) for one in ratings)
+    dimensions = tuple(
+        _dimension(one, resamples=resamples, seed=seed, on_progress=partial(on_progress, one.dimension)) for one in ratings
+    )
     return AnnotatorAgreement(annotators=names, dimensions=dimensions, resamples=resamples, seed=seed)
 
 
@@ -111,13 +121,13 @@ def coincidences(scores: FloatArray) -> FloatArray:
     return table
 
 
-def _dimension(ratings: Ratings, *, resamples: int, seed: int) -> Dimension:
+def _dimension(ratings: Ratings, *, resamples: int, seed: int, on_progress: OnProgress) -> Dimension:
     bootstrap = Bootstrap.over(ratings.group, resamples=resamples, seed=seed)
     scores = ratings.scores
     places = range(len(ratings.annotators))
     pairs = [
         (Pair(annotator=ratings.annotators[a], other=ratings.annotators[b], columns=estimates), resampled)
-        for a, b in combinations(places, 2)
+        for a, b in counted([*combinations(places, 2)], on_progress)
         for estimates, resampled in [_correlated(scores[:, a], scores[:, b], bootstrap)]
     ]
     rest = []

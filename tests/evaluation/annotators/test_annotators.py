@@ -200,3 +200,11 @@ def test_a_dimension_that_one_person_rated_stands_in_the_table_as_undefined(tmp_
     assert (alone.items, alone.alpha.value, alone.mean["kendall"].value, alone.pairs) == (0, None, None, ())
     assert both.mean["kendall"].value == pytest.approx(1)
     assert any(line.startswith("| x | 0 | undefined ") for line in markdown(agreement_result(found)).splitlines())
+
+
+def test_every_pair_of_annotators_is_told_of_because_they_are_many() -> None:
+    scores = np.random.default_rng(0).integers(1, 6, (8, 4)).astype(float)
+    told: list[tuple[str, int, int]] = []
+    ratings = Ratings("fluency", ("a", "b", "c", "d"), scores, np.arange(8))
+    annotator_agreement([ratings], resamples=100, on_progress=lambda *step: told.append(step))
+    assert told == [("fluency", done, 6) for done in range(7)]
