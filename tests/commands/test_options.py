@@ -127,6 +127,12 @@ def test_help_shows_the_choices() -> None:
     assert "bfloat16|float16|float32" in shown
 
 
+@pytest.mark.parametrize("command", ["anonymize", "summarize", "export"])
+def test_help_of_overwrite_says_that_any_file_there_is_replaced(command: str) -> None:
+    shown = CliRunner().invoke(app, ["data", command, "--help"], env={"COLUMNS": "200", "TERM": "dumb"}).output
+    assert "Replace the file at --out, whoever wrote it." in shown
+
+
 def completed(*words: str) -> set[str]:
     """What a shell offers after `words`, the last of which is begun."""
     state = {"_PERSE_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("perse", *words)), "COMP_CWORD": str(len(words))}

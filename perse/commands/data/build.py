@@ -136,7 +136,7 @@ def export(
     shown: ShownProfiles,
     epoch: Annotated[int, typer.Option(min=0, help="Of a data set drawn per reviewer and epoch: which draw.")] = 0,
     out: Annotated[Path | None, typer.Option(help="A file to write; else stdout.", show_default=False)] = None,
-    overwrite: options.Overwrite = False,
+    overwrite: options.OverwriteFile = False,
 ) -> None:
     """Write one side of a data set as self-contained JSON lines, which every judging command reads.
 

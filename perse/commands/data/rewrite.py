@@ -29,7 +29,7 @@ class Table:
     columns: options.Map = None
     seed: options.Seed = 0
     on_error: ErrorAt = "stop"
-    overwrite: options.Overwrite = False
+    overwrite: options.OverwriteFile = False
 
     def options(self, rewriting: RewriteOptions) -> TableOptions:
         return TableOptions(**vars(self) | {"columns": read_columns(self.columns), "rewriting": rewriting})

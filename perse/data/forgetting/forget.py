@@ -67,12 +67,18 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
         if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
     ids = known_as(person, paths, salt=salt)
-    places = {resolved(path): path for path in paths}.values()  # once each
+    places = _once_each(paths)
     with ExitStack() as held:
         planned = [_data_set(ids, path, held) if is_data_folder(path) else _lines(ids, path, held) for path in places]
         for _, change in planned:
             change()
     return [gone for gone, _ in planned]
+
+
+def _once_each(paths: Sequence[Path]) -> list[Path]:
+    """Each place once; a file that goes with a folder which is named too is none of its own."""
+    places = {resolved(path): path for path in paths}
+    return [path for at, path in places.items() if not (at.parent in places and at.suffix == ".jsonl" and is_own(at))]
 
 
 def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> set[str]:
@@ -122,17 +128,23 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
         if path.is_dir() or file.name in own_lines(file.parent):
             held.enter_context(run_closed(file))  # lines that a running run appends would be lost
     files = {file.name: lines_of(file) for file in found}
-    theirs = {
-        str(line.row["id"]) for lines in files.values() for line in lines if "id" in line.row and _is_theirs(line.row, ids)
+    named = {
+        file.name: {str(line.row["id"]) for line in files[file.name] if "id" in line.row and _is_theirs(line.row, ids)}
+        for file in found
     }
+    # One folder's own files are about the same examples; in an export, or a file alone, the same id may be another person's.
+    own = own_lines(path) if path.is_dir() else frozenset()
+    of_the_folder = {one for name in named.keys() & own for one in named[name]}
     changed: dict[str, list[Line]] = {}
     examples: set[str] = set()
     records = 0
     for name, lines in files.items():
+        theirs = of_the_folder if name in own else named[name]
         kept = []
         for line in lines:
             cleaned, inside = _without_reviews(line.row, ids)
-            if _is_theirs(line.row, ids) or str(line.row.get("id")) in theirs or (inside and not cleaned["product_reviews"]):
+            by_id = _reviewer(line.row) is None and str(line.row.get("id")) in theirs
+            if _is_theirs(line.row, ids) or by_id or (inside and not cleaned["product_reviews"]):
                 examples.add(str(line.row.get("id")))
             else:
                 records += inside
@@ -182,10 +194,14 @@ def _counted_again(
 def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
     """Whether a line is about the person: an example says so itself, a PerSum sample in the user's own review, a judgement by an
     id that begins with, or holds, a pseudonym."""
+    return _reviewer(row) in ids or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
+
+
+def _reviewer(row: Mapping[str, Any]) -> str | None:
+    """Whom a line names as its reviewer."""
     own = row.get("own")
     reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
-    named = isinstance(reviewer, str) and reviewer in ids
-    return named or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
+    return reviewer if isinstance(reviewer, str) else None
 
 
 def _without(file: Path, ids: set[str]) -> list[Line]:
