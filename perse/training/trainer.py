@@ -148,8 +148,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             identity = run_identity(config, prepared, facts)
             local = Path(config.model.path).expanduser().is_dir()
             context = {"world_size": process.world_size, "sharding": process.sharding, "model_is_folder": local}
-            context["id"] = secrets.token_hex(8)  # of a run that begins
-            runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=context))
+            begun = context | {"id": secrets.token_hex(8)}  # a run that is resumed has its own
+            runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=begun))
             run_id = read_manifest(out).get("context", {}).get("id")
             show(prepared)
             if ready is not None:
