@@ -165,16 +165,40 @@ def _write_list(folder: Path, files: Mapping[str, list[str]]) -> None:
     write_whole(folder / LIST, list_text(files))
 
 
+def refuse_stage(stage: Path) -> None:
+    """Check that a folder of perse's to write in can be made at `stage`: through a link, files elsewhere would be replaced.
+
+    Raises:
+        BadInput: it is a link, or no folder.
+    """
+    if stage.is_symlink() or (stage.exists() and not stage.is_dir()):
+        what = "a link" if stage.is_symlink() else "no folder"
+        raise BadInput(f"{stage} is {what}, where perse would write and remove files; remove it")
+
+
+def fresh_folder(stage: Path) -> None:
+    """Make an empty folder of perse's to write in, for a process that is the only one there; what a kill left in it goes.
+
+    Raises:
+        BadInput: it is a link, or no folder.
+        SaveFailed: it cannot be made.
+    """
+    refuse_stage(stage)
+    with writing(stage):
+        if stage.is_dir():
+            shutil.rmtree(stage)
+        stage.mkdir(parents=True)
+
+
 @contextmanager
 def one_writer(stage: Path, target: Path) -> Iterator[None]:
     """A folder of perse's to write in on the way to `target`, that only this process has; what a kill left in it goes.
 
     Raises:
-        BadInput: it is a link.
+        BadInput: it is a link, or no folder.
         RunMismatch: another process has it.
     """
-    if stage.is_symlink():
-        raise BadInput(f"{stage} is a link, where perse would write and remove files; remove it")
+    refuse_stage(stage)
     stage.mkdir(parents=True, exist_ok=True)
     held = os.open(stage, os.O_RDONLY)
     try:

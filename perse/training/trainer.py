@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -26,8 +27,18 @@ from transformers import (
 from perse.engines.sixteen_bit import warn_if_slow
 from perse.errors import BadInput
 from perse.files.belongings import keep_changed
-from perse.files.own_files import put_back, replace_folder
-from perse.files.runlog import MANIFEST, RunLog, make_folder, refuse_open_run, refuse_other_run, refuse_strangers, run_closed
+from perse.files.disk import aside
+from perse.files.own_files import fresh_folder, put_back, refuse_stage, replace_folder
+from perse.files.runlog import (
+    MANIFEST,
+    RunLog,
+    make_folder,
+    read_manifest,
+    refuse_open_run,
+    refuse_other_run,
+    refuse_strangers,
+    run_closed,
+)
 from perse.models import finding as models
 from perse.models.opening import check_model
 from perse.models.opening import tokenizer as opened_tokenizer
@@ -59,7 +70,7 @@ from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_rows
 from perse.training.rows.prepare import Prepared, prepare, renderer_for
 from perse.training.rows.schedule import RowDataset
-from perse.training.saving.checkpoints import CHECKPOINTS, recover, saving, step_of, whole_checkpoint
+from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.saving.reshard import reshard
 from perse.training.throughput import Throughput, device_peak
 from perse.training.trackers import tracker_names, trackers
@@ -72,6 +83,8 @@ log = logging.getLogger(__name__)
 LOG = "log.jsonl"
 ADAPTER = "adapter"
 MERGED = "merged"
+TRAINED = ".trained.perse-tmp"
+"""Beside the checkpoints, where the trained weights are before they are put in their place."""
 
 
 def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: None) -> Path:
@@ -110,6 +123,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             recover(out / CHECKPOINTS)
             put_back(out / ADAPTER)
             put_back(out / MERGED)
+        for stage in (out / CHECKPOINTS / ASIDE, out / CHECKPOINTS / TRAINED, aside(out / MERGED)):
+            refuse_stage(stage)  # not only when it is needed, which may be hours later
     if process.is_main_process and not (out / MERGED / "config.json").exists():
         if (out / MERGED).exists():
             raise BadInput(
@@ -128,11 +143,14 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     ready = None if finished else ready_model(config, base, prepared, watching, arguments)
     with ExitStack() as open_files:
         callbacks: list[TrainerCallback] = []
+        run_id = None
         if arguments.should_save:
             identity = run_identity(config, prepared, facts)
             local = Path(config.model.path).expanduser().is_dir()
             context = {"world_size": process.world_size, "sharding": process.sharding, "model_is_folder": local}
-            runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=context))
+            begun = context | {"id": secrets.token_hex(8)}  # a run that is resumed has its own
+            runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=begun))
+            run_id = read_manifest(out).get("context", {}).get("id")
             show(prepared)
             if ready is not None:
                 step = step_of(checkpoint) if checkpoint else -1  # step 0 has the judging before training
@@ -145,7 +163,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             return out
         if checkpoint and process.is_main_process:
             log.info("going on from %s", checkpoint)
-        made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, process=process, facts=facts)
+        kept = Kept(out / CHECKPOINTS, config.train.keep_checkpoints, process, facts, run_id)
+        made = _fit(config, ready, prepared, watching, arguments, callbacks, checkpoint, kept=kept)
         leave_process_group(process)
         if made is None:
             log.info("stopped as asked; the same command resumes from here")
@@ -207,15 +226,14 @@ def _fit(
     callbacks: Sequence[TrainerCallback],
     checkpoint: Path | None,
     *,
-    process: Launched,
-    facts: Mapping[str, str],
+    kept: Kept,
 ) -> tuple[Path, TrainerState, bool] | None:
     """Train, and write the trained weights (the adapter's, or all), which takes every rank where they are sharded.
 
     Returns:
         where they are, the Trainer's state, and whether they are the best judged and not the last; None where the run was asked to stop before its end.
     """
-    trained = Path(config.output) / CHECKPOINTS / ".trained.perse-tmp"
+    process, trained = kept.process, kept.folder / TRAINED
     if checkpoint is not None and step_of(checkpoint) == prepared.schedule.steps:  # killed after the last step
         state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
         best = best_checkpoint(state, trained.parent)
@@ -243,7 +261,7 @@ def _fit(
         judging=None
         if watching is None
         else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=ready.attention),
-        kept=Kept(trained.parent, config.train.keep_checkpoints, process, facts),
+        kept=kept,
     )
     trainer.remove_callback(PrinterCallback)
     check_sharded(trainer, process)
@@ -254,6 +272,8 @@ def _fit(
         return None
     best = best_checkpoint(trainer.state, trained.parent)
     if best is None:
+        if arguments.should_save:
+            fresh_folder(trained)
         trainer.save_model(str(trained))
     elif arguments.should_save:
         log.info("the weights of step %d are kept: best %s", trainer.state.best_global_step, arguments.metric_for_best_model)

@@ -20,7 +20,7 @@ from perse.records import example_lines
 from perse.settings.training import load_config
 from perse.training.callbacks import StopFile
 from perse.training.launched import Launched
-from perse.training.saving.checkpoints import ASIDE, LIST, recover, remove_others, seal, whole_checkpoint
+from perse.training.saving.checkpoints import ASIDE, recover, remove_others, seal, whole_checkpoint, write_list
 from perse.training.trainer import train
 from perse.training.watch.trainer import take_weights
 
@@ -183,10 +183,10 @@ def test_notes_in_a_checkpoint_outlive_it_and_do_not_stop_its_weights_from_being
         (sealed(tmp_path, step) / "notes.md").write_text(f"of step {step}")
     together = tmp_path / "checkpoint-1" / "for-any-1"
     together.mkdir()
-    for name in ("zero", "mine"):
-        (together / name).write_text(name)
-    (together / LIST).write_text(json.dumps({"files": ["zero"]}))
-    remove_others(tmp_path, newest=3, keep=1, best=None)
+    (together / "zero").write_text("zero")
+    write_list(together, {})
+    (together / "mine").write_text("mine")
+    remove_others(tmp_path, newest=3, keep=1, best=None, facts={})
     assert {name for name in files(tmp_path) if "checkpoint-3" not in name} == {
         "checkpoint-1/for-any-1/mine",
         "checkpoint-1/notes.md",

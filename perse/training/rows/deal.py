@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -23,7 +22,7 @@ from numpy.typing import NDArray
 
 from perse.errors import BadInput
 from perse.files.disk import aside, staged
-from perse.files.own_files import replace_folder
+from perse.files.own_files import fresh_folder, replace_folder
 from perse.files.runlog import file_digest, write_whole
 from perse.formats.json_text import parsed
 from perse.questions import QUESTIONS
@@ -70,8 +69,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     if folder.exists() and not (folder / ABOUT).exists():
         raise BadInput(f"{folder} is there and holds no rows; choose another output, or move it away")
     making = aside(folder)
-    shutil.rmtree(making, ignore_errors=True)
-    making.mkdir(parents=True)
+    fresh_folder(making)
     branches = list(prepared.branches.fitting)
     place = {id(branch): at for at, branch in enumerate(branches)}
     pieces: dict[Ids, int] = {}

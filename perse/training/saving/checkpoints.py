@@ -8,20 +8,22 @@ what was written once more: seconds for an adapter, a minute for the optimizer's
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput, PerseError, SaveFailed
-from perse.files.belongings import keep_changed, leads_within
+from perse.files.belongings import keep_changed, leads_within, unchanged
 from perse.files.disk import write_failed, write_whole
 from perse.files.own_files import put_back, remove_own, replace_folder
 from perse.files.runlog import file_digest
@@ -70,12 +72,30 @@ def recover(folder: Path) -> None:
             put_back(folder / name)
 
 
-def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mapping[str, Any]) -> Path:
+def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mapping[str, Any], run_id: str | None = None) -> Path:
     """Put a checkpoint that was written aside in its place among the others.
 
     Args:
         facts: what run it is of, JSON-able; `whole_checkpoint` compares them.
         made_by: who wrote it, JSON-able; see `made_by`.
+        run_id: tells the run from others of the same facts; None for one that an older perse began.
+    """
+    write_list(written, {"facts": dict(facts), "run_id": run_id, "made_by": dict(made_by)})
+    place = into / written.name
+    # There may be one: a run that went back behind this step and has come here again. A person's, or another run's, is kept as a
+    # whole, since files of theirs beside the new ones would be taken for parts of the checkpoint.
+    if not _as_sealed(place, facts=facts, run_id=run_id):
+        keep_changed(place, ())
+    replace_folder(written, place)
+    to_disk(into)
+    return place
+
+
+def write_list(written: Path, about: Mapping[str, Any]) -> None:
+    """List every file of a folder with size, sha256 and time, and bring all to the disk.
+
+    Args:
+        about: what else the list says, JSON-able.
     """
     files = sorted(path for path in written.rglob("*") if path.is_file())
     with ThreadPoolExecutor(READERS) as readers:
@@ -85,18 +105,9 @@ def seal(written: Path, into: Path, *, facts: Mapping[str, Any], made_by: Mappin
         str(path.relative_to(written)): [path.stat().st_size, digest] for path, digest in zip(files, digests, strict=True)
     }
     times = {str(path.relative_to(written)): path.stat().st_mtime_ns for path in files}
-    sealed = {"facts": dict(facts), "made_by": dict(made_by), "files": listed, "times": times}
-    write_whole(written / LIST, json.dumps(sealed, indent=1) + "\n")
+    write_whole(written / LIST, json.dumps({**about, "files": listed, "times": times}, indent=1) + "\n")
     for folder in {path.parent for path in files} | {written}:
         to_disk(folder)
-    place = into / written.name
-    # There may be one: a run that went back behind this step and has come here again. A person's is kept as a whole, since their
-    # files beside the new ones would be taken for parts of the checkpoint.
-    if not _as_sealed(place):
-        keep_changed(place, ())
-    replace_folder(written, place)
-    to_disk(into)
-    return place
 
 
 def whole_checkpoint(folder: Path, *, facts: Mapping[str, Any]) -> Path | None:
@@ -131,8 +142,7 @@ def problem_of(checkpoint: Path, *, facts: Mapping[str, Any]) -> str | None:
     except ValueError as error:
         return f"{LIST} cannot be read ({error})"
     made_of, listed = found["facts"], found["files"]
-    other = sorted(name for name in facts if made_of.get(name) != facts[name])
-    if other:
+    if other := _other_facts(found, facts):
         raise BadInput(
             f"{checkpoint} is of another run: its {other[0]} is {made_of.get(other[0])!r}, expected {facts[other[0]]!r}; give the "
             "model and the data it was trained on, or choose another output folder"
@@ -173,22 +183,41 @@ def _sealed(checkpoint: Path) -> dict[str, Any]:
     Raises:
         ValueError: it cannot be read, or is not as `seal` writes it; the message is a few words.
     """
-    try:
-        found = parsed((checkpoint / LIST).read_bytes())
-    except OSError as error:
-        raise ValueError(error.strerror or "no file") from None
-    parts = [found.get(part) if isinstance(found, dict) else None for part in ("facts", "made_by", "files")]
-    if not all(isinstance(part, dict) for part in parts):
-        raise ValueError("expected objects 'facts', 'made_by' and 'files'")
-    made, files = found["made_by"], found["files"]
+    found = _read_list(checkpoint, ("facts", "made_by", "files"))
+    made = found["made_by"]
     if type(made.get("world_size")) is not int or not isinstance(made.get("sharding"), str):
         raise ValueError("'made_by' does not say how many processes wrote it, and how")
-    for name, told in files.items():
+    return found
+
+
+def _read_list(folder: Path, objects: Sequence[str]) -> dict[str, Any]:
+    """What `write_list` wrote in a folder, with these objects in it.
+
+    Raises:
+        ValueError: it is not so; the message is a few words.
+    """
+    try:
+        found = parsed((folder / LIST).read_bytes())
+    except OSError as error:
+        raise ValueError(error.strerror or "no file") from None
+    if not (isinstance(found, dict) and all(isinstance(found.get(part), dict) for part in objects)):
+        raise ValueError(f"expected objects {' and '.join(f'{part!r}' for part in objects)}")
+    for name, told in found["files"].items():
         if not (isinstance(told, list) and len(told) == 2 and type(told[0]) is int and isinstance(told[1], str)):
             raise ValueError(f"'{name[:40]}' has no size and sha256")
         if Path(name).is_absolute() or ".." in Path(name).parts:
             raise ValueError(f"'{name[:40]}' lies elsewhere")
     return dict(found)
+
+
+def _other_facts(sealed: Mapping[str, Any], facts: Mapping[str, Any]) -> list[str]:
+    """The names of the facts that differ from those which a checkpoint was sealed with."""
+    return sorted(name for name in facts if sealed["facts"].get(name) != facts[name])
+
+
+def _of_run(sealed: Mapping[str, Any], facts: Mapping[str, Any], run_id: str | None) -> bool:
+    """Whether a checkpoint is of this run and not of another that was moved here; one of an older perse goes by its facts."""
+    return not _other_facts(sealed, facts) and sealed.get("run_id") in (None, run_id)
 
 
 def _planted(checkpoint: Path, listed: Mapping[str, object]) -> str | None:
@@ -234,13 +263,18 @@ def check_copied(checkpoint: Path, into: Path) -> None:
     to_disk(into)
 
 
-def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> None:
-    """Delete all but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
+def remove_others(
+    folder: Path, *, newest: int, keep: int, best: int | None, facts: Mapping[str, Any], run_id: str | None = None
+) -> None:
+    """Delete all of a run's but the `keep` checkpoints up to step `newest`, which is just saved, and that of step `best`.
 
     Those of later steps go, too: a run that resumed from an earlier step found them damaged. What a person put into one or changed
-    there stays, and of a link to one only the link goes.
+    there stays, and of a link to one only the link goes. Another run's stay, and do not count.
+
+    Args:
+        facts, run_id: of the run, as its checkpoints were sealed with.
     """
-    found = [path for path in checkpoints_in(folder) if (path / LIST).exists()]
+    found = [path for path in checkpoints_in(folder) if (path / LIST).exists() and _may_go(path, facts, run_id)]
     kept = [path for path in found if step_of(path) <= newest][-keep:]
     for path in found:
         if path in kept or step_of(path) == best:
@@ -252,32 +286,78 @@ def remove_others(folder: Path, *, newest: int, keep: int, best: int | None) -> 
             remove_own(path, _own_names(path))
 
 
+def _may_go(checkpoint: Path, facts: Mapping[str, Any], run_id: str | None) -> bool:
+    """Whether it is known to be this run's."""
+    try:
+        if _of_run(_sealed(checkpoint), facts, run_id):
+            return True
+        _say_that_it_stays(checkpoint, "it is of another run")
+    except ValueError as error:
+        _say_that_it_stays(checkpoint, f"its list of files, {LIST}, cannot be read ({error})")
+    return False
+
+
+@cache  # once, not at every checkpoint that is saved
+def _say_that_it_stays(checkpoint: Path, why: str) -> None:
+    log.warning("%s stays: %s", checkpoint, why)
+
+
 def _own_names(checkpoint: Path) -> list[str]:
     """The files of a checkpoint that are as they were sealed, and what was made of them for other devices."""
-    try:
-        sealed = _sealed(checkpoint)
-    except ValueError as error:
-        log.warning("%s stays: its list of files, %s, cannot be read (%s)", checkpoint, LIST, error)
-        return []
-    changed = set(_changed(checkpoint, sealed))
-    for name in sorted(changed):
-        log.warning("%s is not as perse wrote it, and stays", checkpoint / name)
-    found = [name for name in sealed["files"] if name not in changed]
-    for listing in checkpoint.glob(f"{FOR_ANY}*/{LIST}"):
+    found = _unchanged(checkpoint, _sealed(checkpoint))
+    together = converted(checkpoint)
+    if (together / LIST).exists():
         try:
-            names = [str(name) for name in parsed(listing.read_bytes())["files"]]
-        except (OSError, ValueError, KeyError, TypeError):
-            log.warning("%s stays: its list of files, %s, cannot be read", listing.parent, LIST)
-            continue
-        found += [f"{listing.parent.name}/{name}" for name in (*names, LIST)]
-    return [*found, LATEST, LIST]  # the list last: what a kill leaves is still known
+            names = _unchanged(together, _read_list(together, ("files",)))
+            found += [f"{together.name}/{name}" for name in (*names, LIST)]
+        except ValueError as error:
+            log.warning("%s stays: its list of files, %s, cannot be read (%s)", together, LIST, error)
+    if unchanged(checkpoint / LATEST, [_named(checkpoint)]):
+        found.append(LATEST)
+    return [*found, LIST]  # the list last: what a kill leaves is still known
 
 
-def _as_sealed(checkpoint: Path) -> bool:
-    """Whether nothing was changed in a checkpoint of perse's, and nothing is in it that would be read as a part of it."""
+def _unchanged(folder: Path, listing: Mapping[str, Any]) -> list[str]:
+    """The listed files that are as they were written; of the others it is said that they stay."""
+    changed = set(_changed(folder, listing))
+    for name in sorted(changed):
+        log.warning("%s is not as perse wrote it, and stays", folder / name)
+    return [name for name in listing["files"] if name not in changed]
+
+
+def converted(checkpoint: Path) -> Path:
+    """The folder in it that has what was put together for DeepSpeed on another number of devices."""
+    return checkpoint / f"{FOR_ANY}{step_of(checkpoint)}"
+
+
+def is_converted(checkpoint: Path) -> bool:
+    """Whether that folder is there, whole and as perse wrote it."""
+    together = converted(checkpoint)
+    try:
+        listing = _read_list(together, ("files",))
+    except ValueError:
+        return False
+    whole = all((together / name).is_file() for name in listing["files"]) and not any(_changed(together, listing))
+    return whole and not together.is_symlink()
+
+
+def name_converted(checkpoint: Path) -> None:
+    """Write the file by which DeepSpeed finds that folder."""
+    keep_changed(checkpoint / LATEST, [_named(checkpoint)])
+    write_whole(checkpoint / LATEST, converted(checkpoint).name)
+
+
+def _named(checkpoint: Path) -> str:
+    """The sha256 of that file: it has the folder's name, and nothing else."""
+    return hashlib.sha256(converted(checkpoint).name.encode()).hexdigest()
+
+
+def _as_sealed(checkpoint: Path, *, facts: Mapping[str, Any], run_id: str | None) -> bool:
+    """Whether nothing was changed in a checkpoint of this run, and nothing is in it that would be read as a part of it."""
     try:
         sealed = _sealed(checkpoint)
-        return not any(_changed(checkpoint, sealed)) and _planted(checkpoint, sealed["files"]) is None
+        as_it_was = not any(_changed(checkpoint, sealed)) and _planted(checkpoint, sealed["files"]) is None
+        return as_it_was and _of_run(sealed, facts, run_id)
     except (OSError, ValueError):
         return False
 

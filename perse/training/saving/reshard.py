@@ -6,7 +6,6 @@ cannot read: the Trainer would take the weights and begin with a new optimizer w
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import subprocess
@@ -15,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.files.belongings import keep_changed
 from perse.files.disk import aside
-from perse.files.own_files import replace_folder
-from perse.files.runlog import write_whole
+from perse.files.own_files import fresh_folder, replace_folder
 from perse.training.launched import Launched, wait_for_all
-from perse.training.saving.checkpoints import FOR_ANY, LATEST, LIST, made_by, step_of
+from perse.training.saving.checkpoints import converted, is_converted, made_by, name_converted, step_of, write_list
 
 log = logging.getLogger(__name__)
 
@@ -38,18 +37,21 @@ def reshard(checkpoint: Path, trainer: Any, process: Launched) -> None:
         )
     if wrote["world_size"] == process.world_size or not process.sharding.startswith("zero"):
         return
-    folder = checkpoint / f"{FOR_ANY}{step_of(checkpoint)}"
-    if process.is_main_process and not (folder.exists() and (checkpoint / LATEST).exists()):
-        log.info("putting together what %s processes wrote, for %s", wrote["world_size"], process.world_size)
-        _together(checkpoint, folder)
+    if process.is_main_process:
+        if not is_converted(checkpoint):
+            log.info("putting together what %s processes wrote, for %s", wrote["world_size"], process.world_size)
+            _together(checkpoint)
+        name_converted(checkpoint)
     wait_for_all(process)
     trainer.accelerator.state.deepspeed_plugin.hf_ds_config.config["checkpoint"] = {"load_universal": True}
 
 
-def _together(checkpoint: Path, folder: Path) -> None:
+def _together(checkpoint: Path) -> None:
+    folder = converted(checkpoint)
     pieces = checkpoint / f"global_step{step_of(checkpoint)}"
     making = aside(folder)
-    shutil.rmtree(making, ignore_errors=True)
+    fresh_folder(making)
+    written = making / folder.name  # beside it the converter writes latest_universal, through a link if there is one
     command = [
         sys.executable,
         "-m",
@@ -57,14 +59,14 @@ def _together(checkpoint: Path, folder: Path) -> None:
         "--inject_missing_state",
     ]  # which stage 2 leaves out
     done = subprocess.run(
-        [*command, "--input_folder", str(pieces), "--output_folder", str(making)], capture_output=True, text=True, check=False
+        [*command, "--input_folder", str(pieces), "--output_folder", str(written)], capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise BadInput(
             f"DeepSpeed could not convert {pieces} for another number of processes ({last}); start as many as before"
         )
-    files = sorted(str(path.relative_to(making)) for path in making.rglob("*") if path.is_file())
-    write_whole(making / LIST, json.dumps({"files": files}) + "\n")  # what goes when the checkpoint goes
-    replace_folder(making, folder)
-    write_whole(checkpoint / LATEST, folder.name)
+    write_list(written, {})  # of what goes when the checkpoint goes
+    keep_changed(folder, ())  # what is there is not whole, or not perse's
+    replace_folder(written, folder)
+    shutil.rmtree(making)

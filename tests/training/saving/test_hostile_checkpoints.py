@@ -219,6 +219,41 @@ def test_weights_of_a_checkpoint_that_are_a_pickle_are_refused_unread(trained: t
     assert code == 2 and "adapter_model.bin is a pickle, which is never written here" in said and not sign.exists()
 
 
+@pytest.mark.parametrize(
+    "name", ["checkpoints/.trained.perse-tmp", "checkpoints/.saving.perse-tmp", ".rows.perse-tmp", ".merged.perse-tmp"]
+)
+def test_a_link_planted_where_perse_writes_aside_is_refused_and_nothing_is_written_through_it(
+    trained: tuple[Path, list[str]], tmp_path: Path, name: str
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "adapter_model.safetensors").write_text("mine")
+
+    def plant(run: Path) -> None:
+        shutil.rmtree(run / ".rows")
+        shutil.rmtree(run / "adapter")
+        (run / name).symlink_to(outside)
+
+    code, said = changed(trained, tmp_path, plant)
+    assert code == 2 and f"{name} is a link, where perse would write and remove files; remove it" in said, said
+    assert [path.name for path in outside.iterdir()] == ["adapter_model.safetensors"]
+    assert (outside / "adapter_model.safetensors").read_text() == "mine"
+    assert not (tmp_path / "run" / "adapter").exists() and not (tmp_path / "run" / "checkpoints" / "checkpoint-6").exists()
+
+
+def test_weights_are_not_taken_through_a_link_nor_into_a_file(tmp_path: Path) -> None:
+    checkpoint = sealed(tmp_path, 1)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "weights").write_text("mine")
+    (tmp_path / "trained").symlink_to(tmp_path / "outside")
+    for what in ("a link", "no folder"):
+        with pytest.raises(BadInput, match=f"trained is {what}, where perse would write and remove files; remove it"):
+            take_weights(checkpoint, tmp_path / "trained")
+        (tmp_path / "trained").unlink()
+        (tmp_path / "trained").write_text("mine")
+    assert (tmp_path / "outside" / "weights").read_text() == "mine"
+
+
 @pytest.mark.parametrize("line", ['{"step": "x"}', "5", '{"loss": 1}', DEEP], ids=["text", "number", "no step", "deep"])
 def test_a_line_of_the_log_of_another_shape_is_named(trained: tuple[Path, list[str]], tmp_path: Path, line: str) -> None:
     def plant(run: Path) -> None:
