@@ -59,10 +59,14 @@ def redact(text: str) -> str:
 
 
 def without_keys(text: str, *more: str) -> str:
-    """Any text without the values of the keys that this process knows (and `more`): what a server wrote, and files."""
+    """Any text without the values of the keys that this process knows (and `more`): what a server wrote, and files.
+
+    Letters of either case are one, since the host of an address, for instance, is written in small ones.
+    """
+    lower = text.lower()  # looking in it is far faster than a pattern, and most texts hold no key
     for value in (*filter(None, more), *sorted(_known(), key=len, reverse=True)):  # one may hold another
-        if value in text:
-            text = text.replace(value, HIDDEN)
+        if value.lower() in lower:
+            text = re.sub(re.escape(value), HIDDEN, text, flags=re.IGNORECASE)
     return text
 
 

@@ -15,6 +15,7 @@ from rich.table import Table
 from perse.commands.options.training import Overrides, ShowRecipes, TrainingConfig
 from perse.commands.terminal import err, list_recipes, run_app
 from perse.installing import needing
+from perse.secrets import printable, redact
 
 if TYPE_CHECKING:
     from perse.settings.training import TrainConfig
@@ -60,7 +61,7 @@ def train(
         folder = _run(settings)
     if int(os.environ.get("RANK", "0")) == 0 and (folder / "merged" / "config.json").exists():
         parts = [part for part in ("adapter", "merged", "log.jsonl", "manifest.json", "README.md") if (folder / part).exists()]
-        err.print(f"trained: [bold]{escape(str(folder))}[/bold]  ({', '.join(parts)})")
+        err.print(f"trained: [bold]{escape(printable(redact(str(folder))))}[/bold]  ({', '.join(parts)})")
 
 
 def _run(settings: TrainConfig) -> Path:

@@ -71,7 +71,7 @@ class Answers:
             error = json.loads(content)["error"]
             return self._problem(error, status)
         except (ValueError, KeyError, TypeError, RecursionError):
-            said = self._words(content[: 10 * LONGEST].decode("utf-8", "replace"))
+            said = self.words(content[: 10 * LONGEST].decode("utf-8", "replace"))
             return Problem(f"the server answered {status}: {said[:200]}", status, {})
 
     def judgement(self, found: object, item: object, question: str) -> Judgement:
@@ -100,7 +100,7 @@ class Answers:
 
     def strange(self, why: str) -> ServerError:
         """The error for an answer that cannot be a judge server's."""
-        return ServerError(f"{self.url} answered what no judge does: {self._words(why)[:300]}; is it perse's server?", 200)
+        return ServerError(f"{self.url} answered what no judge does: {self.words(why)[:300]}; is it perse's server?", 200)
 
     def _result(self, found: object, item: object, question: str) -> Judgement | Problem:
         if not isinstance(found, dict) or "error" not in found or "question" in found:
@@ -117,12 +117,13 @@ class Answers:
         if isinstance(code, bool) or not isinstance(code, int):
             raise TypeError("the code is no number")
         return Problem(
-            self._words(str(error["message"]))[:LONGEST],
+            self.words(str(error["message"]))[:LONGEST],
             code,
-            {name: n for name, n in numbers if isinstance(n, int) and name.isidentifier()},
+            {self.words(name): n for name, n in numbers if isinstance(n, int) and name.isidentifier()},
         )
 
-    def _words(self, text: str) -> str:
+    def words(self, text: str) -> str:
+        """What the server said, or what was said of it, as an error may repeat it."""
         return printable(redact(self._without_key(text[: 100 * LONGEST])))
 
     def _without_key(self, text: str) -> str:

@@ -263,7 +263,8 @@ class _Call:
             ServerError: it does.
         """
         if response.has_redirect_location:
-            raise ServerError(not_followed(self._answers.url, response.headers["location"]), response.status_code)
+            why = not_followed(self._answers.url, response.headers["location"])
+            raise ServerError(self._answers.words(why), response.status_code)
         return Body(response.headers, deadline)
 
     def take(self, response: httpx2.Response, content: bytes) -> float | None:
@@ -290,7 +291,7 @@ class _Call:
             raise ServerError(
                 f"{url} took longer than the client waits; give a longer timeout=, or fewer new tokens", 0
             ) from error
-        reason = str(error) or type(error).__name__
+        reason = self._answers.words(str(error)) or type(error).__name__
         raise ServerError(f"no answer from {url} ({reason}); is the server running? python serve.py starts one", 0) from error
 
     def _pause(self, retry_after: str | None) -> float:

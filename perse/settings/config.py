@@ -6,6 +6,7 @@ A recipe is a YAML file of configs/KIND (packaged with perse); overrides are dot
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -13,7 +14,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, TypeVar, get_args, get_origin
 
 import yaml
-from pydantic import ConfigDict, ValidationError
+from pydantic import AfterValidator, ConfigDict, ValidationError
+from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
 from perse.formats.yaml_text import parsed, read_yaml
@@ -27,6 +29,24 @@ class Section(Strict):
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
     number_as_text: ClassVar[bool] = True
 
+
+def _local(path: str | None) -> str | None:
+    """A path as it was given. What stands in an address may be a password, so none of it is repeated.
+
+    Raises:
+        PydanticCustomError: it is an address, or nothing that can be a path.
+    """
+    if path and re.search(r"\w://", path):
+        raise PydanticCustomError(_NO_PATH, "is an address, expected a path on this machine; give a file or a folder here")
+    if path and "\0" in path:
+        raise PydanticCustomError(_NO_PATH, "holds a NUL character, which no path can; give a path without it")
+    return path
+
+
+LOCAL = AfterValidator(_local)
+"""Of a setting that is a path: `Annotated[str, LOCAL]`."""
+
+_NO_PATH = "no_path"
 
 Settings = TypeVar("Settings", bound=Section)
 
@@ -181,6 +201,8 @@ def _problem(error: Any) -> str:
     where = ".".join(str(part) for part in error["loc"])
     if error["type"] == "missing":
         return f"setting '{where}' is missing; give {where}=..."
+    if error["type"] == _NO_PATH:
+        return f"{where} {error['msg']}"
     message = error["msg"].removeprefix("Value error, ")
     return f"{where}: {message[0].lower()}{message[1:]}, found {_shortened(error['input'])}" if where else message
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
 from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.rendering.prompt import ANSWER_TOKENS, MAX_WORDS
-from perse.settings.config import Section, load_settings, packaged_recipes
+from perse.settings.config import LOCAL, Section, load_settings, packaged_recipes
 from perse.settings.watching import Watch
 
 Attention = Literal["tree", "mask"]
@@ -32,7 +32,7 @@ class Model(Section):
 
 
 class Data(Section):
-    path: str = Field(min_length=1)
+    path: Annotated[str, LOCAL] = Field(min_length=1)
     """A data set folder, or a file of exported JSON lines."""
     split: Literal["train", "valid"] = "train"
     """Side of a data set folder to train on."""
@@ -149,7 +149,7 @@ class TrainConfig(Section):
     """How to train."""
     watch: Watch | None = Watch()
     """Judging readers who are not trained on, while training; null: none."""
-    output: str = Field(min_length=1)
+    output: Annotated[str, LOCAL] = Field(min_length=1)
     """The run folder. The same command continues what it finds there."""
 
     @model_validator(mode="after")

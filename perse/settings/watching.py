@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from perse.settings.config import Section
+from perse.settings.config import LOCAL, Section
 
 
 class Watch(Section):
-    data: str | None = None
+    data: Annotated[str | None, LOCAL] = None
     """A .jsonl of examples of reviewers who are not trained on, or a data set folder, whose valid split is shown as `data` says;
     by default the own one's."""
     examples: int = Field(default=64, ge=2)

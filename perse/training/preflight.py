@@ -21,6 +21,7 @@ from perse.files.runlog import MANIFEST, refuse_other_run
 from perse.installing import install
 from perse.models import finding as models
 from perse.models.opening import check_model, tokenizer
+from perse.secrets import printable, redact
 from perse.settings.training import TrainConfig
 from perse.training.launched import ALONE, Sharding
 from perse.training.model.quantized import check_undivided
@@ -51,11 +52,11 @@ def preflight(config: TrainConfig, *, device: Device, devices: int, sharding: Sh
 
     def look(what: str, at: Callable[[], str]) -> bool:
         try:
-            seen.append(Checked(what, at()))
+            seen.append(Checked(what, printable(redact(at()))))  # a path of the user's is in it
         except PerseError as error:
             seen.append(Checked(what, "", str(error)))
         except OSError as error:
-            seen.append(Checked(what, "", f"{error.filename}: {error.strerror}"))
+            seen.append(Checked(what, "", printable(redact(f"{error.filename}: {error.strerror}"))))
         return seen[-1].problem is None
 
     prepared: list[Prepared] = []

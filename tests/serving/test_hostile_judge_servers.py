@@ -159,6 +159,23 @@ def test_the_client_follows_no_redirect_and_says_where_it_points(call: Any) -> N
         assert error.code == 307 and "SECRET99" not in str(error) and other.asked == []
 
 
+@pytest.mark.parametrize("client", [JudgeClient, AsyncJudgeClient])
+def test_a_key_that_a_server_repeats_in_a_host_or_as_a_name_is_taken_out(client: Any) -> None:
+    key = "PlantedKeyOf24Letters_x1"
+
+    async def asked(url: str) -> None:
+        said = client(url, key=key, tries=1).pointwise(ITEM)
+        await said if client is AsyncJudgeClient else None
+
+    def call(url: str) -> None:
+        asyncio.run(asked(url))
+
+    pointed = str(refused((307, {"Location": f"http://{key}.evil/"}, b""), call))
+    assert "points to http://***.evil, and no redirect is followed" in pointed
+    error = refused((401, {}, json.dumps({"error": {"message": "no", "details": {key: 1, "tokens": 9}}}).encode()), call)
+    assert error.details == {"***": 1, "tokens": 9}
+
+
 @pytest.mark.parametrize("call", [ask, ask_later])
 def test_the_client_reads_no_answer_larger_than_one_can_be(call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(perse.models.incoming, "LARGEST", 1 << 20)

@@ -82,6 +82,21 @@ def test_a_folder_may_be_called_what_yaml_has_another_meaning_for(name: str) -> 
     assert load_config("embedded_lora", [*OK, f"model.path={name}"]).model.path == name
 
 
+@pytest.mark.parametrize("setting", ["output", "data.path", "watch.data"])
+@pytest.mark.parametrize("address", ["https://u:hunter2pass@h/x", "s3://KEY:hunter2pass@bucket", "gs://b?sig=hunter2pass"])
+def test_an_address_is_no_local_path_and_none_of_it_is_repeated(setting: str, address: str) -> None:
+    with pytest.raises(BadInput) as error:
+        load_config("embedded_lora", [*OK, f"{setting}={address}"])
+    assert f"{setting} is an address, expected a path on this machine; " in short(error) and "hunter2pass" not in short(error)
+
+
+@pytest.mark.parametrize("setting", ["output", "data.path", "watch.data"])
+def test_a_path_that_no_system_takes_is_named(setting: str) -> None:
+    with pytest.raises(BadInput) as error:
+        load_config("embedded_lora", [*OK, f'{setting}="a\\0b"'])
+    assert f"{setting} holds a NUL character" in short(error)
+
+
 @pytest.mark.parametrize("name", recipes())
 def test_a_recipe_says_the_same_as_to_any_reader_of_yaml(name: str) -> None:
     text = recipes()[name].read_text()

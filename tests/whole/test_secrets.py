@@ -326,6 +326,12 @@ def test_a_header_that_a_server_repeats_is_in_no_answer_and_no_refusal(monkeypat
     assert "you sent ***" in getattr(reply, "text", "") and "you sent ***" in getattr(failure, "reason", "")
 
 
+def test_a_key_in_letters_of_the_other_case_is_taken_out_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "PlainSecretValue99x")
+    assert redact("it points to http://plainsecretvalue99x.evil") == "it points to http://***.evil"
+    assert without_keys("PLAINSECRETVALUE99X and OtherKey", "otherkey") == "*** and ***"
+
+
 def test_words_in_headers_that_name_no_secret_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-dataset=production,x-team=marketing")
     assert without_keys("a lavish production") == "a lavish production"

@@ -6,6 +6,10 @@ is used takes its own cell, not the table.
 
 from __future__ import annotations
 
+import copy
+
+from pydantic import ValidationError
+
 from perse.errors import BadInput
 from perse.evaluation.metrics.choices import PAIRS
 from perse.evaluation.metrics.metric import CHOICES, ERRORS, POOLED, TEXTS, Kind, Metric, Sheet
@@ -13,6 +17,7 @@ from perse.evaluation.metrics.samples import Chosen, Sample, Scored, Written
 from perse.evaluation.metrics.scores import SCORES
 from perse.evaluation.metrics.shapes import Resampled, mean_of, of_sample
 from perse.evaluation.metrics.texts import REVIEWS
+from perse.records import explain
 from perse.registry import Registry, error_words
 from perse.results.result import Estimate, Interval
 from perse.results.words import one_line
@@ -80,14 +85,38 @@ def computed(metric: Metric, sample: Sample) -> Estimate | None:
     if not added(metric):
         return metric.function(sample)
     try:
-        found = metric.function(sample)
-        if found is not None and not isinstance(found, Estimate):
-            raise TypeError(f"it gave {type(found).__name__}, expected an Estimate")
+        if not isinstance(sample, Written):
+            return _checked(metric.function(sample))
+        given = copy.copy(sample)  # with what was computed of it for others
+        object.__setattr__(given, "settings", {})
+        found, setting = _checked(metric.function(given)), _setting(metric, given)
     except Exception as error:  # whatever a stranger's function does
         if isinstance(error, BadInput) and metric.kind == "texts":
             raise
         return Estimate(value=None, interval=Interval(reason=failure(metric, error)), items=len(sample.reviewer))
+    sample.settings.update(setting)
     return found
+
+
+def _checked(found: object) -> Estimate | None:
+    """What a stranger's function gave, made anew: pydantic has ways around its own checks (`model_copy`, `model_construct`), and what
+    they let in could not be written."""
+    if found is None:
+        return None
+    if not isinstance(found, Estimate):
+        raise TypeError(f"it gave {type(found).__name__}, expected an Estimate")
+    try:
+        return Estimate.model_validate(found.model_dump(warnings=False))
+    except ValidationError as error:
+        raise TypeError(f"it gave an Estimate with {explain(error)}") from None
+
+
+def _setting(metric: Metric, written: Written) -> dict[str, str]:
+    """What a stranger's function noted of itself."""
+    for name, said in written.settings.items():
+        if name != metric.name or not isinstance(said, str):
+            raise TypeError(f"it put {name!r}: {said!r} into settings, expected a text by its own name")
+    return {name: one_line(printable(redact(said))) for name, said in written.settings.items()}
 
 
 def failure(metric: Metric, error: Exception) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -165,9 +166,11 @@ def test_a_metric_of_another_package_is_a_column_beside_ours(monkeypatch: pytest
         lambda one: one.gold.sort(),
         lambda one: 0.5,
         lambda one: Estimate(value=np.nan, interval=Interval(), items=1),
+        lambda one: Estimate.model_construct(value=one.gold, interval=Interval(), items=1),
+        lambda one: Estimate(value=1, interval=Interval(), items=1).model_copy(update={"interval": None}),
         mean_of(lambda one: one.gold[:1]),
     ],
-    ids=["raises", "sorts what it is given", "a number", "NaN", "one value too few"],
+    ids=["raises", "sorts what it is given", "a number", "NaN", "an array", "no interval", "one value too few"],
 )
 def test_a_metric_that_fails_takes_its_own_cell_and_no_other(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
     before = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
@@ -178,6 +181,42 @@ def test_a_metric_that_fails_takes_its_own_cell_and_no_other(monkeypatch: pytest
     assert bad.interval.reason.isprintable()
     assert row(found, "judge (expected)").columns["mae"] == row(before, "judge (expected)").columns["mae"]
     assert "metric bad of" in markdown(evaluation_result(found))
+
+
+def test_a_value_that_is_a_number_of_another_type_is_written_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    half = Estimate(value=0, interval=Interval(), items=1).model_copy(update={"value": np.float32(0.5)})
+    add(monkeypatch, added("half", lambda _: half))
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    assert row(found, "judge (label)").columns["half"].value == 0.5
+    assert '"value":0.5' in evaluation_result(found).model_dump_json()
+
+
+def notes(given: dict[object, object]) -> object:
+    def function(written: Any) -> Estimate:
+        written.settings.update(given)
+        return Estimate(value=1, interval=Interval(), items=1)
+
+    return function
+
+
+def test_a_metric_notes_what_it_was_computed_with_and_nothing_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    add(
+        monkeypatch,
+        added("noted", notes({"noted": "model \x1b[31m7"}), sheet=TEXTS),
+        *(
+            added(f"bad{n}", notes({name: said}), sheet=TEXTS)
+            for n, (name, said) in enumerate([("bleu", "mine"), ("bad1", 5), (5, "x"), ("noted", "gone")])
+        ),
+    )
+    wrote = [answered(one.id, "3", text="four", question="pointwise") for one in EXAMPLES]
+    found = evaluate(EXAMPLES, wrote, train=TRAIN)
+    texts = row(found, "judge (label)").text
+    assert texts["noted"].value == 1 and texts["bleu"].value is not None
+    for n in range(4):
+        assert texts[f"bad{n}"].value is None and "into settings, expected a text" in str(texts[f"bad{n}"].interval.reason)
+    shown = markdown(evaluation_result(found))
+    assert "noted: model" in shown and "\x1b" not in shown
+    assert "BLEU: mine" not in shown and "noted: gone" not in shown
 
 
 def test_choices_and_texts_take_metrics_too(monkeypatch: pytest.MonkeyPatch) -> None:
