@@ -24,7 +24,8 @@ EXAMPLES = pointwise_examples(12, 4)
 
 def judgement(example: Example, label: str, **fields: Any) -> Judgement:
     tokens = Tokens(prompt=9, cached=0, generated=3)
-    given = {"question": "pointwise", "status": Status.OK, "label": label, "k_effective": 1, "tokens": tokens, "model": "m"}
+    question = "pairwise" if isinstance(example, PairwiseExample) else "pointwise"
+    given = {"question": question, "status": Status.OK, "label": label, "k_effective": 1, "tokens": tokens, "model": "m"}
     return Judgement(id=example.id, **{**given, **fields})
 
 

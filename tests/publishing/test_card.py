@@ -108,7 +108,7 @@ def test_a_real_logs_judgings_are_read(judge: Published) -> None:
 def test_scored_runs_are_told_as_perse_evaluate_tells_them(judge: Published) -> None:
     card = card_text(judge.run, scored=[judge.scored])
     gathered = gather([judge.scored])
-    result = evaluate_many(gathered.judges, gathered.parts)
+    result = evaluate_many(gathered.judges, gathered.folds)
     assert "has not been scored" not in card
     assert f"**{plain(result.verdict[0])}.**" in card
     own = next(row for row in result.rows if row.name == "first-valid (expected)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,16 @@ PAGE = (Path(__file__).resolve().parents[2] / "docs" / "contributing.md").read_t
 
 
 @pytest.fixture
-def finish(monkeypatch: pytest.MonkeyPatch) -> Question:
+def finish(monkeypatch: pytest.MonkeyPatch) -> Iterator[Question]:
     """Of the page, as if an installed package had brought it."""
     code = PAGE[PAGE.index("    from collections.abc") : PAGE.index("- `asks` gives")]
     known: dict[str, Any] = {"__name__": "brought"}
     exec(textwrap.dedent(code), known)
     question: Question = known["FINISH"]
     monkeypatch.setitem(vars(QUESTIONS), "_all", {**QUESTIONS.own, question.name: question})
-    return question
+    judge_routes.cache_clear()
+    yield question
+    judge_routes.cache_clear()
 
 
 def test_it_is_asked_and_its_answers_are_on_its_scale(finish: Question) -> None:
