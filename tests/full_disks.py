@@ -159,5 +159,6 @@ def hit_every_write(
         assert not _STAGED.search(words), f"a path that only perse knows: {words}"
         check_nothing_half(folder / out, whole)
         work(folder)
-        assert contents(folder / out) == whole, name
+        now = contents(folder / out)
+        assert now == whole, f"{name}: {[each for each in {*now, *whole} if now.get(each) != whole.get(each)]}"
     return len(failures)

@@ -45,9 +45,12 @@ class LoadOptions:
 
 
 def portable(name: str) -> str:
-    """Of a folder on this machine its name, however its path is written; any other name as it is."""
-    folder = Path(name).expanduser()
-    return folder.resolve().name if folder.is_dir() else name
+    """Of a folder on this machine its name, however its path is written; any other name as it is. What a training run left in its
+    folder is named with the run, or all judges would be called `merged`."""
+    if not Path(name).expanduser().is_dir():
+        return name
+    folder = Path(name).expanduser().resolve()
+    return f"{folder.parent.name}/{folder.name}" if folder.name in ("merged", "adapter") else folder.name
 
 
 @dataclass(frozen=True)

@@ -150,11 +150,12 @@ def of_an_older_perse(run: Path, name: str) -> None:
     """Its manifest as it was written when a judge had one name for model and adapter."""
     manifest = json.loads((run / "manifest.json").read_text())
     manifest["run"]["judge"] = {"name": name, "sha256": "cd" * 32, "engine": "scripted"}
+    del manifest["context"]["judge"]
     (run / "manifest.json").write_text(json.dumps(manifest))
 
 
 def training_run(folder: Path) -> Path:
-    folder.mkdir(parents=True)
+    (folder / "merged").mkdir(parents=True)
     (folder / "log.jsonl").write_text('{"step": 1, "loss": 3.5}\n{"step": 5, "loss": 2.25}\n')
     return folder
 
