@@ -25,7 +25,8 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 _SAID = (
     *("no space left", "disk quota exceeded", "file too large", "database or disk is full", "disk i/o error"),
-    *("os error 28", "os error 122", "os error 27", "pytorchstreamwriter failed writing"),
+    *("os error 28", "os error 122", "os error 27"),
+    *("pytorchstreamwriter failed writing", "] . unexpected pos ", "basic_ios::clear: iostream error"),  # torch.save
 )
 """How libraries that raise errors without a number say it: numpy, torch, safetensors, tokenizers, SQLite."""
 

@@ -16,9 +16,11 @@ from types import SimpleNamespace
 
 import httpx2
 import pytest
+import torch
 from builders import pointwise_examples
 from full_disks import failing_sync, files_of_at_most, hit_every_write, syncs
 from kills import killed_at
+from safetensors.torch import save_file
 
 from perse.batch.local import read_run, score
 from perse.data.load import LoadedExamples
@@ -261,6 +263,16 @@ def test_files_that_belong_together_are_all_old_where_the_disk_was_full_meanwhil
     write_together(tmp_path, contents("2"))
     assert all((tmp_path / name).read_bytes() == content for name, content in contents("2").items())
     assert not list(tmp_path.rglob("*kept*")) and not (tmp_path / "figures" / "stale.csv").exists()
+
+
+@pytest.mark.parametrize("save", [torch.save, save_file], ids=["torch", "safetensors"])
+def test_a_full_disk_is_told_from_a_bug_wherever_tensors_stop_being_written(save: Callable[..., None], tmp_path: Path) -> None:
+    tensors = {"weight": torch.arange(900.0), "bias": torch.arange(5.0)}
+    save(tensors, str(tmp_path / "whole"))
+    for limit in range(0, (tmp_path / "whole").stat().st_size, 3):
+        with pytest.raises(Exception) as said, files_of_at_most(limit):  # noqa: PT011: each library has errors of its own
+            save(tensors, str(tmp_path / "other"))
+        assert write_failed(said.value), (limit, said.value)
 
 
 @pytest.mark.integration
