@@ -270,7 +270,7 @@ def test_a_full_disk_is_told_from_a_bug_wherever_tensors_stop_being_written(save
     tensors = {"weight": torch.arange(900.0), "bias": torch.arange(5.0)}
     save(tensors, str(tmp_path / "whole"))
     for limit in range(0, (tmp_path / "whole").stat().st_size, 3):
-        with pytest.raises(Exception) as said, files_of_at_most(limit):  # noqa: PT011: each library has errors of its own
+        with pytest.raises(Exception) as said, files_of_at_most(limit):  # each library has errors of its own
             save(tensors, str(tmp_path / "other"))
         assert write_failed(said.value), (limit, said.value)
 
