@@ -68,6 +68,9 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
     ids = known_as(person, paths, salt=salt)
     places = _once_each(paths)
+    for path in places:
+        if path.is_file() and path.name in own_lines(path.parent):
+            raise BadInput(f"{path}: goes with the other files of {path.parent}, which hold the person too; name the folder")
     with ExitStack() as held:
         planned = [_data_set(ids, path, held) if is_data_folder(path) else _lines(ids, path, held) for path in places]
         for _, change in planned:
@@ -125,7 +128,7 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
     sweep_temporaries(path if path.is_dir() else path.parent)
     found = [path] if path.is_file() else [file for file in sorted(path.glob("*.jsonl")) if is_own(file)]
     for file in found:
-        if path.is_dir() or file.name in own_lines(file.parent):
+        if path.is_dir():
             held.enter_context(run_closed(file))  # lines that a running run appends would be lost
     files = {file.name: lines_of(file) for file in found}
     named = {
@@ -244,7 +247,7 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
 def _stands_in(person: str, path: Path) -> bool:
     """Whether the name itself is the reviewer's in a file, or in one of a folder, that does not say how it was built."""
     found = [path] if path.is_file() else [file for file in path.glob("*.jsonl") if is_own(file)]
-    return any(line.row.get("reviewer_id") == person for file in found for line in lines_of(file))
+    return any(_reviewer(line.row) == person for file in found for line in lines_of(file))
 
 
 def _options(path: Path) -> Mapping[str, Any] | None:

@@ -160,12 +160,13 @@ def test_judgements_and_samples_may_be_given_as_files(tmp_path: Path) -> None:
     assert ANN not in judgements.read_text() + samples.read_text()
 
 
-def test_one_file_of_a_run_that_is_being_written_is_not_changed(tmp_path: Path) -> None:
+def test_one_file_of_a_run_is_refused_since_its_ids_tell_nobody_alone(tmp_path: Path) -> None:
     run = scored(tmp_path / "run")
-    before = (run / "judgements.jsonl").read_bytes()
-    with RunLog(run, {"kind": "score"}, lines="judgements.jsonl"), pytest.raises(RunMismatch, match="is being written"):
-        forget(ANN, [run / "judgements.jsonl"])
-    assert (run / "judgements.jsonl").read_bytes() == before
+    before = {file: file.read_bytes() for file in run.iterdir()}
+    for files in ([run / "judgements.jsonl"], [run / "examples.jsonl", run / "judgements.jsonl"]):
+        with pytest.raises(BadInput, match=r"goes with the other files of .*run, .*; name the folder"):
+            forget(ANN, files)
+    assert {file: file.read_bytes() for file in run.iterdir()} == before
 
 
 def test_ids_that_are_no_text_are_nobodys(tmp_path: Path) -> None:
