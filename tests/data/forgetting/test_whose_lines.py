@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 from perse.commands.app import app
 from perse.data.forgetting.forget import forget
 from perse.data.forgetting.lines import is_own, own_lines
-from perse.errors import BadInput, RunMismatch
-from perse.files.runlog import RunLog
+from perse.errors import BadInput
 
 ANN, BOB = "r0123456789ab", "r1123456789ab"
 
