@@ -18,7 +18,8 @@ from perse.errors import BadInput
 from perse.evaluation.alignment import Fold, Items, align, crossed
 from perse.evaluation.baselines.ratings import NO_TRAINING_DATA
 from perse.evaluation.costs import with_costs
-from perse.evaluation.pairwise_rows import choice_predictions, pairwise_rows
+from perse.evaluation.differences import choice_differences, score_differences
+from perse.evaluation.pairwise_rows import choice_predictions, pairwise_rows, true_choices
 from perse.evaluation.pointwise_rows import Scores, fitted_epsilons, pointwise_rows
 from perse.evaluation.predictions import (
     answer_scale,
@@ -33,7 +34,7 @@ from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference, Evaluation, JudgeSummary, Resample, Row
 from perse.evaluation.stats.ties import reviewer_halves
 from perse.evaluation.text_rows import Texts, text_rows
-from perse.evaluation.verdict import COMPARED, choice_difference, score_difference, sentences
+from perse.evaluation.verdict import conclusions
 from perse.judgement import Judgement, Prices, Status
 from perse.records import Example, chooses
 from perse.results.result import Estimate, Interval
@@ -53,10 +54,6 @@ __all__ = [
 ]
 
 FEWEST_RESAMPLES = 100
-PROFILE_AVERAGE = "profile average"
-"""Scores: the baseline of the verdict."""
-COMPARED_WITH = ("copy the example", "majority", "random")
-"""Pairs: the baseline of the verdict, the first that is available."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +149,7 @@ def evaluate_many(
         reviewers=len(items.reviewer_ids()),
         judges=summaries,
         rows=found.rows,
-        verdict=sentences(summaries, found.rows, found.differences),
+        conclusions=conclusions(summaries, found.rows, found.differences, compared=int(found.ok.sum())),
         differences=found.differences,
         training_means=found.training_means,
         text_skipped=dict(found.text_skipped),
@@ -194,23 +191,11 @@ def _scores(
         notes.append(_calibrated(epsilons, [one.name for one in predictions if one.values is not None]))
     rows = pointwise_rows(items, predictions, scores=scores, ok=ok, failed=failed, mean=mean, epsilons=epsilons)
 
-    by_name = {row.name: row for row in rows}
     values = {one.name: np.where(ok, one.values, np.nan) for one in predictions if one.values is not None}
-    average = by_name.get(PROFILE_AVERAGE)
-    if not any(example.profile for example in items.examples):
-        average = None  # nothing was answered; the training means of folds are even negatively correlated with the scores
-    theirs = bootstrap.resampled(COMPARED, scores.gold, values[PROFILE_AVERAGE]) if average and average.columns else None
     differences = [
-        score_difference(
-            by_name[f"{judge} (expected)"],
-            average,
-            gold=scores.gold,
-            predicted=values[f"{judge} (expected)"],
-            resampled=theirs,
-            reviewer=scores.reviewer,
-            bootstrap=bootstrap,
-        )
+        difference
         for judge in items.judgements
+        for difference in score_differences(judge, values, scores, profiles=any(example.profile for example in items.examples))
     ]
     written, skipped, said = text_rows(items, rows, bootstrap=bootstrap, texts=texts, seed=seed)
     return _Found(tuple(written), tuple(differences), ok, means, skipped, (*notes, *said))
@@ -219,20 +204,9 @@ def _scores(
 def _pairs(items: Items, *, bootstrap: Bootstrap, seed: int) -> _Found:
     predictions = choice_predictions(items, seed=seed)
     rows = pairwise_rows(items, predictions, bootstrap=bootstrap)
-    by_name = {row.name: row for row in rows}
     hits = {one.name: one.hits for one in predictions if one.hits is not None}
-    baseline = next(name for name in COMPARED_WITH if name in hits)
-    differences = tuple(
-        choice_difference(
-            by_name[f"{judge} (likeliest)"],
-            by_name[baseline],
-            hits=hits[f"{judge} (likeliest)"],
-            other=hits[baseline],
-            bootstrap=bootstrap,
-        )
-        for judge in items.judgements
-    )
-    return _Found(tuple(rows), differences, _answered(items), notes=tuple(_without_distribution(items, "likeliest")))
+    differences = [one for judge in items.judgements for one in choice_differences(judge, hits, true_choices(items), bootstrap)]
+    return _Found(tuple(rows), tuple(differences), _answered(items), notes=tuple(_without_distribution(items, "likeliest")))
 
 
 def _calibrated(epsilons: Mapping[str, float | None], rows: Sequence[str]) -> str:

@@ -113,7 +113,8 @@ def baseline_predictions(items: Items, *, scale: Scale, seed: int) -> list[Predi
     for baseline in joined([_baselines(fold.examples, fold.train, scale=scale, seed=seed) for fold in items.folds]):
         given = baseline.predictions
         values = None if given is None else np.array(given, dtype=np.float64)
-        rows.append(Prediction(baseline.name, None, values, unavailable=baseline.unavailable))
+        spread = None if baseline.distributions is None else np.array(baseline.distributions, dtype=np.float64)
+        rows.append(Prediction(baseline.name, None, values, spread, unavailable=baseline.unavailable))
     return rows
 
 

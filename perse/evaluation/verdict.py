@@ -1,79 +1,51 @@
-"""A table's conclusion in words: is this judge better than the reader's own average, and how sure is that?
+"""A table's conclusion in words: is this judge better than what needs no judge, and how sure is that?
 
-The judge's reading that uses all it said (expected score, likeliest choice) is compared with the baseline that the paper
-compares with: the mean of the shown scores, or the answer of the shown pair. Where that does not order texts,
-because no profile was shown, the judge is compared with chance. "Better" means that the 95% interval of the difference, both
-values resampled together, lies above 0; anything else is "not shown to be better", which is not "equal". Kendall within each reader
-stands beside it: a judge may be better for knowing who is lenient, and not know what anybody likes.
+The judge's reading that uses all it said (expected score, likeliest choice) is compared with chance, for pairs with the best constant
+answer, and with the baseline of the paper: the mean of the shown scores, or the answer of the shown pair. "Better" means that the 95%
+interval of every one of these differences, both values resampled together, lies above 0: a baseline may itself be worse than
+chance, and beating it then says nothing. Else the first rule that is not beaten is named: "not shown to be better", which is not "equal".
+
+A second sentence is about taste. A judge may be better for knowing who is lenient, or which texts most people like; it knows
+what a reader likes only if it orders that reader's texts, and better than a rule that knows no reader.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
+from perse.evaluation.baselines.ratings import UNPERSONALIZED
 from perse.evaluation.metrics import METRICS
-from perse.evaluation.stats.correlation import FloatArray, IntArray
-from perse.evaluation.stats.estimates import Bootstrap
-from perse.evaluation.stats.results import Difference, JudgeSummary, Row
+from perse.evaluation.stats.results import Conclusion, Difference, JudgeSummary, Row, Standing
 from perse.results.result import Estimate
 from perse.results.words import shown as cell
 
 COMPARED = "kendall"
 WITHIN = "within_kendall"
 CHANCE = "chance"
+CONSTANT = "always the same answer"
 IN_WORDS = {
     "profile average": "the reader's own average",
     "copy the example": "copying the shown answer",
     "majority": "the majority answer",
-    "random": "a coin",
 }
 WELL_COVERED = 0.95
 """Below this share of answered items the sentence says how many were answered."""
 
 
-def sentences(judges: Mapping[str, JudgeSummary], rows: Sequence[Row], differences: Sequence[Difference]) -> tuple[str, ...]:
-    """One sentence per judge, in order."""
-    by_name = {row.name: row for row in rows}
-    found = {difference.judge: difference for difference in differences}
-    return tuple(f"{name}: {_sentence(summary, found.get(name), by_name)}" for name, summary in judges.items())
-
-
-def score_difference(
-    row: Row,
-    baseline: Row | None,
-    *,
-    gold: FloatArray,
-    predicted: FloatArray,
-    resampled: FloatArray | None,
-    reviewer: IntArray,
-    bootstrap: Bootstrap,
-) -> Difference:
-    """Kendall's tau of a judge minus that of a baseline, or minus 0 (chance) where the baseline has none.
+def conclusions(
+    judges: Mapping[str, JudgeSummary], rows: Sequence[Row], differences: Sequence[Difference], *, compared: int
+) -> tuple[Conclusion, ...]:
+    """One per judge, in order.
 
     Args:
-        row, baseline: of the table; the baseline is None if it is unavailable.
-        gold: (n,).
-        predicted: of the judge, (n,), NaN where not answered.
-        resampled: the baseline's tau in each resample, (R,); None without one.
-        reviewer: (n,).
+        differences: of each judge, from every rule that it must beat and, in `WITHIN`, from the unpersonalized row.
+        compared: items behind the rows: those that every judge answered that answered any.
     """
-    mine, theirs = row.columns[COMPARED], baseline.columns.get(COMPARED) if baseline else None
-    judge = row.judge or row.name
-    if mine.value is None or baseline is None or resampled is None or theirs is None or theirs.value is None:
-        return Difference(judge=judge, row=row.name, baseline=CHANCE, column=COMPARED, estimate=mine)
-    value = mine.value - theirs.value
-    apart = bootstrap.resampled(COMPARED, gold, predicted) - resampled
-    behind = len(np.unique(reviewer[~np.isnan(predicted)]))
-    estimate = Estimate(value=value, interval=bootstrap.interval(value, apart, reviewers=behind), items=mine.items)
-    return Difference(judge=judge, row=row.name, baseline=baseline.name, column=COMPARED, estimate=estimate)
-
-
-def choice_difference(row: Row, baseline: Row, *, hits: FloatArray, other: FloatArray, bootstrap: Bootstrap) -> Difference:
-    """Accuracy of a judge minus that of a baseline; `hits` and `other` are (n,), 1 where they are right."""
-    estimate = bootstrap.mean(hits - other, np.ones(len(hits), dtype=bool))
-    return Difference(judge=row.judge or row.name, row=row.name, baseline=baseline.name, column="accuracy", estimate=estimate)
+    by_name = {row.name: row for row in rows}
+    return tuple(
+        _conclusion(name, summary, [one for one in differences if one.judge == name], by_name, compared)
+        for name, summary in judges.items()
+    )
 
 
 def shown(estimate: Estimate) -> str:
@@ -81,55 +53,91 @@ def shown(estimate: Estimate) -> str:
     return cell(estimate, digits=2)
 
 
-def _sentence(summary: JudgeSummary, difference: Difference | None, rows: Mapping[str, Row]) -> str:
+def in_words(baseline: str) -> str:
+    """How a sentence names a baseline."""
+    return IN_WORDS.get(baseline, baseline)
+
+
+def _conclusion(
+    name: str, summary: JudgeSummary, differences: Sequence[Difference], rows: Mapping[str, Row], compared: int
+) -> Conclusion:
+    rules = [one for one in differences if one.column != WITHIN]
     if not summary.ok:
-        return f"answered none of {summary.asked}; nothing can be said of it"
-    if difference is None:
-        return "nothing to compare it with"
-    mine = rows[difference.row].columns[difference.column]
-    column, against = METRICS[difference.column].title, IN_WORDS.get(difference.baseline, difference.baseline)
-    covered = "" if summary.ok >= WELL_COVERED * summary.asked else f" (answered {summary.ok} of {summary.asked})"
-    said = f"{column} {shown(mine)}{covered}"
+        return Conclusion(
+            judge=name, standing="silent", words=f"{name}: answered none of {summary.asked}; nothing can be said of it"
+        )
+    if not rules:
+        return Conclusion(judge=name, standing="undefined", words=f"{name}: nothing to compare it with")
+    row = rows[rules[0].row]
+    mine, title = row.columns[rules[0].column], METRICS[rules[0].column].title
     if mine.value is None:
-        return f"{said}; no verdict"
-    within = rows[difference.row].columns.get(WITHIN)
-    if within:
-        said += f", within each reader {shown(within)}"
-    if difference.baseline in rows:
-        said += f"; {against} {shown(rows[difference.baseline].columns[difference.column])}"
-        said += f"; difference {shown(difference.estimate)}"
-    concluded = _conclusion(difference.estimate, against) + _of_taste(difference.estimate, within)
-    return f"{said}: {concluded}{_surpassed(mine.value, difference, rows)}"
+        words = f"{name}: no verdict, since its {title} is {shown(mine)}{_of(summary, rules[0], compared)}"
+        return Conclusion(judge=name, standing="undefined", words=words)
+    standing, told = _standing(rules)
+    taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None), rows)
+    words = f"{name}: {_said(standing, told, rules)}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
+    more = [*([about_taste] if about_taste else []), *_surpassed(mine.value, rules, rows)]
+    if more:
+        words += f". {more[0][0].upper()}{'; '.join(more)[1:]}"
+    return Conclusion(judge=name, standing=standing, against=told.baseline, taste=taste, words=words)
 
 
-def _of_taste(difference: Estimate, within: Estimate | None) -> str:
-    """A judge that only knows which readers are lenient is better over all readers, but not within one."""
-    if within is None or not above_zero(difference) or above_zero(within):
-        return ""
-    return "; no evidence that it knows which texts a reader likes"
+def _standing(rules: Sequence[Difference]) -> tuple[Standing, Difference]:
+    """What the differences show, and the one that decides it; of a judge that is better, the last, which is the paper's."""
+    unknown = [one for one in rules if one.estimate.interval.low is None]
+    ahead = [one for one in rules if one.estimate.below_zero]
+    unbeaten = [one for one in rules if not one.estimate.above_zero]
+    if unknown:
+        return "undefined", unknown[0]
+    if ahead:
+        return "worse", ahead[0]
+    return ("unclear", unbeaten[0]) if unbeaten else ("better", rules[-1])
 
 
-def above_zero(estimate: Estimate) -> bool:
-    """Whether the whole interval is above 0."""
-    return estimate.interval.low is not None and estimate.interval.low > 0
+def _said(standing: Standing, told: Difference, rules: Sequence[Difference]) -> str:
+    against = in_words(told.baseline)
+    if standing == "better":
+        return "better than " + " and than ".join(in_words(one.baseline) for one in reversed(rules))
+    return {
+        "undefined": f"too little to say whether it is better than {against}",
+        "worse": f"worse than {against}",
+    }.get(standing, f"not shown to be better than {against}")
 
 
-def _surpassed(value: float, difference: Difference, rows: Mapping[str, Row]) -> str:
+def _of(summary: JudgeSummary, told: Difference, compared: int) -> str:
+    """How many items a number stands on, where it is not nearly all."""
+    if told.column == COMPARED and compared < summary.ok:
+        return f" (of the {compared} of {summary.asked} items that every judge answered)"
+    return "" if summary.ok >= WELL_COVERED * summary.asked else f" (answered {summary.ok} of {summary.asked})"
+
+
+def _against(told: Difference, rows: Mapping[str, Row]) -> str:
+    """The other value and the difference; chance needs neither where it is 0."""
+    if told.baseline in rows:
+        return f" against {shown(rows[told.baseline].columns[told.column])}, difference {shown(told.estimate)}"
+    return "" if told.column == COMPARED else f", difference {shown(told.estimate)}"
+
+
+def _taste(row: Row, difference: Difference | None, rows: Mapping[str, Row]) -> tuple[bool | None, str]:
+    """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence."""
+    within = row.columns.get(WITHIN)
+    if within is None or within.value is None:
+        return None, ""
+    said = f"within each reader {shown(within)}"
+    if not within.above_zero:
+        return False, f"{said}: not shown to know which texts a reader likes"
+    if difference is None:
+        return None, f"{said}: whether that is a reader's taste or what most like is not known (no unpersonalized row)"
+    said += f" against {shown(rows[UNPERSONALIZED].columns[WITHIN])} unpersonalized, difference {shown(difference.estimate)}"
+    if difference.estimate.above_zero:
+        return True, f"{said}: it knows more of a reader's taste than what most readers like"
+    return False, f"{said}: not shown to know more than what most readers like"
+
+
+def _surpassed(value: float, rules: Sequence[Difference], rows: Mapping[str, Row]) -> list[str]:
     """The best other baseline, if it beats the judge: with its training data no judge is needed."""
-    others = {row.name: row.columns.get(difference.column) for row in rows.values() if not row.judge}
-    values = {
-        name: one.value
-        for name, one in others.items()
-        if one and one.value is not None and name not in (difference.baseline, "random")
-    }
+    column, known = rules[0].column, {"random", *(one.baseline for one in rules)}
+    others = {row.name: row.columns.get(column) for row in rows.values() if not row.judge and row.name not in known}
+    values = {name: one.value for name, one in others.items() if one and one.value is not None}
     best = max(values, key=lambda name: values[name], default=None)
-    return f"; {best} reaches {values[best]:z.2f}" if best is not None and values[best] > value else ""
-
-
-def _conclusion(difference: Estimate, against: str) -> str:
-    low, high = difference.interval.low, difference.interval.high
-    if low is None or high is None:
-        return f"too little to say whether it is better than {against}"
-    if low > 0:
-        return f"better than {against}"
-    return f"worse than {against}" if high < 0 else f"not shown to be better than {against}"
+    return [f"{best}, which needs no judge, reaches {values[best]:z.2f}"] if best is not None and values[best] > value else []

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.drawing.figure import Figure
-from perse.evaluation.stats.results import Difference, Evaluation
+from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
-from perse.evaluation.verdict import IN_WORDS, WITHIN, above_zero
+from perse.evaluation.verdict import in_words
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import COLLAPSED
-from perse.results.result import Estimate, Table
+from perse.results.result import Table
 
 FEW = 50
 """With fewer readers the page says that they are few."""
@@ -30,19 +30,19 @@ _MEASURES = {
     "pairwise": "In which share of pairs it chose as the reader did (in brackets how sure that is):",
 }
 _ADVICE: Mapping[Standing, str] = {
-    "better": "It has learned something about texts that this simple rule, which does not read them, cannot know. The "
-    "tables below say how much, and for whom.",
-    "unclear": "On these items it may be no better than this simple rule, which does not read the text. Do not rely on it "
-    "before more readers or a better judge have settled it.",
-    "worse": "This simple rule, which does not read the text, does better. Do not use the judge as it stands.",
+    "better": "It has learned something about texts that rules which do not read them cannot know. The tables below say how much, "
+    "and for whom.",
+    "unclear": "On these items it may be no better than a rule which does not read the text. Do not rely on it before more readers "
+    "or a better judge have settled it.",
+    "worse": "A rule which does not read the text does better. Do not use the judge as it stands.",
     "undefined": "Judge more items of more readers.",
     "collapsed": "It cannot tell texts apart. Do not use it: look at the samples for what it writes, and at its training or "
     "its prompt for why.",
     "silent": "Nothing can be said of it. The failures below say what went wrong; mend that and score again.",
 }
 _ONLY_POOLED = (
-    "It puts the texts of all readers together in a better order than this simple rule, which does not read them. That may be "
-    "knowing who is a lenient reader: there is no evidence that it knows which texts a reader likes."
+    "It puts the texts of all readers together in a better order than rules which do not read them. That may be knowing who is a "
+    "lenient reader, or which texts most people like: it is not shown to know what this reader likes."
 )
 
 
@@ -89,18 +89,18 @@ _NUMBERS = _Heading(
 
 def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdict, ...]:
     """One for each judge, in their order."""
-    differences = {difference.judge: difference for difference in evaluation.differences}
+    rows = {difference.judge: difference.row for difference in evaluation.differences}
     found = []
-    for (name, summary), sentence in zip(evaluation.judges.items(), evaluation.verdict, strict=True):
-        difference = differences.get(name)
-        standing: Standing = "silent" if not summary.ok else _standing(difference, runs[name])
-        within = _within(evaluation, difference)
-        only_pooled = standing == "better" and within is not None and not above_zero(within)
-        said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {sentence.removeprefix(f'{name}: ')}."
+    for concluded in evaluation.conclusions:
+        name, summary, run = concluded.judge, evaluation.judges[concluded.judge], runs[concluded.judge]
+        standing: Standing = "collapsed" if concluded.standing != "silent" and _says_one_thing(run) else concluded.standing
+        only_pooled = standing == "better" and concluded.taste is False
+        said = concluded.words.removeprefix(f"{name}: ")
+        said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {said}."
         advice = _ONLY_POOLED if only_pooled else _ADVICE[standing]
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
-        headline = _headline(standing, difference) + (" over all readers, not shown to be within one" if only_pooled else "")
-        sentences = (said, advice, coverage, _spread(runs[name]), _steadiness(evaluation, difference))
+        headline = _headline(standing, concluded) + (", not shown to know what a reader likes" if only_pooled else "")
+        sentences = (said, advice, coverage, _spread(run), _steadiness(evaluation, rows.get(name)))
         found.append(Verdict(name, standing, headline, tuple(filter(None, sentences))))
     return tuple(found)
 
@@ -158,32 +158,14 @@ def _section(heading: _Heading, tables: Sequence[Table], figures: Sequence[Figur
     )
 
 
-def _standing(difference: Difference | None, run: RunData) -> Standing:
-    """The verdict on a judge that answered something."""
-    if _says_one_thing(run):
-        return "collapsed"
-    if difference is None or difference.estimate.value is None:
-        return "undefined"
-    low, high = difference.estimate.interval.low, difference.estimate.interval.high
-    if low is None or high is None:
-        return "undefined"
-    return "better" if low > 0 else "worse" if high < 0 else "unclear"
-
-
 def _says_one_thing(run: RunData) -> bool:
     """Whether all scores are equal although the readers' are not. Not for pairs, where a constant choice still has an accuracy."""
     given, gold = run.expected[run.known], run.gold[run.known]
     return run.kind != "pairwise" and len(given) > 1 and bool(np.ptp(given) < 1e-9 and np.ptp(gold) > 0)
 
 
-def _within(evaluation: Evaluation, difference: Difference | None) -> Estimate | None:
-    """Whether the judge knows which of a reader's texts this reader likes; of pairs there is no such value."""
-    row = next((row for row in evaluation.rows if difference and row.name == difference.row), None)
-    return row.columns.get(WITHIN) if row else None
-
-
-def _headline(standing: Standing, difference: Difference | None) -> str:
-    against = "" if difference is None else IN_WORDS.get(difference.baseline, difference.baseline)
+def _headline(standing: Standing, concluded: Conclusion) -> str:
+    against = in_words(concluded.against or "")
     return {
         "better": f"better than {against}",
         "unclear": f"not shown to be better than {against}",
@@ -208,9 +190,9 @@ def _spread(run: RunData) -> str:
     return f"Collapsed: nearly one answer for everything: {said}" if collapsed else f"Not collapsed: {said}"
 
 
-def _steadiness(evaluation: Evaluation, difference: Difference | None) -> str:
+def _steadiness(evaluation: Evaluation, judged: str | None) -> str:
     """Pairs: whether it chooses by the texts or by their order."""
-    row = next((row for row in evaluation.rows if difference and row.name == difference.row), None)
+    row = next((row for row in evaluation.rows if row.name == judged), None)
     same = row and row.columns.get("order_consistency")
     if not same or same.value is None:
         return ""

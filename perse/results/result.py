@@ -15,6 +15,10 @@ VERSION: Literal[1] = 1
 """Of the JSON form; it grows when a field changes its meaning or goes (docs/results-json.md)."""
 
 
+FINEST = 5
+"""Decimals in which an interval's end counts as different from 0, and the most that are shown so that this can be seen."""
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -42,6 +46,16 @@ class Estimate(_Part):
     """Within-reviewer values: reviewers with constant gold or prediction, or fewer than 2 items."""
     difference: bool = False
     """Whether it is one value minus another; shown with its sign."""
+
+    @property
+    def above_zero(self) -> bool:
+        """Whether the whole interval lies above 0, by more than `FINEST` decimals leave out."""
+        return self.interval.low is not None and round(self.interval.low, FINEST) > 0
+
+    @property
+    def below_zero(self) -> bool:
+        """Whether the whole interval lies below 0."""
+        return self.interval.high is not None and round(self.interval.high, FINEST) < 0
 
     @property
     def of_fewer_resamples(self) -> bool:

@@ -5,7 +5,7 @@ Media with room (Markdown, HTML, CSV) say in the cell why an interval is undefin
 
 from __future__ import annotations
 
-from perse.results.result import Cell, Estimate, Table
+from perse.results.result import FINEST, Cell, Estimate, Table
 
 ABSENT = "-"
 UNDEFINED = "undefined"
@@ -15,7 +15,7 @@ def value_and_interval(estimate: Estimate, *, digits: int = 3, reasons: bool = T
     """A value, and its interval in brackets ("" where the value itself is undefined).
 
     Args:
-        digits: decimals of both.
+        digits: decimals of both; more, up to `FINEST`, where an end that is not 0 would look like 0.
         reasons: spell out why a value is undefined.
     """
     reason = (estimate.interval.reason if reasons else None) or UNDEFINED
@@ -24,8 +24,19 @@ def value_and_interval(estimate: Estimate, *, digits: int = 3, reasons: bool = T
     sign = "+" if estimate.difference else ""
     low, high = estimate.interval.low, estimate.interval.high
     mark = "*" if estimate.of_fewer_resamples else ""
-    between = f"[{reason}]" if low is None or high is None else f"[{low:z.{digits}f}, {high:z.{digits}f}]{mark}"
+    if low is None or high is None:
+        between = f"[{reason}]"
+    else:
+        digits = _telling_apart_from_zero(low, high, digits=digits)
+        between = f"[{low:z.{digits}f}, {high:z.{digits}f}]{mark}"
     return f"{estimate.value:{sign}z.{digits}f}", between
+
+
+def _telling_apart_from_zero(low: float, high: float, *, digits: int) -> int:
+    """Rounding must not contradict the word: an interval above 0 is not shown as one that begins at 0."""
+    finest = max(digits, FINEST)
+    nonzero = [end for end in (low, high) if round(end, finest)]
+    return next((more for more in range(digits, finest) if all(round(end, more) for end in nonzero)), finest)
 
 
 def shown(cell: Cell, *, digits: int = 3, reasons: bool = True) -> str:

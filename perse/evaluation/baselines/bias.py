@@ -19,6 +19,7 @@ from math import fsum
 from typing import NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray, IntArray
@@ -97,6 +98,16 @@ class BiasModel:
     own: Mapping[ReviewKey, int]
     item_penalty: float
     reader_penalty: float
+    spread: float = 0.0
+    """Root mean squared error of the training scores, each predicted as if its reader were unseen."""
+
+    def distributions(self, predicted: FloatArray) -> FloatArray:
+        """The probability of every label, (n, L): a normal distribution of this spread around each prediction, (n,), cut between
+        the labels."""
+        labels = np.array(SCORES.values or ())
+        between = (labels[1:] + labels[:-1]) / 2
+        below = stats.norm.cdf((between - predicted[:, None]) / max(self.spread, 1e-9))
+        return np.diff(below, axis=1, prepend=0.0, append=1.0)
 
     def predict(self, examples: Sequence[PointwiseExample], *, unseen: bool = False) -> FloatArray:
         """mu + b_u + b_i of each, (n,), clipped to the scale. `unseen` takes readers' own training reviews out of the item biases."""
@@ -149,8 +160,6 @@ def fit_bias_model(
     number = np.bincount(rows, minlength=len(row_of) + 1).astype(np.float64)
     first = penalties or (ITEM_PENALTIES[0], READER_PENALTIES[0])
     model = BiasModel(mean, row_of, total, number, own, *first)
-    if penalties:
-        return model
     known = [example for example in train if example.reference]
     gold = np.array([example.reference.score for example in known if example.reference], dtype=np.float64)
     queries, theirs = example_arrays(known, row_of), model._own(known)
@@ -158,10 +167,10 @@ def fit_bias_model(
     def squared_error(candidate: BiasModel) -> float:
         return float(((candidate._predict(queries, theirs) - gold) ** 2).sum())
 
-    choices = (
-        replace(model, item_penalty=item, reader_penalty=reader) for item, reader in product(ITEM_PENALTIES, READER_PENALTIES)
-    )
-    return min(choices, key=squared_error)
+    pairs = [penalties] if penalties else product(ITEM_PENALTIES, READER_PENALTIES)
+    choices = (replace(model, item_penalty=item, reader_penalty=reader) for item, reader in pairs)
+    best = min(choices, key=squared_error)
+    return replace(best, spread=(squared_error(best) / len(gold)) ** 0.5 if len(gold) else 0.0)
 
 
 def _sum_and_number(scores: Sequence[int | None]) -> FloatArray:

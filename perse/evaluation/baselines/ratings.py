@@ -11,14 +11,19 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import fsum
+from statistics import median_low
 from typing import Generic, TypeVar, cast
 
 from perse.evaluation.baselines.bias import fit_bias_model, training_reviews
 from perse.evaluation.baselines.factors import fit_factor_model
+from perse.evaluation.stats.correlation import FloatArray
 from perse.records import Choice, Example, PairwiseExample, PointwiseExample
 from perse.scale import CHOICES, SCORES, Scale
 
 NO_TRAINING_DATA = "no training data at hand"
+NO_TEXT_KNOWN = "none of these texts is in the training data"
+UNPERSONALIZED = "unpersonalized"
+"""What other readers said of the same text: what a judge that knows texts, but no reader, could say."""
 
 Prediction = TypeVar("Prediction", float, Choice)
 
@@ -30,6 +35,8 @@ class Baseline(Generic[Prediction]):
     name: str
     predictions: tuple[Prediction, ...] | None = None
     unavailable: str | None = None
+    distributions: tuple[tuple[float, ...], ...] | None = None
+    """Of scores, the probability of every label, one row per example; None: sure of the label nearest to the prediction."""
 
 
 def training_mean(train: Sequence[PointwiseExample] | None) -> float | None:
@@ -44,11 +51,13 @@ def pointwise_baselines(
     """Baselines for scores.
 
     `profile average` (an empty profile: the training mean); `user+item bias` and `matrix factorization`, the reader known by
-    their profile (see `bias` and `factors`); `majority`: the commonest training score, of several the least; `random`: 1-10,
-    uniform.
+    their profile (see `bias` and `factors`); `unpersonalized`: the item's part of user+item bias, of the texts that training knows;
+    `training mean` with the histogram of training scores, `training median` and `majority`, the commonest (of several the least);
+    `random`: 1-10, uniform.
     """
     reviews = training_reviews(train or ())
-    mean = fsum(review.score for review in reviews) / len(reviews) if reviews else None
+    scores = [review.score for review in reviews]
+    mean = fsum(scores) / len(scores) if scores else None
     without_profile = sum(not example.profile for example in examples)
     average: Baseline[float]
     if mean is None and without_profile:
@@ -59,16 +68,31 @@ def pointwise_baselines(
 
     bias = Baseline[float]("user+item bias", unavailable=NO_TRAINING_DATA)
     factors = Baseline[float]("matrix factorization", unavailable=NO_TRAINING_DATA)
-    majority = Baseline[float]("majority", unavailable=NO_TRAINING_DATA)
-    if train and mean is not None:
+    of_text = Baseline[float](UNPERSONALIZED, unavailable=NO_TRAINING_DATA)
+    if train and scores:
         biases = fit_bias_model(train, reviews=reviews)
-        bias = Baseline(bias.name, tuple(biases.predict(examples).tolist()))
+        given = biases.predict(examples)
+        bias = Baseline(bias.name, tuple(given.tolist()), distributions=_rows(biases.distributions(given)))
         predicted = fit_factor_model(train, seed=seed, biases=biases, reviews=reviews).predict(examples)
         factors = Baseline(factors.name, tuple(predicted.tolist()))
-        counts = Counter(review.score for review in reviews)
-        commonest = min(counts, key=lambda score: (-counts[score], score))
-        majority = Baseline(majority.name, (float(commonest),) * len(examples))
-    return average, bias, factors, majority, _random_label([example.id for example in examples], scale=SCORES, seed=seed)
+        alone = biases.predict([example.model_copy(update={"profile": ()}) for example in examples])
+        known = any(example.item_id in biases.row_of for example in examples)
+        of_text = Baseline(of_text.name, tuple(alone.tolist())) if known else Baseline(of_text.name, unavailable=NO_TEXT_KNOWN)
+    drawn = _random_label([example.id for example in examples], scale=SCORES, seed=seed)
+    return average, bias, factors, of_text, *_constants(scores, len(examples), scale=SCORES), drawn
+
+
+def _constants(scores: Sequence[float], number: int, *, scale: Scale) -> tuple[Baseline[float], ...]:
+    """The best that can be said of `number` texts without looking at reader or text, in each sense of best."""
+    names = ("training mean", "training median", "majority")
+    if not scores:
+        return tuple(Baseline(name, unavailable=NO_TRAINING_DATA) for name in names)
+    counts = Counter(scores)
+    commonest = min(counts, key=lambda score: (-counts[score], score))
+    histogram = tuple(counts[value] / len(scores) for value in scale.values or ())
+    on_scale = None if abs(fsum(histogram) - 1) > 1e-9 else (histogram,) * number  # means of several people lie between labels
+    mean = Baseline(names[0], (fsum(scores) / len(scores),) * number, distributions=on_scale)
+    return mean, Baseline(names[1], (float(median_low(scores)),) * number), Baseline(names[2], (float(commonest),) * number)
 
 
 def mean_truth(train: Sequence[Example] | None) -> float | None:
@@ -80,11 +104,11 @@ def mean_truth(train: Sequence[Example] | None) -> float | None:
 def score_baselines(
     examples: Sequence[Example], train: Sequence[Example] | None, *, scale: Scale, seed: int = 0
 ) -> tuple[Baseline[float], ...]:
-    """Of examples whose profile holds no scores: `training mean` (of the true ones) and `random` (a label of `scale`, uniform)."""
-    mean = Baseline[float]("training mean", unavailable=NO_TRAINING_DATA)
-    if (known := mean_truth(train)) is not None:
-        mean = Baseline(mean.name, (known,) * len(examples))
-    return mean, _random_label([example.id for example in examples], scale=scale, seed=seed)
+    """Of examples whose profile holds no scores: `training mean`, `training median` and `majority` as of scores, and `random` (a
+    label of `scale`, uniform)."""
+    known = [float(example.truth) for example in train or () if isinstance(example.truth, int | float)]
+    drawn = _random_label([example.id for example in examples], scale=scale, seed=seed)
+    return *_constants(known, len(examples), scale=scale), drawn
 
 
 def past_review(example: PointwiseExample, *, seed: int = 0) -> str:
@@ -96,16 +120,40 @@ def past_review(example: PointwiseExample, *, seed: int = 0) -> str:
 def pairwise_baselines(
     examples: Sequence[PairwiseExample], train: Sequence[PairwiseExample] | None, *, seed: int = 0
 ) -> tuple[Baseline[Choice], ...]:
-    """`copy the example`, `majority` (of the training references, per aspect) and `random`."""
+    """`copy the example`, `unpersonalized` (most other readers' training answer to the same pair and aspect, else `majority`),
+    `majority` (of the training references, per aspect) and `random`."""
     copy = Baseline[Choice]("copy the example", unavailable="no example has a profile to copy from")
     if any(example.profile for example in examples):
         copy = Baseline("copy the example", tuple(_copy(example, seed=seed) for example in examples))
     drawn: tuple[Choice, ...] = tuple(_coin(example.id, seed) for example in examples)
     majority = Baseline[Choice]("majority", unavailable=NO_TRAINING_DATA)
     known = [(example.aspect, example.reference.preference) for example in train or () if example.reference]
+    of_pair = Baseline[Choice](UNPERSONALIZED, unavailable=NO_TRAINING_DATA)
     if known:
-        majority = Baseline[Choice]("majority", tuple(map(_fit_majority(known), examples)))
-    return copy, majority, Baseline[Choice]("random", drawn)
+        usual = _fit_majority(known)
+        majority = Baseline(majority.name, tuple(map(usual, examples)))
+        of_pair = _of_pairs(examples, train or (), usual)
+    return copy, of_pair, majority, Baseline[Choice]("random", drawn)
+
+
+def _of_pairs(
+    examples: Sequence[PairwiseExample], train: Sequence[PairwiseExample], usual: Callable[[PairwiseExample], Choice]
+) -> Baseline[Choice]:
+    """What most other readers chose of the same two texts, in whichever order they were shown."""
+    chosen: defaultdict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
+    for one in train:
+        if one.reference:
+            text = one.query.text_a if one.reference.preference == "A" else one.query.text_b
+            chosen[one.work, one.aspect].append((one.reviewer_id, text))
+
+    def most(example: PairwiseExample) -> Choice | None:
+        texts = [text for who, text in chosen.get((example.work, example.aspect), ()) if who != example.reviewer_id]
+        return _most("A" if text == example.query.text_a else "B" for text in texts)
+
+    found = [most(example) for example in examples]
+    if not any(found):
+        return Baseline(UNPERSONALIZED, unavailable=NO_TEXT_KNOWN)
+    return Baseline(UNPERSONALIZED, tuple(one or usual(example) for one, example in zip(found, examples, strict=True)))
 
 
 def joined(of_parts: Sequence[Sequence[Baseline[Prediction]]]) -> list[Baseline[Prediction]]:
@@ -122,7 +170,14 @@ def _join(same: Sequence[Baseline[Prediction]]) -> Baseline[Prediction]:
     if reasons:
         where = f"in {len(reasons)} of {len(same)} folds: " if len(same) > 1 else ""
         return Baseline(name, unavailable=where + "; ".join(dict.fromkeys(reasons)))
-    return Baseline(name, tuple(prediction for baseline in same for prediction in baseline.predictions or ()))
+    predictions = tuple(prediction for baseline in same for prediction in baseline.predictions or ())
+    sure = any(baseline.distributions is None for baseline in same)
+    distributions = None if sure else tuple(row for baseline in same for row in baseline.distributions or ())
+    return Baseline(name, predictions, distributions=distributions)
+
+
+def _rows(values: FloatArray) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, values.tolist()))
 
 
 def _random_label(ids: Sequence[str], *, scale: Scale, seed: int) -> Baseline[float]:

@@ -88,18 +88,20 @@ def needing_no_judge(items: Items, *, seed: int) -> tuple[str, dict[str, Side], 
     """The baselines of `perse evaluate`: the name of the one that judges are compared with, those that there are, and why there
     are no others."""
     sides, missing = {}, {}
+    found: list[tuple[str, FloatArray | None, FloatArray | None, str | None]]
     if chooses(items.examples):
-        found = [(baseline.name, baseline.hits, baseline.unavailable) for baseline in baseline_choices(items, seed=seed)]
+        found = [(one.name, one.hits, None, one.unavailable) for one in baseline_choices(items, seed=seed)]
         reading: Reading = "likeliest"
     else:
         predicted = baseline_predictions(items, scale=answer_scale(items), seed=seed)
-        found = [(baseline.name, baseline.values, baseline.unavailable) for baseline in predicted]
+        found = [(one.name, one.values, one.distributions, one.unavailable) for one in predicted]
         reading = "expected"
-    for name, values, reason in found:
+    for name, values, spread, reason in found:
         if values is None:
             missing[name] = reason or ""
         else:
-            sides[name] = Side(name, {"label": values, reading: values}, np.ones(len(values), dtype=bool), baseline=True)
+            answered = np.ones(len(values), dtype=bool)
+            sides[name] = Side(name, {"label": values, reading: values}, answered, baseline=True, distributions=spread)
     return found[0][0], sides, missing
 
 

@@ -20,7 +20,7 @@ from perse.evaluation.stats.correlation import (
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
-from perse.evaluation.stats.within import within_every_reviewer
+from perse.evaluation.stats.within import vary_in_all, within_every_reviewer
 from perse.results.result import Estimate, Interval
 
 NO_COEFFICIENT = Interval(reason="undefined (constant or too few items)")
@@ -34,6 +34,8 @@ SCORE_COLUMNS = (
     "mae",
 )
 """The columns of `Bootstrap.scores`."""
+_SKIPPING = frozenset(f"within_{name}" for name in COEFFICIENTS)
+"""Those that skip constant reviewers."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,25 @@ class Bootstrap:
     def scores(self, gold: FloatArray, predicted: FloatArray) -> dict[str, Estimate]:
         """`SCORE_COLUMNS` of the rows whose prediction is not NaN. Both are (n,)."""
         return {name: self._estimate(value) for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
+
+    def one(self, name: str, gold: FloatArray, predicted: FloatArray) -> Estimate:
+        """Column `name` of `scores` alone."""
+        return self._estimate(self._scores(gold, predicted, (name,))[name])
+
+    def difference(self, name: str, gold: FloatArray, one: FloatArray, other: FloatArray) -> Estimate:
+        """Column `name` of `one` minus that of `other`, all (n,): over the rows where neither is NaN, on the same resamples.
+
+        Within readers it is of those whose values vary on both sides: a mean over other readers is another question.
+        """
+        chosen = ~np.isnan(one) & ~np.isnan(other)
+        if name in _SKIPPING:
+            chosen[chosen] = vary_in_all(self.resamples.reviewer[chosen], gold[chosen], one[chosen], other[chosen])
+        rows = self.only(chosen)
+        first, second = (rows._scores(gold[chosen], side[chosen], (name,))[name] for side in (one, other))
+        value = None if first.value is None or second.value is None else first.value - second.value
+        interval = self.interval(value, first.resampled - second.resampled, reviewers=min(first.reviewers, second.reviewers))
+        left_out = len(np.unique(self.resamples.reviewer)) - len(np.unique(rows.reviewer)) if name in _SKIPPING else None
+        return Estimate(value=value, interval=interval, items=first.items, skipped_reviewers=left_out, difference=True)
 
     def resampled(self, name: str, gold: FloatArray, predicted: FloatArray) -> FloatArray:
         """Column `name` of `scores` in each resample: (R,), NaN where undefined. For differences on the same resamples."""

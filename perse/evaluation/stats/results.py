@@ -98,6 +98,24 @@ class Difference(_Result):
     estimate: Estimate
 
 
+Standing = Literal["better", "unclear", "worse", "undefined", "silent"]
+
+
+class Conclusion(_Result):
+    """What the numbers of one judge come to (`perse.evaluation.verdict`)."""
+
+    judge: str
+    standing: Standing
+    """Better than every rule that needs no judge, worse than one, or neither; undefined where too little is known, silent where it
+    answered nothing."""
+    against: str | None = None
+    """The rule that decides: one that it is not better than, or of a better one the baseline of the paper."""
+    taste: bool | None = None
+    """Whether it is shown to know what a reader likes, beyond what most like; None where that cannot be told."""
+    words: str
+    """At most two sentences, the first beginning with the judge's name; without the last full stop."""
+
+
 class Evaluation(_Result):
     """Judges and baselines on the same items."""
 
@@ -116,10 +134,10 @@ class Evaluation(_Result):
     reviewers: int
     judges: dict[str, JudgeSummary]
     rows: tuple[Row, ...]
-    verdict: tuple[str, ...] = ()
-    """What it comes to in words, one sentence a judge, in their order: is it better than the reader's own average?"""
+    conclusions: tuple[Conclusion, ...] = ()
+    """What it comes to, one a judge, in their order."""
     differences: tuple[Difference, ...] = ()
-    """What the verdict stands on, one a judge."""
+    """What the conclusions stand on: of each judge, from every rule that it must beat, and of taste."""
     training_means: tuple[float | None, ...] = ()
     """Scores: the mean that a fold's failures are imputed by, one a fold; one if there are no folds. None: no training data."""
     text_skipped: dict[str, str] = {}
@@ -129,3 +147,8 @@ class Evaluation(_Result):
     seed: int
     notes: tuple[str, ...] = ()
     """What a reader of the numbers must know, one sentence each."""
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """The conclusions in words."""
+        return tuple(one.words for one in self.conclusions)

@@ -34,6 +34,18 @@ def within_every_reviewer(gold: FloatArray, predicted: FloatArray, reviewer: Int
     return {name: WithinReviewer(reviewers, found) for name, found in values.items()}
 
 
+def vary_in_all(reviewer: IntArray, *sides: FloatArray) -> BoolArray:
+    """(n,): rows of reviewers whose values vary in each of `sides`, (n,) each, no NaN: the reviewers whose correlations can be compared."""
+    varies = np.ones(len(reviewer), dtype=bool)
+    if len(reviewer):
+        _, index = np.unique(reviewer, return_inverse=True)
+        order = np.argsort(index, kind="stable")
+        starts = np.searchsorted(index[order], np.arange(index.max() + 1))
+        for side in sides:
+            varies &= _varies(side[order], starts)[index]
+    return varies
+
+
 def _of_few(x: FloatArray, y: FloatArray, who: IntArray) -> dict[str, FloatArray]:
     """Rows of a reviewer together, none of them constant; values in the order of `who`."""
     size = int(who[-1]) + 1 if len(who) else 0

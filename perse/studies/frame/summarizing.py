@@ -211,8 +211,7 @@ def words(estimate: Estimate, *, signed: bool = False) -> str:
 
 def shown_apart(difference: Estimate) -> bool:
     """Whether the interval of a difference leaves 0 out."""
-    low, high = difference.interval.low, difference.interval.high
-    return low is not None and high is not None and (low > 0 or high < 0)
+    return difference.above_zero or difference.below_zero
 
 
 def verdict(difference: Estimate) -> str:

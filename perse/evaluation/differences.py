@@ -1,0 +1,80 @@
+"""What a verdict stands on: a judge's value minus that of every rule that it must beat, on the same items and resamples.
+
+Scores are compared by Kendall's tau-b, of which chance and every constant have 0, and pairs by accuracy, of which a constant may have much
+more than chance. Of taste, Kendall's tau-b within readers is compared with the unpersonalized row, which knows no reader.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from perse.evaluation.baselines.ratings import UNPERSONALIZED
+from perse.evaluation.pointwise_rows import Scores
+from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.results import Difference
+from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, WITHIN
+from perse.results.result import Estimate
+
+PROFILE_AVERAGE = "profile average"
+COPY = "copy the example"
+"""The baseline of the paper, for scores and for pairs."""
+MAJORITY = "majority"
+_COIN = 0.5
+
+
+def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scores, *, profiles: bool) -> list[Difference]:
+    """From chance, from the profile average, and within readers from the unpersonalized row, as far as there are these.
+
+    Args:
+        values: by row, (n,), NaN where an item is not compared.
+        profiles: whether any was shown. Without, nothing orders texts: the training means of folds are even negatively
+            correlated with the scores.
+    """
+    row = f"{judge} (expected)"
+    mine = values[row]
+
+    def difference(column: str, baseline: str) -> Difference:
+        theirs = np.where(np.isnan(mine), np.nan, values.get(baseline, 0.0))
+        estimate = scores.bootstrap.difference(column, scores.gold, mine, theirs)
+        return Difference(judge=judge, row=row, baseline=baseline, column=column, estimate=estimate)
+
+    found = [
+        Difference(
+            judge=judge, row=row, baseline=CHANCE, column=COMPARED, estimate=scores.bootstrap.one(COMPARED, scores.gold, mine)
+        )
+    ]
+    average = difference(COMPARED, PROFILE_AVERAGE) if profiles and PROFILE_AVERAGE in values else None
+    if average and average.estimate.value is not None:
+        found.append(average)
+    if UNPERSONALIZED in values:
+        found.append(difference(WITHIN, UNPERSONALIZED))
+    return found
+
+
+def choice_differences(
+    judge: str, hits: Mapping[str, FloatArray], gold: Sequence[str], bootstrap: Bootstrap
+) -> list[Difference]:
+    """From a coin, from the majority of the training side or else the best constant on these very pairs, and from copying.
+
+    Args:
+        hits: by row, (n,), 1 where it is right.
+        gold: the readers' answers.
+    """
+    row = f"{judge} (likeliest)"
+    [(commonest, _)] = Counter(sorted(gold)).most_common(1)
+    constant = np.array([answer == commonest for answer in gold], dtype=np.float64)
+    rules = {CHANCE: np.full(len(gold), _COIN)}
+    rules |= {MAJORITY: hits[MAJORITY]} if MAJORITY in hits else {CONSTANT: constant}
+    rules |= {COPY: hits[COPY]} if COPY in hits else {}
+    return [
+        Difference(judge=judge, row=row, baseline=name, column="accuracy", estimate=_mean(hits[row] - theirs, bootstrap))
+        for name, theirs in rules.items()
+    ]
+
+
+def _mean(values: FloatArray, bootstrap: Bootstrap) -> Estimate:
+    return bootstrap.mean(values, np.ones(len(values), dtype=bool)).model_copy(update={"difference": True})
