@@ -7,7 +7,7 @@ name, a password or a query is refused, in a sentence that repeats nothing of it
 from __future__ import annotations
 
 import re
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from perse.errors import BadInput
 
@@ -45,8 +45,8 @@ def plain_address(url: str, *, of: str, keys: str) -> str:
         port_fits = parts.port is None or parts.port > 0
     except ValueError:  # of a port, which may be the first half of a password
         raise BadInput(f"{of} cannot be read as one; write http://HOST:PORT/v1, and a key {keys}") from None
-    # A password may hold '/', '?' or '#', which end the part of an address where an @ is looked for.
-    if "@" in url or "?" in url or "#" in url or "\\" in url:
+    # A password may hold '/', '?' or '#', which end the part of an address where an @ is looked for; encoded they hide a key as well.
+    if set("@?#\\") & set(url + unquote(unquote(url))):
         raise BadInput(
             f"{of} holds a user name, a password or a query, and addresses are written to files; leave them out "
             f"(http://HOST:PORT/v1), and put a key {keys}"

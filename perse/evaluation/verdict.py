@@ -22,8 +22,9 @@ from perse.results.words import shown as cell
 COMPARED = "kendall"
 WITHIN = "within_kendall"
 CHANCE = "chance"
-CONSTANT = "always the same answer"
+CONSTANT = "constant"
 IN_WORDS = {
+    CONSTANT: "always giving the same answer",
     "profile average": "the reader's own average",
     "copy the example": "copying the shown answer",
     "majority": "the majority answer",
@@ -121,13 +122,16 @@ def _against(told: Difference, rows: Mapping[str, Row]) -> str:
 def _taste(row: Row, difference: Difference | None, rows: Mapping[str, Row]) -> tuple[bool | None, str]:
     """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence."""
     within = row.columns.get(WITHIN)
-    if within is None or within.value is None:
+    if within is None or (within.value is not None and within.interval.low is None):
         return None, ""
     said = f"within each reader {shown(within)}"
     if not within.above_zero:
         return False, f"{said}: not shown to know which texts a reader likes"
     if difference is None:
-        return None, f"{said}: whether that is a reader's taste or what most like is not known (no unpersonalized row)"
+        return (
+            None,
+            f"{said}: whether that is a reader's taste or what most like is not known, for want of other readers' reviews of these texts",
+        )
     said += f" against {shown(rows[UNPERSONALIZED].columns[WITHIN])} unpersonalized, difference {shown(difference.estimate)}"
     if difference.estimate.above_zero:
         return True, f"{said}: it knows more of a reader's taste than what most readers like"

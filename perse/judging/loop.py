@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from perse.errors import BadInput
+from perse.errors import BadInput, EngineLost
 from perse.files.disk import GrowingFile
 from perse.files.runlog import RunLog, read_lines
 from perse.formats.json_text import shortened
@@ -49,7 +49,7 @@ def answer_all(
         asked: in this order; a question may come several times.
         on_progress: called with the number of finished questions and of all.
     Raises:
-        EngineLost: the engine is gone for good.
+        EngineLost: the engine is gone for good, or failed at every question, and none was answered before.
         SaveFailed: a judgement could not be written.
     """
     wanted = list(asked)
@@ -58,6 +58,8 @@ def answer_all(
     done, total = sum(key in known for key in keys), len(keys)
     on_progress(done, total)
     begun = synced = time.monotonic()
+    answered = bool(known)
+    failed: str | None = None
     with GrowingFile(log.folder / TIMING) as timing:
         timing.cut_torn_line()
         try:
@@ -70,10 +72,17 @@ def answer_all(
                 synced = now if due else synced
                 timing.append([json.dumps({"judged": len(judgements), "seconds": round(now - begun, 3)}) + "\n"], sync=False)
                 begun = now
+                answered |= any(one.status is not Status.ENGINE_ERROR for one in judgements)
+                failed = failed or next((one.error for one in judgements if one.error), None)
                 done += len(judgements)
                 on_progress(done, total)
         finally:
             log.sync()
+    if total and not answered:
+        raise EngineLost(
+            f"the engine failed at every one of {total} questions, at the first because {failed or 'of no reason that it gave'}; look "
+            "after it; the same command continues"
+        )
 
 
 def read_judgements(path: Path) -> dict[Key, Judgement]:

@@ -29,7 +29,7 @@ def test_averaged_grades_have_correlations_and_errors_but_no_kappa() -> None:
     assert set(columns) == {metric.name for metric in metrics_of("scores")}
     assert columns["mae"].value == pytest.approx((0 + 0.5 + 0 + 0 + 1 + 0) / 6)
     assert columns["qwk"].interval.reason == columns["rps"].interval.reason == "undefined (true scores lie between labels)"
-    assert [row.name for row in found.rows if row.judge is None] == ["training mean", "random"]
+    assert [row.name for row in found.rows if row.judge is None] == ["training mean", "training median", "majority", "random"]
     assert row(found, "training mean").columns["mae"].value == pytest.approx((2.5 + 1 + 0.5 + 1.5 + 0.5 + 1.5) / 6)
 
 
@@ -51,9 +51,7 @@ def test_failures_are_imputed_by_the_mean_of_the_training_grades() -> None:
 def test_the_verdict_is_against_chance_where_no_baseline_orders_anything() -> None:
     scores = [float(1 + n % 5) for n in range(60)]
     found = evaluate(products(scores), said([int(score) for score in scores]), train=[graded("t", "t", 3)])
-    assert found.verdict == (
-        "judge: Kendall tau-b 1.00 [1.00, 1.00], within each reader 1.00 [1.00, 1.00]: better than chance",
-    )
+    assert found.verdict[0].startswith("judge: better than chance: Kendall tau-b 1.00 [1.00, 1.00]. Within each reader 1.00 [")
 
 
 def test_what_is_no_question_about_summaries_is_refused() -> None:

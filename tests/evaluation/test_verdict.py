@@ -1,13 +1,19 @@
 """What a table comes to in words."""
 
+import numpy as np
 import pytest
 from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
 from scipy import stats
 
+from perse.evaluation.alignment import align
 from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
+from perse.evaluation.predictions import Prediction, baseline_predictions
 from perse.evaluation.telling import evaluation_result
 from perse.evaluation.verdict import shown
 from perse.judgement import Judgement
+from perse.records import PointwiseExample
+from perse.results.result import Estimate, Interval
+from perse.scale import SCORES
 
 
 @pytest.fixture(scope="module")
@@ -29,16 +35,19 @@ def _average(example: object, n: int) -> Judgement:
 
 def test_each_judge_has_a_sentence_with_both_values_and_their_difference(found: Evaluation) -> None:
     good, blind, so_so = found.verdict
-    assert good.startswith("good: Kendall tau-b 0.") and "; the reader's own average 0." in good and "; difference 0." in good
-    assert good.endswith(": better than the reader's own average")
-    assert ": worse than the reader's own average; " in blind and " reaches 0.6" in blind  # what knows the texts
-    assert ": not shown to be better than the reader's own average; " in so_so
+    assert good.startswith("good: better than the reader's own average and than chance: Kendall tau-b 0.")
+    assert "] against 0." in good and "], difference +0." in good
+    assert blind.startswith("blind: worse than the reader's own average: ")
+    assert blind.endswith("which needs no judge, reaches 0.63")  # what knows the texts
+    assert so_so.startswith("so-so: not shown to be better than the reader's own average: ")
     assert evaluation_result(found).answer.splitlines() == [*found.verdict]
+    assert [one.standing for one in found.conclusions] == ["better", "worse", "unclear"]
 
 
 def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: Evaluation) -> None:
     rows = {row.name: row for row in found.rows}
-    difference = found.differences[0]
+    chance, difference, taste = found.differences[:3]
+    assert (chance.baseline, chance.estimate) == ("chance", rows["good (expected)"].columns["kendall"])
     assert (difference.judge, difference.row, difference.baseline) == ("good", "good (expected)", "profile average")
     mine, theirs = (rows[name].columns["kendall"] for name in ("good (expected)", "profile average"))
     assert difference.estimate.value == pytest.approx(mine.value - theirs.value)
@@ -46,13 +55,37 @@ def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: 
     width = difference.estimate.interval.high - difference.estimate.interval.low
     apart = ((mine.interval.high - mine.interval.low) ** 2 + (theirs.interval.high - theirs.interval.low) ** 2) ** 0.5
     assert 0 < width < 1.2 * apart
+    assert (taste.baseline, taste.column) == ("unpersonalized", "within_kendall")
 
 
-def test_within_readers_stands_behind_the_pooled_value(found: Evaluation) -> None:
+def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_knows_no_reader(found: Evaluation) -> None:
     rows = {row.name: row for row in found.rows}
-    within = shown(rows["good (expected)"].columns["within_kendall"])
-    assert f", within each reader {within}; the reader's own average 0." in found.verdict[0]
-    assert "no evidence" not in found.verdict[0]
+    within = [shown(rows[name].columns["within_kendall"]) for name in ("good (expected)", "unpersonalized")]
+    assert f". Within each reader {within[0]} against {within[1]} unpersonalized, difference +0." in found.verdict[0]
+    assert found.verdict[0].endswith(": it knows more of a reader's taste than what most readers like")
+    examples, train = world(40), world(30, seed=7)
+    [usual] = [row for row in score_predictions_of(examples, train) if row.name == "unpersonalized"]
+    copied = [answered(e.id, "5", distribution=around(value)) for e, value in zip(examples, usual.values, strict=True)]
+    result = evaluate(examples, copied, train=train)
+    assert result.conclusions[0].taste is False
+    assert ": not shown to know more than what most readers like" in result.verdict[0]
+    alone = evaluate(examples, copied, train=None)
+    assert alone.conclusions[0].taste is None
+    assert (
+        "whether that is a reader's taste or what most like is not known, for want of other readers' reviews"
+        in alone.verdict[0]
+    )
+
+
+def around(value: float) -> dict[str, float]:
+    """A distribution whose expectation is the value."""
+    lower = min(9, int(value))
+    return {str(lower): lower + 1 - value, str(lower + 1): value - lower}
+
+
+def score_predictions_of(examples: list[PointwiseExample], train: list[PointwiseExample]) -> list[Prediction]:
+    items = align([Fold(examples, train)], {"any": [answered(example.id, "5") for example in examples]})
+    return baseline_predictions(items, scale=SCORES, seed=0)
 
 
 def test_who_knows_only_who_is_lenient_is_not_said_to_know_what_readers_like() -> None:
@@ -61,14 +94,44 @@ def test_who_knows_only_who_is_lenient_is_not_said_to_know_what_readers_like() -
     examples = [scored(f"{n}-{at}", f"u{n}", gold, profile=(("i1", 1 + (7 * n) % 10),)) for n, at, gold in scores]
     judgements = [answered(f"{n}-{at}", str(1 + n % 9 + (at if n % 2 else 1 - at))) for n, at, _ in scores]
     [sentence] = evaluate(examples, judgements, train=None).verdict
-    assert ", within each reader 0.00 [" in sentence
-    assert ": better than the reader's own average; no evidence that it knows which texts a reader likes" in sentence
+    assert sentence.startswith("judge: better than the reader's own average and than chance: ")
+    assert ". Within each reader 0.00 [" in sentence
+    assert sentence.endswith(": not shown to know which texts a reader likes")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_judge_at_chance_is_not_better_than_a_baseline_below_it(seed: int) -> None:
+    # The profile says the opposite of the score, so that any judge is far above the reader's own average.
+    generator = np.random.default_rng(seed)
+    golds = generator.integers(1, 11, (40, 5))
+    examples = [
+        scored(f"{n}-{at}", f"u{n}", int(gold), profile=(("other", 11 - int(gold)),))
+        for n, row in enumerate(golds)
+        for at, gold in enumerate(row)
+    ]
+    coin = [answered(example.id, str(generator.integers(1, 11))) for example in examples]
+    result = evaluate(examples, coin, train=None)
+    average = next(one for one in result.differences if one.baseline == "profile average")
+    assert average.estimate.above_zero  # what was once called "better"
+    assert result.conclusions[0].standing in ("unclear", "worse") and result.conclusions[0].against == "chance"
+    assert result.verdict[0].startswith(("judge: not shown to be better than chance: ", "judge: worse than chance: "))
+
+
+def test_rounding_does_not_contradict_the_word() -> None:
+    def estimate(low: float, high: float) -> Estimate:
+        return Estimate(value=0.06, interval=Interval(low=low, high=high), items=9, difference=True)
+
+    assert estimate(0.0004, 0.12).above_zero and shown(estimate(0.0004, 0.12)) == "+0.0600 [0.0004, 0.1200]"
+    assert estimate(-0.2, -0.003).below_zero and shown(estimate(-0.2, -0.003)).endswith("[-0.200, -0.003]")
+    assert not estimate(1e-9, 0.12).above_zero and shown(estimate(1e-9, 0.12)) == "+0.06 [0.00, 0.12]"
 
 
 def test_few_reviewers_are_too_little_to_say() -> None:
     examples = world(5)
     [sentence] = evaluate(examples, noisy_judge(examples, noise=0.5, seed=1), train=None).verdict
-    assert sentence.endswith("too little to say whether it is better than the reader's own average")
+    assert sentence == (
+        "judge: too little to say whether it is better than chance: Kendall tau-b 0.85 [undefined (few reviewers)]"
+    )
 
 
 def test_a_judge_that_left_much_unanswered_is_told_of() -> None:
@@ -78,34 +141,54 @@ def test_a_judge_that_left_much_unanswered_is_told_of() -> None:
     assert f"(answered {ok} of 200)" in evaluate(examples, judgements, train=None).verdict[0]
 
 
+def test_a_number_shrunk_by_another_judges_failures_says_so() -> None:
+    examples = world(40)
+    judges = {
+        "good": noisy_judge(examples, noise=0.5, seed=1),
+        "gaps": noisy_judge(examples, noise=0.5, seed=2, failures=0.4),
+    }
+    result = evaluate_many(judges, [Fold(examples, None)])
+    assert result.judges["good"].ok == 400 and result.ok_items < 280
+    assert f"] (of the {result.ok_items} of 400 items that every judge answered) against 0." in result.verdict[0]
+    assert f"(answered {result.ok_items} of 400)" in result.verdict[1]
+
+
 def test_without_profiles_the_judge_is_compared_with_chance() -> None:
     examples = [example.model_copy(update={"profile": ()}) for example in world(20)]
     [sentence] = evaluate(examples, noisy_judge(examples, noise=0.5, seed=1), train=world(5, seed=3)).verdict
-    assert ": better than chance" in sentence
+    assert sentence.startswith("judge: better than chance: ")
 
 
-def test_pairs_are_compared_with_copying_the_shown_answer() -> None:
+def test_pairs_are_compared_with_copying_the_shown_answer_with_a_coin_and_with_the_best_constant() -> None:
     examples = [pair(f"{r}-{n}", f"u{r}", "A" if n else "B", profile=({"Ending": "B"},)) for r in range(12) for n in range(4)]
-    [sentence] = evaluate(examples, [answered(e.id, "A") for e in examples], train=None).verdict
+    right = [answered(e.id, e.reference.preference) for e in examples]
+    [sentence] = evaluate(examples, right, train=None).verdict
     assert sentence == (
-        "judge: accuracy 0.75 [0.75, 0.75]; copying the shown answer 0.25 [0.25, 0.25]; difference 0.50 [0.50, 0.50]: "
-        "better than copying the shown answer"
+        "judge: better than copying the shown answer and than always giving the same answer and than chance: "
+        "accuracy 1.00 [1.00, 1.00] against 0.25 [0.25, 0.25], difference +0.75 [0.75, 0.75]"
     )
+    [constant] = evaluate(examples, [answered(e.id, "A") for e in examples], train=None).verdict
+    assert constant == (
+        "judge: not shown to be better than always giving the same answer: accuracy 0.75 [0.75, 0.75], difference +0.00 [0.00, 0.00]"
+    )
+    known = evaluate(examples, right, train=[e.model_copy(update={"reviewer_id": "v"}) for e in examples])
+    assert [one.baseline for one in known.differences] == ["chance", "majority", "copy the example"]
 
 
 def test_a_judge_that_answers_as_its_baseline_does_is_not_said_to_be_better() -> None:
-    pairs = [pair(f"{r}-{n}", f"u{r}", "A" if n else "B", profile=({"Ending": "B"},)) for r in range(12) for n in range(2)]
+    pairs = [pair(f"{r}-{n}", f"u{r}", "B" if n else "A", profile=({"Ending": "B"},)) for r in range(12) for n in range(4)]
     [sentence] = evaluate(pairs, [answered(e.id, "B") for e in pairs], train=None).verdict
-    assert sentence.endswith("difference 0.00 [0.00, 0.00]: not shown to be better than copying the shown answer")
-    texts = [example.model_copy(update={"profile": example.profile[:1]}) for example in world(12)]
+    assert sentence.startswith("judge: not shown to be better than always giving the same answer: ")
+    texts = [example.model_copy(update={"profile": example.profile[:1]}) for example in world(40)]
     [sentence] = evaluate(texts, [answered(e.id, str(e.profile[0].score)) for e in texts], train=None).verdict
-    assert "difference 0.00 [0.00, 0.00]: not shown to be better than the reader's own average" in sentence
+    assert sentence.startswith("judge: not shown to be better than the reader's own average: ")
+    assert ", difference +0.00 [0.00, 0.00]" in sentence or ", difference 0.00 [0.00, 0.00]" in sentence
 
 
 def test_a_constant_judge_has_no_verdict_and_one_that_failed_is_said_to() -> None:
     examples = [scored(str(n), f"u{n}", 1 + n % 10, profile=(("i1", 1 + n % 7),)) for n in range(12)]
     assert stats.kendalltau([1 + n % 10 for n in range(12)], [1 + n % 7 for n in range(12)]).statistic is not None
     [constant] = evaluate(examples, [answered(str(n), "5") for n in range(12)], train=None).verdict
-    assert constant == "judge: Kendall tau-b undefined (constant or too few items); no verdict"
+    assert constant == "judge: no verdict, since its Kendall tau-b is undefined (constant or too few items)"
     [nothing] = evaluate(examples, [failed(str(n)) for n in range(12)], train=None).verdict
     assert nothing == "judge: answered none of 12; nothing can be said of it"

@@ -82,8 +82,22 @@ def test_a_server_that_never_answers_is_gone_though_less_than_a_batch_was_asked(
     assert statuses(tmp_path) == []
 
 
-def test_that_it_fails_at_a_few_says_nothing_of_a_server(tmp_path: Path) -> None:
-    assert asked(Server(lambda n: RequestFailure("busy", 503)), tmp_path, TWENTY[:4]) == [Status.ENGINE_ERROR] * 4
+def test_a_run_in_which_nothing_was_answered_keeps_the_failures_and_says_so(tmp_path: Path) -> None:
+    server = Server(lambda n: RequestFailure("busy", 503))
+    with pytest.raises(
+        EngineLost, match="failed at every one of 4 questions, at the first because busy; look after it; the same command"
+    ):
+        asked(server, tmp_path, TWENTY[:4])
+    assert statuses(tmp_path) == [Status.ENGINE_ERROR] * 4
+    asked(Server(), tmp_path, TWENTY[:4])
+    assert statuses(tmp_path) == [Status.OK] * 4
+
+
+def test_that_it_fails_at_all_that_is_left_says_nothing_of_a_server_that_answered(tmp_path: Path) -> None:
+    found = asked(Server(lambda n: RequestFailure("busy", 503) if n > 2 else None), tmp_path, TWENTY[:4])
+    assert sorted(found) == [Status.ENGINE_ERROR] * 2 + [Status.OK] * 2
+    asked(Server(lambda n: RequestFailure("busy", 503)), tmp_path, TWENTY[:4])
+    assert sorted(statuses(tmp_path)) == sorted(found)
 
 
 @pytest.mark.parametrize(

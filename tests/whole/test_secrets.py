@@ -52,6 +52,9 @@ WITH_SECRETS = (
     f"http://HERE/v1/?x=1&token={QUERY}",
     f"http://user:{PASSWORD}@HERE/v1?api_key={QUERY}",
     f"http://user:{PASSWORD}@[::1]:80/v1",
+    f"http://HERE/v1/%3Fapi_key={QUERY}",
+    f"http://HERE/v1/%253ftoken%253D{QUERY}",
+    f"http://user%3A{PASSWORD}%40HERE/v1",
 )
 
 

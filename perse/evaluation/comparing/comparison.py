@@ -19,12 +19,14 @@ from perse.evaluation.comparing.added import Added, comparable
 from perse.evaluation.comparing.results import LEVEL, NOTHING_ANSWERED, Comparison, Contrast, JudgedItems, Pairing, Simple
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import sentence
+from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import answer_scale, gold_scores
-from perse.evaluation.stats.correlation import FloatArray, pearson
-from perse.evaluation.stats.estimates import SCORE_COLUMNS, Bootstrap
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
+from perse.evaluation.stats.estimates import SCORE_COLUMNS, SKIPPING, Bootstrap
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Resample
 from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
+from perse.evaluation.stats.within import vary_in_all
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 from perse.records import chooses
@@ -172,12 +174,68 @@ def _contrasts(
     reading = shared_reading(*sides)
     one, other = (side.readings[reading] for side in sides)
     both = ~np.isnan(one) & ~np.isnan(other)
-    gold, reviewer = gold[both], bootstrap.resamples.reviewer[both]
-    given = one[both], other[both]
+    found = {
+        contrast.metric: contrast
+        for asked, rows in _rows_of(names, both, gold, (one, other), bootstrap)
+        for contrast in _contrasts_of(
+            asked, gold, (one, other), rows, bootstrap=bootstrap, permutations=permutations, seed=seed
+        )
+    }
+    left_out = _constant_on_one(both, gold, (one, other), bootstrap)
+    contrasts = (_of_chance(found[name], one, gold, both, bootstrap) if sides[1].baseline else found[name] for name in names)
+    return tuple(
+        contrast.model_copy(update={"constant_on_one": left_out}) if contrast.metric in SKIPPING else contrast
+        for contrast in contrasts
+    )
+
+
+def _rows_of(
+    names: tuple[str, ...], both: BoolArray, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap
+) -> list[tuple[tuple[str, ...], BoolArray]]:
+    """Which metrics are of which rows: within readers of the readers who vary on both sides, so that both means are of the same readers."""
+    within = tuple(name for name in names if name in SKIPPING)
+    others = tuple(name for name in names if name not in SKIPPING)
+    shared = both.copy()
+    shared[both] = vary_in_all(bootstrap.reviewer[both], gold[both], *(side[both] for side in given))
+    rows = [(others, both), (within, shared)]
+    return [(asked, rows) for asked, rows in rows if asked]
+
+
+def _constant_on_one(both: BoolArray, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> int:
+    """Reviewers who vary, and to whom exactly one side says the same of all items."""
+    who = bootstrap.reviewer[both]
+    varied = [set(who[vary_in_all(who, gold[both], side[both])].tolist()) for side in given]
+    return len(varied[0] ^ varied[1])
+
+
+def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: BoolArray, bootstrap: Bootstrap) -> Contrast:
+    """The contrast with a baseline, and beside it the judge's own distance from chance where the metric has one."""
+    chance = METRICS[contrast.metric].chance
+    if chance is None or contrast.one is None:
+        return contrast
+    again = bootstrap.only(both)
+    apart = _columns((contrast.metric,))(again, gold[both], one[both])[contrast.metric] - chance
+    interval = again.interval(contrast.one - chance, apart, reviewers=contrast.reviewers)
+    return contrast.model_copy(update={"against_chance": interval})
+
+
+def _contrasts_of(
+    names: tuple[str, ...],
+    gold: FloatArray,
+    given: tuple[FloatArray, FloatArray],
+    rows: BoolArray,
+    *,
+    bootstrap: Bootstrap,
+    permutations: int,
+    seed: int,
+) -> tuple[Contrast, ...]:
+    """`names` of these rows, (n,)."""
+    gold, reviewer = gold[rows], bootstrap.resamples.reviewer[rows]
+    given = given[0][rows], given[1][rows]
     standardised = _standardised(given[0]), _standardised(given[1])
     columns = _columns(names)
     once = Bootstrap(Resamples(reviewer, np.ones((bootstrap.reviewers, 1), dtype=np.float32)))
-    again = Bootstrap(bootstrap.resamples.only(both))
+    again = Bootstrap(bootstrap.resamples.only(rows))
     values = [columns(once, gold, side) for side in given]
     resampled = [columns(again, gold, side) for side in given]
     behind = _behind(names, once, gold, given)
@@ -277,7 +335,7 @@ def _adjusted(pairings: Sequence[Pairing]) -> list[Pairing]:
     concluded = []
     for pairing in pairings:
         contrasts = tuple(contrast.model_copy(update={"p_holm": next(adjusted)}) for contrast in pairing.contrasts)
-        verdict = sentence(pairing.one, pairing.other, contrasts)
+        verdict = sentence(pairing.one, pairing.other, contrasts, items=pairing.items)
         concluded.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
     return concluded
 

@@ -41,6 +41,10 @@ class Contrast(_Result):
     """Adjusted over all contrasts of the comparison."""
     williams_p: float | None = None
     """Of pooled Pearson alone; assumes independent rows, for comparability with papers only."""
+    constant_on_one: int = 0
+    """Within readers: reviewers left out on both sides since only one side says the same of all their items."""
+    against_chance: Interval | None = None
+    """Of `one` minus what chance reaches, where `one` is better than a baseline: this may itself be worse than chance."""
 
     @property
     def estimate(self) -> Estimate:
@@ -49,10 +53,11 @@ class Contrast(_Result):
 
     @property
     def better(self) -> bool | None:
-        """Whether `one` is shown to be better (True) or worse (False); None if neither is shown."""
-        if self.difference is None or self.p_holm is None or self.p_holm > LEVEL:
+        """Whether `one` is shown to be better (True) or worse (False); None if neither is shown, by p and by the interval."""
+        estimate = self.estimate
+        if self.p_holm is None or self.p_holm > LEVEL or not (estimate.above_zero or estimate.below_zero):
             return None
-        return (self.difference < 0) == lower_is_better(self.metric)
+        return estimate.below_zero == lower_is_better(self.metric)
 
 
 class Pairing(_Result):

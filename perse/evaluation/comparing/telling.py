@@ -75,7 +75,13 @@ def _pairing(pairing: Pairing, *, chosen: bool) -> Table:
         p = (p_shown(contrast.p), p_shown(contrast.p_holm))
         values = (_value(contrast.one), _value(contrast.other), contrast.estimate)
         lines.append((title_of(contrast.metric) + lower, *values, *p, *last))
-    notes = (f"p: {contrast.p_reason}" for contrast in pairing.contrasts if contrast.p is None and contrast.p_reason)
+    notes = [f"p: {contrast.p_reason}" for contrast in pairing.contrasts if contrast.p is None and contrast.p_reason]
+    notes += [
+        f"{title_of(contrast.metric)}: of the {contrast.reviewers} reviewers who vary on both sides; {contrast.constant_on_one} to whom "
+        "only one side says the same of everything are left out on both"
+        for contrast in pairing.contrasts
+        if contrast.constant_on_one
+    ]
     title = f"{pairing.one} minus {pairing.other}: {where}"
     return Table(title=title, header=header, rows=tuple(lines), notes=tuple(dict.fromkeys(notes)))
 

@@ -9,17 +9,29 @@ from collections.abc import Sequence
 
 from perse.evaluation.comparing.results import Contrast
 from perse.evaluation.metrics import title_of
+from perse.results.result import Estimate, Interval
 from perse.results.words import shown
 
 SMALLEST_P = 0.001
 
 
-def sentence(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
-    """What the contrasts of `one` minus `other` come to; the first of them is told where nothing differs."""
+def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int) -> str:
+    """What the contrasts of `one` minus `other` come to; the first of them is told where nothing differs.
+
+    Args:
+        items: of the comparison; that a difference is of fewer, for what one of the two failed at, is said.
+    """
+    fewer = "" if contrasts[0].items == items else f" (of the {contrasts[0].items} of {items} items that both answered)"
+    return _concluded(one, other, contrasts) + fewer
+
+
+def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
     better = [contrast for contrast in contrasts if contrast.better is True]
     worse = [contrast for contrast in contrasts if contrast.better is False]
     if better and worse:
         return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
+    if better and (at_chance := next((one for one in better if one.against_chance and not _above(one.against_chance)), None)):
+        return f"{one} is above {other}, but not shown to be better than chance: {_numbers(at_chance)}"
     if better or worse:
         shown = better or worse
         return f"{one} is {'better' if better else 'worse'} than {other}: {_told(shown)}"
@@ -34,6 +46,10 @@ def p_shown(p: float | None) -> str:
     if p is None:
         return "undefined"
     return f"{p:.3f}" if p >= SMALLEST_P else f"<{SMALLEST_P}"
+
+
+def _above(interval: Interval) -> bool:
+    return Estimate(value=None, interval=interval, items=0).above_zero
 
 
 def _numbers(contrast: Contrast) -> str:

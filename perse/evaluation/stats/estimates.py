@@ -34,7 +34,7 @@ SCORE_COLUMNS = (
     "mae",
 )
 """The columns of `Bootstrap.scores`."""
-_SKIPPING = frozenset(f"within_{name}" for name in COEFFICIENTS)
+SKIPPING = frozenset(f"within_{name}" for name in COEFFICIENTS)
 """Those that skip constant reviewers."""
 
 
@@ -147,13 +147,13 @@ class Bootstrap:
         Within readers it is of those whose values vary on both sides: a mean over other readers is another question.
         """
         chosen = ~np.isnan(one) & ~np.isnan(other)
-        if name in _SKIPPING:
+        if name in SKIPPING:
             chosen[chosen] = vary_in_all(self.resamples.reviewer[chosen], gold[chosen], one[chosen], other[chosen])
         rows = self.only(chosen)
         first, second = (rows._scores(gold[chosen], side[chosen], (name,))[name] for side in (one, other))
         value = None if first.value is None or second.value is None else first.value - second.value
         interval = self.interval(value, first.resampled - second.resampled, reviewers=min(first.reviewers, second.reviewers))
-        left_out = len(np.unique(self.resamples.reviewer)) - len(np.unique(rows.reviewer)) if name in _SKIPPING else None
+        left_out = len(np.unique(self.resamples.reviewer)) - len(np.unique(rows.reviewer)) if name in SKIPPING else None
         return Estimate(value=value, interval=interval, items=first.items, skipped_reviewers=left_out, difference=True)
 
     def resampled(self, name: str, gold: FloatArray, predicted: FloatArray) -> FloatArray:

@@ -15,7 +15,7 @@ from perse.evaluation.baselines.ratings import (
     score_baselines,
     training_mean,
 )
-from perse.records import PointwiseExample
+from perse.records import Pair, PointwiseExample
 from perse.scale import HUNDREDS
 
 # Training reviews: t0 gave i1 8 and i2 4, t1 gave i1 6. Mean 6.
@@ -126,8 +126,11 @@ def test_majority_is_the_commonest_training_score_and_of_several_the_least() -> 
 
 def test_summaries_are_compared_with_the_training_mean_and_a_random_label() -> None:
     examples = [graded(str(n), "p", 3.0) for n in range(400)]
-    mean, chance = score_baselines(examples, [graded("t", "t", 2.5), graded("s", "t", 4.0)], scale=HUNDREDS)
-    assert (mean.name, set(mean.predictions)) == ("training mean", {3.25})
+    found = score_baselines(examples, [graded("t", "t", 2.5), graded("s", "t", 4.0)], scale=HUNDREDS)
+    mean, median, majority, chance = found
+    assert (mean.name, set(mean.predictions), mean.distributions) == ("training mean", {3.25}, None)  # 2.5 is no label
+    assert (median.name, set(median.predictions)) == ("training median", {2.5})
+    assert (majority.name, set(majority.predictions)) == ("majority", {2.5})
     assert (chance.name, set(chance.predictions)) == ("random", {0, 20, 40, 60, 80, 100})
     assert score_baselines(examples, None, scale=HUNDREDS)[0].unavailable == NO_TRAINING_DATA
 
@@ -192,3 +195,39 @@ def test_a_baseline_unavailable_in_one_part_is_unavailable_and_says_in_how_many(
     missing = Baseline("x", unavailable="no data")
     assert joined([[Baseline("x", (1.0,))], [missing], [missing]]) == [Baseline("x", unavailable="in 2 of 3 folds: no data")]
     assert joined([[missing]]) == [missing]
+
+
+def test_what_knows_no_reader_says_of_a_text_what_its_training_readers_said() -> None:
+    train = [scored(f"{n}{i}", f"t{n}", score, item=i) for n in range(30) for i, score in (("good", 9), ("bad", 2))]
+    asked = [
+        scored("x", "u", 1, item="good", profile=(("bad", 10),)),
+        scored("y", "v", 1, item="bad"),
+        scored("z", "v", 1, item="new"),
+    ]
+    good, bad, new = of(asked, "unpersonalized", train).predictions
+    assert 8 < good <= 9 and 2 <= bad < 3 and new == 5.5
+    assert of(asked[2:], "unpersonalized", train).unavailable == "none of these texts is in the training data"
+
+
+def test_distributions_of_baselines_are_of_training_and_no_point_masses() -> None:
+    train = [scored(f"{n}", f"t{n}", 1 + n % 4, item=f"i{n % 3}") for n in range(40)]
+    asked = [scored("x", "u", 1, item="i1", profile=(("i2", 4),)), scored("y", "v", 1)]
+    histogram = of(asked, "training mean", train)
+    assert histogram.predictions == (2.5, 2.5)
+    assert histogram.distributions == ((0.25, 0.25, 0.25, 0.25, 0, 0, 0, 0, 0, 0),) * 2
+    bias = of(asked, "user+item bias", train)
+    for value, spread in zip(bias.predictions, bias.distributions, strict=True):
+        assert sum(spread) == pytest.approx(1) and min(spread) >= 0
+        assert abs(sum(label * p for label, p in enumerate(spread, start=1)) - value) < 0.25  # cut at the ends of the scale
+    assert of(asked, "training median", train).predictions == (2, 2)
+
+
+def test_of_pairs_what_knows_no_reader_is_what_most_other_readers_preferred_in_whichever_order() -> None:
+    train = [pair(f"{n}", f"t{n}", "A" if n < 7 else "B") for n in range(10)]
+    asked = pair("x", "u", "A")
+    swapped = asked.model_copy(update={"query": Pair(text_a=asked.query.text_b, text_b=asked.query.text_a)})
+    other = asked.model_copy(update={"query": Pair(text_a="1", text_b="2")})
+    [found] = [one for one in pairwise_baselines([asked, swapped, other], train) if one.name == "unpersonalized"]
+    assert found.predictions == ("A", "B", "A")  # the last by majority
+    own = pairwise_baselines([asked.model_copy(update={"reviewer_id": "t0"})], train[:1])
+    assert [one.unavailable for one in own if one.name == "unpersonalized"] == ["none of these texts is in the training data"]

@@ -213,7 +213,7 @@ def test_judges_that_answered_nothing_in_common_cannot_be_compared() -> None:
     two = [each if n % 2 else failed(each.id) for n, each in enumerate(given)]
     pairing = compared({"one": one, "two": two}).pairings[0]
     assert pairing.answered == 0
-    assert pairing.verdict == "two and one cannot be compared by Kendall tau-b: undefined (no item answered by both)"
+    assert pairing.verdict.startswith("two and one cannot be compared by Kendall tau-b: undefined (no item answered by both)")
 
 
 def test_without_a_profile_and_training_data_the_baseline_is_said_to_be_missing() -> None:
@@ -307,16 +307,69 @@ def test_one_judge_and_answers_to_another_question_are_refused() -> None:
 def test_words() -> None:
     better, worse = contrast("kendall", 0.08, p_holm=0.02), contrast("mae", 0.3, p_holm=0.04)
     unclear, undefined = contrast("pearson", -0.02, p_holm=0.8), contrast("kendall", None, p_holm=None)
-    assert sentence("after", "before", [better, unclear]) == (
+    assert sentence("after", "before", [better, unclear], items=9) == (
         "after is better than before: Kendall tau-b +0.080 [0.030, 0.130], p = 0.010 (Holm 0.020)"
     )
-    assert sentence("after", "before", [unclear, worse]).startswith("after is worse than before: MAE +0.300")
-    assert sentence("after", "before", [better, worse]) == (
+    assert sentence("after", "before", [unclear, worse], items=9).startswith("after is worse than before: MAE +0.300")
+    assert sentence("after", "before", [better, worse], items=9) == (
         "after is better than before in Kendall tau-b +0.080 [0.030, 0.130], p = 0.010 (Holm 0.020), "
         "but worse in MAE +0.300 [0.250, 0.350], p = 0.020 (Holm 0.040)"
     )
-    assert sentence("after", "before", [unclear]) == (
+    assert sentence("after", "before", [unclear], items=9) == (
         "after and before are not shown to differ: Pearson -0.020 [-0.070, 0.030], p = 0.400 (Holm 0.800)"
     )
-    assert sentence("after", "before", [undefined]) == "after and before cannot be compared by Kendall tau-b: undefined (x)"
-    assert "p < 0.001 (Holm <0.001)" in sentence("after", "before", [contrast("kendall", 0.1, p_holm=0.0002)])
+    assert (
+        sentence("after", "before", [undefined], items=9)
+        == "after and before cannot be compared by Kendall tau-b: undefined (x)"
+    )
+    assert "p < 0.001 (Holm <0.001)" in sentence("after", "before", [contrast("kendall", 0.1, p_holm=0.0002)], items=9)
+    assert sentence("after", "before", [unclear], items=12).endswith(" (of the 9 of 12 items that both answered)")
+    at_chance = better.model_copy(update={"against_chance": Interval(low=-0.1, high=0.2)})
+    assert sentence("after", "the average", [at_chance], items=9).startswith(
+        "after is above the average, but not shown to be better than chance: Kendall tau-b +0.080"
+    )
+    reaching_zero = better.model_copy(update={"interval": Interval(low=-0.01, high=0.17)})
+    assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9), "the word follows the interval, too"
+
+
+def test_within_readers_both_sides_are_of_the_same_readers_and_those_left_out_are_counted() -> None:
+    who = sorted({example.reviewer_id for example in WORLD})
+    some = set(who[:3])
+    varied = noisy_judge(WORLD, noise=2, seed=1)
+    flat = [
+        one if example.reviewer_id in some else answered(example.id, "5")
+        for one, example in zip(noisy_judge(WORLD, noise=2, seed=2), WORLD, strict=True)
+    ]
+    pairing = compared({"varied": varied, "flat": flat}, metrics=["within_kendall", "kendall"], against="flat").pairings[0]
+    within, pooled = pairing.contrasts
+    assert within.reviewers == len(some) == 3 and within.constant_on_one == len(who) - 3
+    assert pooled.items == len(WORLD) and pooled.constant_on_one == 0
+    mine = [example for example in WORLD if example.reviewer_id in some]
+    values = {
+        one: kendall(
+            np.array([e.reference.score for e in mine if e.reviewer_id == one], dtype=float),  # type: ignore[union-attr]
+            np.array([float(j.label or 0) for j, e in zip(varied, WORLD, strict=True) if e.reviewer_id == one]),
+        )
+        for one in some
+    }
+    assert within.one == pytest.approx(np.mean([value for value in values.values() if value is not None]))
+    notes = comparison_result(compared({"varied": varied, "flat": flat}, metrics=["within_kendall"])).tables[2].notes
+    assert any(f"of the 3 reviewers who vary on both sides; {len(who) - 3} to whom only one side" in note for note in notes)
+
+
+def test_above_a_baseline_that_is_below_chance_is_not_called_better() -> None:
+    generator = np.random.default_rng(0)
+    golds = generator.integers(1, 11, (40, 5))
+    examples = [
+        scored(f"{n}-{at}", f"u{n}", int(gold), profile=(("other", 11 - int(gold)),))
+        for n, row in enumerate(golds)
+        for at, gold in enumerate(row)
+    ]
+    coins = {name: labelled(generator.integers(1, 11, len(examples)).tolist(), examples) for name in ("one", "two")}
+    verdicts = [
+        pairing.verdict
+        for pairing in compared(coins, examples, permutations=2000, metrics=["kendall"]).pairings
+        if pairing.baseline
+    ]
+    assert len(verdicts) == 2
+    assert all(" is above profile average, but not shown to be better than chance: " in verdict for verdict in verdicts)

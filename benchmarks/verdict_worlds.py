@@ -1,0 +1,163 @@
+"""How often a judge that knows nothing is called better: by the verdict, and by the rules that it had before 2026-11-25.
+
+    python benchmarks/verdict_worlds.py --worlds 400
+
+Three kinds of worlds, in each of which "better" is false. *Below chance*: a coin for a judge, and a reader's own average that is
+worse than chance, as it is where a profile holds the reader's other scores. *Copying*: a coin again, on pairs in 45% of which the shown answer
+is the reader's. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers.
+A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+from rich.console import Console
+from rich.progress import track
+
+from perse.evaluation.alignment import Fold
+from perse.evaluation.comparing.comparison import compare
+from perse.evaluation.evaluate import evaluate
+from perse.judgement import Judgement, Status, Tokens
+from perse.records import (
+    Choice,
+    ChoiceReference,
+    Pair,
+    PairwiseExample,
+    PointwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    ReviewReference,
+)
+
+READERS, TEXTS = 40, 6
+COPYING_IS_RIGHT = 0.45
+VARIED = 6
+"""Readers, of 79, to whom the constant judge says different things."""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=400)
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--small", action="store_true", help="only see that it runs")
+    options = parser.parse_args()
+    if options.small:
+        options.worlds, options.resamples = 2, 100
+    kinds: dict[str, Callable[[np.random.Generator, int], dict[str, bool]]] = {
+        "below chance": _below_chance,
+        "copying": _copying,
+        "constant": _constant,
+    }
+    found: dict[str, Counter[str]] = {}
+    for nth, (name, world) in enumerate(kinds.items()):
+        found[name] = Counter()
+        for number in track(range(options.worlds), description=name, console=Console(stderr=True)):
+            found[name].update(world(np.random.default_rng((options.seed, nth, number)), options.resamples))
+    shares = {name: {rule: round(times / options.worlds, 4) for rule, times in rules.items()} for name, rules in found.items()}
+    print(json.dumps({"worlds": options.worlds, "called better": shares}, indent=1))
+
+
+def _below_chance(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
+    """A reader's other scores, which are shown, are on average lower where the asked one is high: all six have one sum."""
+    examples = []
+    for reader in range(READERS):
+        golds = generator.permutation(np.arange(2, 2 + TEXTS))
+        for at, gold in enumerate(golds):
+            others = [int(one) for n, one in enumerate(golds) if n != at]
+            past = tuple(ProfileReview(text=f"{n}", review="r", score=one) for n, one in enumerate(others))
+            examples.append(
+                PointwiseExample(
+                    id=f"{reader}-{at}",
+                    reviewer_id=f"u{reader}",
+                    item_id=f"{reader}-{at}",
+                    profile=past,
+                    query="q",
+                    reference=ReviewReference(review="r", score=int(gold)),
+                )
+            )
+    coin = [_said(one.id, str(generator.integers(1, 11)), "pointwise") for one in examples]
+    result = evaluate(examples, coin, train=None, resamples=resamples)
+    apart = next((one for one in result.differences if one.baseline == "profile average"), None)
+    return {
+        "verdict": result.conclusions[0].standing == "better",
+        "above the baseline alone": apart is not None and apart.estimate.above_zero,
+    }
+
+
+def _copying(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
+    examples = []
+    for reader in range(READERS):
+        for at in range(TEXTS):
+            choice: Choice = "A" if generator.random() < 0.5 else "B"
+            other: Choice = "B" if choice == "A" else "A"
+            shown = choice if generator.random() < COPYING_IS_RIGHT else other
+            examples.append(
+                PairwiseExample(
+                    id=f"{reader}-{at}",
+                    reviewer_id=f"u{reader}",
+                    aspect="Ending",
+                    profile=(ProfileComparison(text_a="a", text_b="b", preference={"Ending": shown}),),
+                    query=Pair(text_a=f"x{reader}-{at}", text_b=f"y{reader}-{at}"),
+                    reference=ChoiceReference(preference=choice),
+                )
+            )
+    coin = [_said(one.id, "A" if generator.random() < 0.5 else "B", "pairwise") for one in examples]
+    result = evaluate(examples, coin, train=None, resamples=resamples)
+    apart = next(one for one in result.differences if one.baseline == "copy the example")
+    return {
+        "verdict": result.conclusions[0].standing == "better",
+        "above the baseline alone": apart.estimate.above_zero,
+    }
+
+
+def _constant(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
+    """Either judge may be called better. The mean of one over 79 readers minus that of the other over a few is what was tested before."""
+    examples = [
+        PointwiseExample(
+            id=f"{reader}-{at}",
+            reviewer_id=f"u{reader}",
+            item_id=f"{reader}-{at}",
+            profile=(ProfileReview(text="t", review="r", score=5),),
+            query="q",
+            reference=ReviewReference(review="r", score=int(generator.integers(1, 11))),
+        )
+        for reader in range(79)
+        for at in range(TEXTS)
+    ]
+    varied = [_said(one.id, str(generator.integers(1, 11)), "pointwise") for one in examples]
+    flat = [
+        _said(one.id, str(generator.integers(1, 11)) if int(one.reviewer_id[1:]) < VARIED else "5", "pointwise")
+        for one in examples
+    ]
+    found = compare(
+        {"varied": varied, "flat": flat},
+        [Fold(examples, None)],
+        resamples=resamples,
+        permutations=resamples,
+        metrics=["within_kendall"],
+        against="flat",
+    )
+    return {"verdict": found.pairings[0].contrasts[0].better is not None}
+
+
+def _said(name: str, label: str, question: str) -> Judgement:
+    return Judgement(
+        id=name,
+        question=question,
+        status=Status.OK,
+        label=label,
+        text=label,
+        model="m",
+        k_effective=1,
+        tokens=Tokens(prompt=1, cached=0, generated=1),
+    )
+
+
+if __name__ == "__main__":
+    main()
