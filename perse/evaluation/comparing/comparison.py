@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Fold, align, crossed
+from perse.evaluation.alignment import Fold, align, crossed, to_draw
 from perse.evaluation.comparing.added import Added, comparable
 from perse.evaluation.comparing.results import LEVEL, NOTHING_ANSWERED, Comparison, Contrast, JudgedItems, Pairing, Simple
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
@@ -43,7 +43,7 @@ def compare(
     *,
     seed: int = 0,
     resamples: int = 1000,
-    resample: Resample = "reviewers",
+    resample: Resample = "auto",
     permutations: int = 2000,
     metrics: Sequence[str] = (),
     against: str | None = None,
@@ -57,7 +57,7 @@ def compare(
         folds: what was judged, with the training side (see `perse.evaluation.alignment.Fold`).
         seed: of resamples, exchanges and the baseline's ties.
         resamples: bootstrap resamples.
-        resample: for the intervals, reviewers with all their items; or reviewers and items (see `evaluate_many`).
+        resample: for the intervals, as in `evaluate_many`.
         permutations: exchanges drawn, where there are more; p is then at least 1 / (permutations + 1).
         metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is reported when nothing differs.
         against: compare all judges with this one, and not with each other.
@@ -77,7 +77,8 @@ def compare(
     paired += [(side, simple[name]) for side in sides.values() if name in simple]
 
     gold = np.ones(len(items.examples)) if chosen else gold_scores(items)
-    two_way = resample == "two-way"
+    drawn = to_draw(items.examples, resample)
+    two_way = drawn == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
     brought = Added(names, gold, bootstrap, answer_scale(items), permutations, seed)
     own = tuple(name for name in names if name not in comparable())
@@ -104,7 +105,7 @@ def compare(
         ),
         metrics=names,
         family=sum(contrast.p is not None for pairing in pairings for contrast in pairing.contrasts),
-        resample=resample,
+        resample=drawn,
         resamples=resamples,
         permutations=permutations,
         seed=seed,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.comparing.sides import Reading
 from perse.evaluation.metrics import lower_is_better
-from perse.evaluation.stats.results import Resample
+from perse.evaluation.stats.results import Drawn
 from perse.results.result import Estimate, Interval
 
 LEVEL = 0.05
@@ -52,6 +52,8 @@ class Contrast(_Result):
         """Whether `one` is shown to be better (True) or worse (False); None if neither is shown."""
         if self.difference is None or self.p_holm is None or self.p_holm > LEVEL:
             return None
+        if self.interval.low is not None and self.interval.high is not None and self.interval.low <= 0 <= self.interval.high:
+            return None  # p is of these texts; an interval may speak of others, too
         return (self.difference < 0) == lower_is_better(self.metric)
 
 
@@ -106,7 +108,7 @@ class Comparison(_Result):
     metrics: tuple[str, ...]
     family: int
     """Number of p values that Holm's adjustment is over."""
-    resample: Resample = "reviewers"
+    resample: Drawn = "reviewers"
     resamples: int
     permutations: int
     seed: int
