@@ -94,8 +94,8 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
         texts = len(_readers(examples))
         few = f"; {texts} texts are too few for an interval" if texts < FEWEST_TEXTS else ""
         return [
-            f"two-way: reviewers and {texts} texts are both resampled{f', since {said}' if said else ''}{few}; between reviewers, "
-            "and pairs in order, by reviewers alone"
+            f"two-way: reviewers and {texts} texts are both resampled{f', since {said}' if said else ''}{few}; between reviewers by "
+            "reviewers alone"
         ]
     if said is None:
         return []

@@ -61,8 +61,7 @@ class Bootstrap:
         Args:
             reviewer: (n,) whose row it is, 0 to C - 1.
             item: (n,) which item it is about, 0 to I - 1. Given, both are resampled (`Resamples.two_way`), so that an interval
-                also speaks of other items, within reviewers, too. Of sums by reviewer (`ratio`) and of reviewers' means
-                (between) only reviewers are resampled.
+                also speaks of other items, within reviewers, too. Of reviewers' means (between) only reviewers are resampled.
         """
         if item is not None:
             return cls(Resamples.two_way(reviewer, item, resamples=resamples, seed=seed))
@@ -110,13 +109,19 @@ class Bootstrap:
         """The same mean in each resample: (R,), NaN where none of the `chosen` is in it."""
         return self._mean(values, chosen).resampled
 
-    def ratio(self, numerator: FloatArray, denominator: FloatArray) -> Estimate:
+    def ratio(
+        self, numerator: FloatArray, denominator: FloatArray, *, sums: tuple[FloatArray, FloatArray] | None = None
+    ) -> Estimate:
         """Sum of `numerator` over sum of `denominator`, both one value per reviewer, (C,). Undefined if the second is 0.
 
         The items behind it are the sum of `denominator`.
+
+        Args:
+            sums: both in each resample, (R,), where they are not those of the drawn reviewers.
         """
         value = float(numerator.sum() / denominator.sum()) if denominator.sum() > 0 else None
-        resampled = divide(*self.resamples.of_reviewers(np.arange(self.reviewers)).sums(np.stack([numerator, denominator])))
+        of_reviewers = self.resamples.of_reviewers(np.arange(self.reviewers))
+        resampled = divide(*(sums or of_reviewers.sums(np.stack([numerator, denominator]))))
         behind = int(np.count_nonzero(denominator))
         return self._estimate(_Value(value, resampled, int(denominator.sum()), behind))
 

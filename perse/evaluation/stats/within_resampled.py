@@ -19,6 +19,7 @@ import numpy as np
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, SingleArray
+from perse.evaluation.stats.ties import right_order
 
 _MANY = 200  # rows of a reviewer from which going through them in order is quicker than comparing all with all
 _HELD = 2**19  # weights held at a time, 2 MB
@@ -44,6 +45,29 @@ def resampled_within(
             sums[name].total[:] += np.where(known, drawn * values, 0).sum(axis=0)
             sums[name].defined[:] += np.where(known, drawn, 0).sum(axis=0)
     return sums
+
+
+def resampled_pairs(
+    gold: FloatArray, predicted: FloatArray, resamples: Resamples, *, epsilon: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Pairs of a reviewer's rows that are right (`ties.right_order`), and all, in each two-way resample: (R,) each.
+
+    Args:
+        gold, predicted: (n,).
+        epsilon: (C,) of each reviewer; NaN: their pairs do not count.
+    """
+    right, pairs = np.zeros((2, resamples.number))
+    for rows in _by_size(resamples.reviewer, number=resamples.number):
+        reviewer = resamples.reviewer[rows[:, 0]]
+        chosen = ~np.isnan(epsilon[reviewer])
+        rows, reviewer = rows[chosen], reviewer[chosen]
+        apart = ~np.eye(rows.shape[1], dtype=bool)  # copies of one row are no pair
+        by_gold, by_judge = (side[rows][:, :, None] - side[rows][:, None, :] for side in (gold, predicted))
+        are_right = right_order(by_gold, by_judge, epsilon=epsilon[reviewer][:, None, None]) & apart
+        weight, drawn = resamples.weights_within(rows), resamples.drawn[reviewer]
+        right += (drawn * _pairs(are_right.astype(np.float32), weight)).sum(axis=0)
+        pairs += (drawn * _pairs(np.broadcast_to(apart, are_right.shape).astype(np.float32), weight)).sum(axis=0)
+    return right / 2, pairs / 2
 
 
 def _by_size(reviewer: IntArray, *, number: int) -> Iterator[IntArray]:

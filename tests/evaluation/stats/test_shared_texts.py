@@ -1,14 +1,19 @@
 """Readers who share texts: what other texts would change, intervals by reviewers do not see."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+from perse.evaluation.metrics import METRICS, Scored
 from perse.evaluation.stats import within_resampled
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEW_REVIEWERS, FEW_TEXTS, bootstrap_interval, two_way_interval
 from perse.evaluation.stats.resamples import Resamples
+from perse.evaluation.stats.ties import calibrated_pairs
 from perse.results.result import Interval
+from perse.scale import SCORES
 
 
 def world(seed: int, *, reviewers: int = 36, texts: int = 12) -> tuple[FloatArray, FloatArray, FloatArray, IntArray, IntArray]:
@@ -90,6 +95,44 @@ def test_a_reviewer_with_very_many_rows_is_resampled_as_the_others(monkeypatch: 
     for name, sums in within_resampled.resampled_within(gold, one, resamples).items():
         np.testing.assert_allclose(sums.total, quick[name].total, atol=1e-9)
         np.testing.assert_array_equal(sums.defined, quick[name].defined)
+
+
+def test_pairs_in_order_are_resampled_as_if_built_row_by_row() -> None:
+    gold, one, _, reviewer, item = world(6, reviewers=12)
+    one = np.round(one, 1)
+    half = np.arange(12) % 2
+    resamples = Resamples.two_way(reviewer, item, resamples=20, seed=1)
+    ties = calibrated_pairs(gold, one, reviewer, fold_of_reviewer=half)
+    found = within_resampled.resampled_pairs(gold, one, resamples, epsilon=ties.of_reviewers(half))
+    slow = np.zeros((2, resamples.number))
+    weight = resamples.weights_within(np.arange(len(gold)))
+    for first, second in itertools.combinations(range(len(gold)), 2):
+        if reviewer[first] == reviewer[second]:
+            epsilon = ties.epsilons[1 - half[reviewer[first]]]
+            assert epsilon is not None
+            apart, truly = round(one[first] - one[second], 9), gold[first] - gold[second]
+            right = truly == 0 if abs(apart) <= epsilon else truly * apart > 0
+            times = resamples.drawn[reviewer[first]] * weight[first] * weight[second]
+            slow += np.stack([right * times, times])
+    np.testing.assert_allclose(found, slow, atol=1e-9)
+    # Everybody drawn once, as in the resamples of rows alone but for those: the value itself.
+    once = Resamples(reviewer, np.ones((12, 1), dtype=np.float32), item, np.ones((12, 1), dtype=np.float32))
+    right, pairs = within_resampled.resampled_pairs(gold, one, once, epsilon=ties.of_reviewers(half))
+    assert right[0] / pairs[0] == pytest.approx(ties.accuracy)
+
+
+def test_pairs_in_order_have_wider_intervals_where_the_judge_errs_by_text() -> None:
+    gold, one, _, reviewer, item = world(0)
+    found = [
+        METRICS["pair_accuracy"].function(
+            Scored(bootstrap=bootstrap, gold=gold, predicted=one, scale=SCORES, half=np.arange(36) % 2, epsilon=0.1)
+        )
+        for bootstrap in (
+            Bootstrap.over(reviewer, resamples=300, seed=0),
+            Bootstrap.over(reviewer, resamples=300, seed=0, item=item),
+        )
+    ]
+    assert found[0].value == found[1].value and wide(found[1].interval) > 2 * wide(found[0].interval)
 
 
 def test_draws_do_not_depend_on_the_order_of_the_rows() -> None:
