@@ -14,9 +14,15 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import IntArray
-from perse.evaluation.stats.results import JudgeSummary
+from perse.evaluation.stats.intervals import FEWEST_TEXTS
+from perse.evaluation.stats.results import Drawn, JudgeSummary, Resample
 from perse.judgement import Judgement, Status
 from perse.records import Example
+
+OF_THESE_TEXTS = "intervals are of these texts alone"
+"""Starts the note of a table whose readers share texts that are not resampled: another draw of texts could say otherwise."""
+_HARDLY_SHARED = 1.1
+"""Readers that the text of an item has, on average."""
 
 
 @dataclass(frozen=True)
@@ -63,24 +69,60 @@ class Items:
 
 def several_readers(examples: Sequence[Example]) -> str | None:
     """Notes texts that several readers judged: a source of chance that resampling readers does not cover."""
-    readers: dict[str, set[str]] = defaultdict(set)
-    for example in examples:
-        readers[example.work].add(example.reviewer_id or example.id)
-    counts = [len(behind) for behind in readers.values() if len(behind) > 1]
-    if not counts:
+    counts = _readers(examples)
+    shared = [count for count in counts if count > 1]
+    if not shared:
         return None
-    return f"{len(counts)} of {len(readers)} texts were judged by several readers (at most {max(counts)})"
+    return f"{len(shared)} of {len(counts)} texts were judged by several readers (at most {max(shared)})"
+
+
+def to_draw(examples: Sequence[Example], resample: Resample) -> Drawn:
+    """What is resampled: as asked, or of itself both where texts are shared and there are enough of them.
+
+    A reader's items are shared by m readers, of whom each item's text has that many on average. The variance of a mean that texts
+    decide is m times what resampled reviewers find: up to m = 1.1 an interval is at most 5% too short by that, and covers 94%.
+    """
+    if resample != "auto":
+        return resample
+    return "two-way" if _shared(examples) and len(_readers(examples)) >= FEWEST_TEXTS else "reviewers"
 
 
 def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
-    """The note about texts with several readers, for a table that can also resample texts."""
-    if two_way:
-        return [
-            f"two-way: reviewers and {len({example.work for example in examples})} texts are both resampled; values that are "
-            "one a reviewer (within and between reviewers, pairs in order) by reviewers alone"
-        ]
+    """The note about texts with several readers; it starts with `OF_THESE_TEXTS` where intervals do not speak of other texts."""
     said = several_readers(examples)
-    return [f"{said}: `--resample two-way` gives intervals that hold for other texts, too"] if said else []
+    if two_way:
+        texts = len(_readers(examples))
+        few = f"; {texts} texts are too few for an interval" if texts < FEWEST_TEXTS else ""
+        return [
+            f"two-way: reviewers and {texts} texts are both resampled{f', since {said}' if said else ''}{few}; between reviewers by "
+            "reviewers alone"
+        ]
+    if said is None:
+        return []
+    if not _shared(examples):
+        return [f"{said}: too few to matter to an interval; `--resample two-way` also resamples the texts"]
+    if len(_readers(examples)) < FEWEST_TEXTS:
+        return [f"{OF_THESE_TEXTS}: {said}, and fewer than {FEWEST_TEXTS} cannot be resampled; of other texts nothing is said"]
+    return [f"{OF_THESE_TEXTS}: {said}; `--resample two-way` gives intervals that hold for other texts, too"]
+
+
+def of_these_texts(examples: Sequence[Example], *, two_way: bool) -> bool:
+    """Whether intervals say nothing of other texts, since readers share texts and these were not resampled."""
+    return any(note.startswith(OF_THESE_TEXTS) for note in crossed(examples, two_way=two_way))
+
+
+def _readers(examples: Sequence[Example]) -> list[int]:
+    """How many readers each text has."""
+    readers: dict[str, set[str]] = defaultdict(set)
+    for example in examples:
+        readers[example.work].add(example.reviewer_id or example.id)
+    return [len(behind) for behind in readers.values()]
+
+
+def _shared(examples: Sequence[Example]) -> bool:
+    """Whether so many texts are shared that intervals by reviewers are too short."""
+    counts = np.array(_readers(examples))
+    return float((counts**2).sum()) > _HARDLY_SHARED * float(counts.sum())
 
 
 def _numbered(ids: Sequence[str]) -> IntArray:

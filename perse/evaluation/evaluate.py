@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Fold, Items, align, crossed
+from perse.evaluation.alignment import Fold, Items, align, crossed, of_these_texts, to_draw
 from perse.evaluation.baselines.ratings import NO_TRAINING_DATA
 from perse.evaluation.costs import with_costs
 from perse.evaluation.differences import choice_differences, score_differences
@@ -94,7 +94,7 @@ def evaluate_many(
     *,
     seed: int = 0,
     resamples: int = 1000,
-    resample: Resample = "reviewers",
+    resample: Resample = "auto",
     validation: Validation | None = None,
     texts: Texts = Texts(),  # noqa: B008 (frozen)
     prices: Mapping[str, Prices] | None = None,
@@ -109,7 +109,7 @@ def evaluate_many(
             fitted and failures imputed fold by fold, everything else is of all items together.
         seed: of the resamples, the random baselines, and the halves of the reviewers that calibrate each other's ties.
         resamples: bootstrap resamples, 100 or more.
-        resample: reviewers with all their items; or reviewers and items, for items that several readers judged.
+        resample: reviewers with all their items; or reviewers and items; auto: both where several readers judged an item.
         validation: calibrate ties on these instead.
         texts: whether and how written reviews are compared.
         prices, seconds: of each judge, where they are known.
@@ -129,7 +129,8 @@ def evaluate_many(
         )
     scale = answer_scale(items)
     check_labels(items.judgements, scale=scale)
-    two_way = resample == "two-way"
+    drawn = to_draw(items.examples, resample)
+    two_way = drawn == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
     if chooses(items.examples):
         if validation:
@@ -149,11 +150,17 @@ def evaluate_many(
         reviewers=len(items.reviewer_ids()),
         judges=summaries,
         rows=found.rows,
-        conclusions=conclusions(summaries, found.rows, found.differences, compared=int(found.ok.sum())),
+        conclusions=conclusions(
+            summaries,
+            found.rows,
+            found.differences,
+            compared=int(found.ok.sum()),
+            of_these_texts=of_these_texts(items.examples, two_way=two_way),
+        ),
         differences=found.differences,
         training_means=found.training_means,
         text_skipped=dict(found.text_skipped),
-        resample=resample,
+        resample=drawn,
         resamples=resamples,
         seed=seed,
         notes=(

@@ -29,22 +29,30 @@ IN_WORDS = {
     "copy the example": "copying the shown answer",
     "majority": "the majority answer",
 }
+ON_THESE_TEXTS = ", on these texts alone"
+"""Follows a "better" or "worse" whose intervals do not speak of other texts."""
 WELL_COVERED = 0.95
 """Below this share of answered items the sentence says how many were answered."""
 
 
 def conclusions(
-    judges: Mapping[str, JudgeSummary], rows: Sequence[Row], differences: Sequence[Difference], *, compared: int
+    judges: Mapping[str, JudgeSummary],
+    rows: Sequence[Row],
+    differences: Sequence[Difference],
+    *,
+    compared: int,
+    of_these_texts: bool = False,
 ) -> tuple[Conclusion, ...]:
     """One per judge, in order.
 
     Args:
         differences: of each judge, from every rule that it must beat and, in `WITHIN`, from the unpersonalized row.
         compared: items behind the rows: those that every judge answered that answered any.
+        of_these_texts: whether readers share texts and only readers were resampled, so that of other texts nothing is known.
     """
     by_name = {row.name: row for row in rows}
     return tuple(
-        _conclusion(name, summary, [one for one in differences if one.judge == name], by_name, compared)
+        _conclusion(name, summary, [one for one in differences if one.judge == name], by_name, compared, of_these_texts)
         for name, summary in judges.items()
     )
 
@@ -60,7 +68,12 @@ def in_words(baseline: str) -> str:
 
 
 def _conclusion(
-    name: str, summary: JudgeSummary, differences: Sequence[Difference], rows: Mapping[str, Row], compared: int
+    name: str,
+    summary: JudgeSummary,
+    differences: Sequence[Difference],
+    rows: Mapping[str, Row],
+    compared: int,
+    of_these_texts: bool,
 ) -> Conclusion:
     rules = [one for one in differences if one.column != WITHIN]
     if not summary.ok:
@@ -76,7 +89,8 @@ def _conclusion(
         return Conclusion(judge=name, standing="undefined", words=words)
     standing, told = _standing(rules)
     taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None), rows)
-    words = f"{name}: {_said(standing, told, rules)}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
+    where = ON_THESE_TEXTS if of_these_texts and standing in ("better", "worse") else ""
+    words = f"{name}: {_said(standing, told, rules)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
     more = [*([about_taste] if about_taste else []), *_surpassed(mine.value, rules, rows)]
     if more:
         words += f". {more[0][0].upper()}{'; '.join(more)[1:]}"

@@ -53,7 +53,7 @@ def write_report(
     train_data: Path | None = None,
     seed: int = 0,
     resamples: int = 1000,
-    resample: Resample = "reviewers",
+    resample: Resample = "auto",
     texts: Texts = Texts(),  # noqa: B008 (frozen)
     max_samples: int = MOST_SAMPLES,
 ) -> Path:

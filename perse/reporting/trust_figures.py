@@ -56,10 +56,10 @@ def xy(points: Sequence[tuple[float, Estimate]]) -> tuple[list[float], list[floa
 
 
 def reliability(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
-    """Probabilities of all labels in ten bins against how often what they were of came true."""
-    what = "choice" if evaluation.kind == "pairwise" else "score"
-    name, title = "reliability", f"Is P({what}) right?"
-    header = ("judge", "mean probability", "came true", "low", "high", "how many", "reason")
+    """Probabilities of at most k, of all k, in ten bins against how often it was so; of pairs P(A)."""
+    what = "P(A)" if evaluation.kind == "pairwise" else "P(score at most k)"
+    name, title = "reliability", f"Is {what} right?"
+    header = ("judge", "mean probability", "how often it was so", "low", "high", "how many", "reason")
     points = {
         judge: points_of(reliability_bins(run.promised, resamples=evaluation.resamples, seed=evaluation.seed))
         for judge, run in runs.items()
@@ -82,21 +82,17 @@ def reliability(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
             axis.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
             axis.grid(color=LINE)
             if nth == 0:
-                axis.set_ylabel("how often it came true")
-        sheet.supxlabel(f"P({what}) (dashed: exactly right)", fontsize=9.5)
+                axis.set_ylabel("how often it was so")
+        sheet.supxlabel(f"{what} (dashed: exactly right)", fontsize=9.5)
 
-    off = {
-        judge: calibration_error(runs[judge].promised.probability, runs[judge].promised.truth)
-        for judge in points
-        if points[judge]
-    }
+    off = {judge: calibration_error(runs[judge].promised) for judge in points if points[judge]}
     said = [f"{judge} is off by {error:.3f} on average" for judge, error in off.items()]
     return draw(
         name,
         paint,
         height=panel_height(len(runs)),
         title=title,
-        alt=f"Probability of each {what} against how often it came true, in {BINS} bins: {listed(said)} (expected calibration error).",
+        alt=f"{what} against how often it was so, in {BINS} bins: {listed(said)} (expected calibration error).",
         header=header,
         rows=[(judge, x, *_cells(estimate)) for judge, found in points.items() for x, estimate in found],
     )

@@ -83,7 +83,7 @@ def _profiles(source: Source, view: View, *, seed: int) -> tuple[dict[str, Loade
     }
     for name, examples in made.items():
         if len(examples) < len(own):
-            why = "their profile has one entry" if name == SHUFFLED else "every other reader's profile shows their query"
+            why = "their profile has one entry" if name == SHUFFLED else "the other reader's profile shows their query"
             missing.append(f"{name}: {len(own) - len(examples)} of {len(own)} examples have none, since {why}")
     kept = {name: examples for name, examples in made.items() if examples}
     return {

@@ -84,10 +84,10 @@ def test_no_option_is_declared_twice_with_the_same_words() -> None:
         (("score", "--judge", "j", "--out", "o"), "missing option '--examples'"),
         (("study", "order", "--judge", "x", "--examples", "e", "--out", "o", "--dtype", "int8"), "--dtype is 'int8'; choose"),
         (("study", "k-curve", "--examples", "e", "--out", "o", "--split", "test"), "--split is 'test'; choose train or valid"),
-        (("compare", "a", "b", "--resample", "texts"), "--resample is 'texts'; choose reviewers or two-way"),
-        (("evaluate", "a", "--resample", "rows"), "--resample is 'rows'; choose reviewers or two-way"),
+        (("compare", "a", "b", "--resample", "texts"), "--resample is 'texts'; choose auto, reviewers or two-way"),
+        (("evaluate", "a", "--resample", "rows"), "--resample is 'rows'; choose auto, reviewers or two-way"),
         (("evaluate", "a", "--resamples", "99"), "--resamples"),
-        (("report", "a", "--resample", "rows"), "--resample is 'rows'; choose reviewers or two-way"),
+        (("report", "a", "--resample", "rows"), "--resample is 'rows'; choose auto, reviewers or two-way"),
         (("kgds", "verify", "b", "r", "--judge", "j", "--facts", "both"), "--facts is 'both'; choose single or paragraph"),
         (
             ("kgds", "generate", "b", "--writer", "w", "--out", "o", "--pattern", "x"),

@@ -94,7 +94,7 @@ def test_who_knows_only_who_is_lenient_is_not_said_to_know_what_readers_like() -
     examples = [scored(f"{n}-{at}", f"u{n}", gold, profile=(("i1", 1 + (7 * n) % 10),)) for n, at, gold in scores]
     judgements = [answered(f"{n}-{at}", str(1 + n % 9 + (at if n % 2 else 1 - at))) for n, at, _ in scores]
     [sentence] = evaluate(examples, judgements, train=None).verdict
-    assert sentence.startswith("judge: better than the reader's own average and than chance: ")
+    assert sentence.startswith("judge: better than the reader's own average and than chance, on these texts alone: ")
     assert ". Within each reader 0.00 [" in sentence
     assert sentence.endswith(": not shown to know which texts a reader likes")
 
@@ -164,7 +164,7 @@ def test_pairs_are_compared_with_copying_the_shown_answer_with_a_coin_and_with_t
     right = [answered(e.id, e.reference.preference) for e in examples]
     [sentence] = evaluate(examples, right, train=None).verdict
     assert sentence == (
-        "judge: better than copying the shown answer and than always giving the same answer and than chance: "
+        "judge: better than copying the shown answer and than always giving the same answer and than chance, on these texts alone: "
         "accuracy 1.00 [1.00, 1.00] against 0.25 [0.25, 0.25], difference +0.75 [0.75, 0.75]"
     )
     [constant] = evaluate(examples, [answered(e.id, "A") for e in examples], train=None).verdict

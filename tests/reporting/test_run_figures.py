@@ -80,9 +80,9 @@ def test_the_confusion_counts_every_item_and_failures_apart() -> None:
 def test_what_is_said_with_80_percent_and_never_true_is_far_off() -> None:
     run = scores("wrong", [1.0] * 20, [9.0] * 20)
     alt = reliability({"wrong": run}, evaluation(run)).alt
-    # of ten labels one has P = 0.8 and is never true, one P = 0.2/9 and always, eight P = 0.2/9 and never. The nine small ones
-    # fall into one bin: mean P 0.0222, true in 1/9; |0.0222 - 0.1111| * 0.9 + 0.8 * 0.1 = 0.08 + 0.08 = 0.16
-    assert "wrong is off by 0.160 on average" in alt
+    # P(9) is 0.8, the nine others have 0.2/9 each, and 1 is true. At most k is k 0.2/9 for k to 8, and always so: off by 0.9 on
+    # average; at most 9 is 1 - 0.2/9, off by 0.0222. (8 * 0.9 + 0.0222) / 9 = 0.802.
+    assert "wrong is off by 0.802 on average" in alt
 
 
 def test_errors_of_the_surest_half_are_those_of_the_answers_with_least_entropy() -> None:

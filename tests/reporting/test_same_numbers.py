@@ -97,7 +97,7 @@ def test_the_calibration_error_of_a_run_is_one_number(run: Path, tmp_path: Path)
     study = calibration(run, tmp_path / "study", resamples=100)
     figure = reliability(*reported(run))
     [ours] = re.findall(r"is off by (\d\.\d{3}) on average", figure.alt)
-    [theirs] = re.findall(r"they are off by (\d\.\d{3}) on average", study.answer)
+    [theirs] = re.findall(r"is off by (\d\.\d{3}) on average", study.answer)
     assert ours == theirs
     # so are the bins, with their intervals
     came = [point.estimate for point in study.points if point.metric == "reliability" and not point.baseline]

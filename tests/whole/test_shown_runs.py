@@ -129,6 +129,7 @@ def test_a_reason_is_given_for_no_command_that_is_gone() -> None:
 
 SIZES: dict[str, tuple[str, ...]] = {
     "busy_server": ("--model", "MODEL"),
+    "calibration_alarms": (),
     "data_prep": (),
     "engines": ("--model", "MODEL", "--ways", "original", "embedded"),
     "evaluation": ("--json",),
@@ -139,6 +140,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "recipes": ("--data", "examples.jsonl"),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
+    "shared_texts": (),
     "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (
         "--model",

@@ -34,7 +34,7 @@ def compare(
     ] = None,
     permutations: Annotated[int, typer.Option(min=100, max=1_000_000, help="Exchanges of answers drawn for a p value.")] = 2000,
     resamples: options.Resamples = 1000,
-    resample: options.ResampleOption = "reviewers",
+    resample: options.ResampleOption = "auto",
     seed: options.Seed = 0,
     train_data: options.TrainData = None,
     medium: Medium,

@@ -19,7 +19,7 @@ def evaluate(
     runs: options.ScoredRuns,
     train_data: options.TrainData = None,
     resamples: options.Resamples = 1000,
-    resample: options.ResampleOption = "reviewers",
+    resample: options.ResampleOption = "auto",
     seed: options.Seed = 0,
     validation_run: Annotated[
         list[Path] | None,

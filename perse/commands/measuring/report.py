@@ -19,7 +19,7 @@ def report(
     train_data: options.TrainData = None,
     seed: options.Seed = 0,
     resamples: options.Resamples = 1000,
-    resample: options.ResampleOption = "reviewers",
+    resample: options.ResampleOption = "auto",
     bertscore_model: options.BertScoreModel = None,
     bartscore_model: options.BartScoreModel = None,
     max_samples: Annotated[int, typer.Option(min=0, help="Samples in the page; failures come before others.")] = 10_000,

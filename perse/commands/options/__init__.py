@@ -99,8 +99,8 @@ Tries = Annotated[int, typer.Option(min=1, help="At most so many answers for eac
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice: the same seed and input give the same result.")]
 Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")]
 ResampleOption = Annotated[
-    Literal["reviewers", "two-way"],  # the library's `Resample`, whose module takes a second to import
-    typer.Option("--resample", help="reviewers, or two-way: reviewers and texts, for texts that several readers judged."),
+    Literal["auto", "reviewers", "two-way"],  # the library's `Resample`, whose module takes a second to import
+    typer.Option("--resample", help="reviewers; two-way: reviewers and texts; auto: two-way where readers share texts."),
 ]
 ScoredRuns = Annotated[
     list[Path], typer.Argument(help="Folders that `perse score` wrote, of the same data set.", show_default=False)

@@ -2,18 +2,21 @@
 
 A judge that has learned the reader must get worse with each; one that has learned text quality does not. Each removes
 something else: `without_profile` all that is known, `with_another_profile` the reader, `dealt_anew` the reader's taste but not
-their leniency, since the same reviews and scores are attached to the wrong texts. Every choice is drawn by (seed, example
-id), so it depends neither on the order of the examples nor, but for the donors, on which others there are.
+their leniency, since the same reviews and scores are attached to the wrong texts. Every choice is drawn by the seed and the
+example's or the reader's id, so it does not depend on the order of the examples.
+
+All queries of a reader are shown the profiles of one other reader. With a donor for each query a judge that goes by leniency alone
+would order a reader's texts by who happened to be the donor, and lose within readers what it has never known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from perse.data.examples_file import shown_query
 from perse.errors import BadInput
-from perse.identity import draw
+from perse.identity import draw, shuffled
 from perse.records import PersonalExample
 
 Shown = TypeVar("Shown", bound=PersonalExample)
@@ -25,45 +28,59 @@ def without_profile(example: Shown) -> Shown:
 
 
 def with_another_profile(examples: Iterable[Shown], donors: Sequence[Shown], *, seed: int) -> list[Shown]:
-    """Each example with the profile of another reader, of as many entries if there is one.
+    """Each example with a profile of another reader, the same one for all of a reader's examples.
 
-    Where every donor has fewer entries, or shows the query with as many, the longest that does not show it is taken. An example
-    whose query all donors show is left out.
+    A donor is drawn for each reader, of those that leave out none of their queries and have as many entries, if there are any, else
+    of those that leave out fewest and show most. Examples that show the same profile are given the same one, as long as it does
+    not show the query; an example whose query all profiles of the donor show is left out.
 
     Args:
         donors: whose profiles are dealt out; their own queries are not used.
     Raises:
         BadInput: all donors with a profile are one reader.
     """
-    profiles = {(donor.reviewer_id, repr(donor.profile)): donor for donor in donors if donor.profile}
-    readers = {reader for reader, _ in profiles}
-    if len(readers) < 2:
+    profiles: dict[str, dict[str, Shown]] = {}
+    for donor in donors:
+        if donor.profile:
+            profiles.setdefault(donor.reviewer_id, {})[repr(donor.profile)] = donor
+    if len(profiles) < 2:
         raise BadInput(
-            f"another reader's profile cannot be shown: the data holds profiles of {len(readers)} reader; "
+            f"another reader's profile cannot be shown: the data holds profiles of {len(profiles)} reader; "
             "give data of two or more readers"
         )
-    ordered = [profiles[key] for key in sorted(profiles)]
-    found = []
-    for example in examples:
-        swapped = _swapped(example, ordered, seed=seed)
-        if swapped is not None:
-            found.append(swapped)
-    return found
+    of_donor = {name: [given[key] for key in sorted(given)] for name, given in sorted(profiles.items())}
+    given = list(examples)
+    swapped: dict[str, Shown] = {}
+    for reader in dict.fromkeys(example.reviewer_id for example in given):
+        swapped |= _swapped([example for example in given if example.reviewer_id == reader], of_donor, seed=seed)
+    return [swapped[example.id] for example in given if example.id in swapped]
 
 
-def _swapped(example: Shown, donors: Sequence[Shown], *, seed: int) -> Shown | None:
-    others = [donor for donor in donors if donor.reviewer_id != example.reviewer_id]
-    # Readers are drawn before profiles, so that one with many profiles is not shown more often.
-    generator = draw(seed, example.id, "another reader's profile")
-    rank = {reader: generator.random() for reader in sorted({donor.reviewer_id for donor in others})}
-    generator.shuffle(others)
+def _swapped(examples: Sequence[Shown], of_donor: Mapping[str, Sequence[Shown]], *, seed: int) -> dict[str, Shown]:
+    """The examples of one reader, by id."""
+    reader = examples[0].reviewer_id
+    names = shuffled((name for name in of_donor if name != reader), seed=seed, purpose=f"another reader for {reader}")
+    wanted = sum(len(example.profile) for example in examples)
+    best: dict[str, Shown] = {}
+    most = (0, 0)
+    for name in names:
+        found = {example.id: one for example in examples if (one := _given(example, of_donor[name], seed=seed)) is not None}
+        shown = (len(found), sum(len(one.profile) for one in found.values()))
+        if shown > most:
+            best, most = found, shown
+        if most == (len(examples), wanted):
+            break
+    return best
+
+
+def _given(example: Shown, profiles: Sequence[Shown], *, seed: int) -> Shown | None:
+    """The example with one of the donor's profiles, of as many entries if there is one; None if all show the query."""
     k = len(example.profile)
-    others.sort(key=lambda donor: (-min(len(donor.profile), k), rank[donor.reviewer_id]))
-    for donor in others:
-        swapped = example.model_copy(update={"profile": donor.profile[:k]})
-        if not shown_query(swapped):
-            return swapped
-    return None
+    ordered = list(profiles)
+    draw(seed, f"{example.reviewer_id}\x1f{example.profile!r}", "another reader's profile").shuffle(ordered)
+    ordered.sort(key=lambda donor: -min(len(donor.profile), k))
+    swapped = (example.model_copy(update={"profile": donor.profile[:k]}) for donor in ordered)
+    return next((one for one in swapped if not shown_query(one)), None)
 
 
 def dealt_anew(examples: Iterable[Shown], *, seed: int) -> list[Shown]:

@@ -1,11 +1,16 @@
-"""Is P(label) right? Of all labels that were given a probability of about p, a share of about p should be the true one.
+"""Is P(score at most k) right? Where it is said to be about p, the score should be at most k in a share of about p, for each k.
 
-Every label of every item counts, not only the likeliest: the exact distribution promises something of each of them. The
-expected calibration error (ECE) is the mean distance between probability and share over ten bins of equal width, weighted by
-how many labels fall into each. It is above 0 even for a judge whose probabilities are right, since shares are of few items;
-so beside it stands what such a judge would have, found by drawing true labels from the judge's own distributions.
+Labels are ordered, so a distribution is its probabilities of at most k, for every k but the last; of two labels that is the
+probability of the first. Each k is looked at by itself: with all labels in one heap, 0.1 for each of ten would be right of any
+data, and shares of the data that fall into one bin could change places.
 
-Notation: n items, L labels, B bins, T simulated truths.
+The expected calibration error (ECE) of a k is the mean distance between probability and share over ten bins of equal width,
+weighted by how many items fall into each; that of a judge is the mean over the k. It is above 0 even for a judge whose
+probabilities are right, since shares are of few items; so beside it stands what chance would make of it. One reader's answers
+stray together, so they are drawn together: in each draw what was promised minus what came true changes its sign for a random half
+of the readers (the wild cluster bootstrap, Cameron, Gelbach and Miller, 2008, with the null imposed).
+
+Notation: n items, C reviewers, L labels, B bins, T draws.
 """
 
 from __future__ import annotations
@@ -14,9 +19,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import sparse
 
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import LEVEL
 from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.records import Example
@@ -24,7 +31,9 @@ from perse.results.result import Estimate
 from perse.scale import Scale
 
 BINS = 10
-SIMULATIONS = 200
+DRAWS = 999
+_DIGITS = 12
+"""Sums of probabilities that should be equal may differ behind these decimals."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +46,15 @@ class Promised:
     reviewer: IntArray
 
     @property
-    def came_true(self) -> FloatArray:
-        """(n, L) 1 at the true label, 0 elsewhere."""
-        return np.eye(len(self.labels))[self.truth]
+    def at_most(self) -> FloatArray:
+        """(n, L - 1) the probability of each label but the last or one below it."""
+        sums = self.probability.cumsum(axis=1)[:, :-1]
+        return np.clip(np.round(sums, _DIGITS), 0.0, 1.0)
+
+    @property
+    def was_at_most(self) -> FloatArray:
+        """(n, L - 1) 1 where the true label is that one or one below it, else 0."""
+        return (self.truth[:, None] <= np.arange(len(self.labels) - 1)).astype(np.float64)
 
 
 def promised(examples: Sequence[Example], judgements: Sequence[Judgement], *, scale: Scale) -> Promised | None:
@@ -85,36 +100,40 @@ def bin_of(probability: FloatArray) -> IntArray:
     return place
 
 
-def calibration_error(probability: FloatArray, truth: IntArray) -> float:
-    """ECE over all labels: sum over the bins of (share of the labels in it) * |mean probability - share that is true|.
-
-    Args:
-        probability: (n, L), each row sums to 1.
-        truth: (n,), the place of the true label.
-    """
-    return float(_errors(probability, truth[None, :])[0])
+def calibration_error(given: Promised) -> float:
+    """ECE: over the k the mean of sum over the bins of (share of the items in it) * |mean P(at most k) - share that is|."""
+    return float(_errors(_gaps(given).sum(axis=0, keepdims=True), given)[0])
 
 
-def chance_errors(probability: FloatArray, *, seed: int, simulations: int = SIMULATIONS) -> FloatArray:
-    """(T,) the calibration error of a judge whose probabilities are right, with truths drawn from them item by item."""
-    generator = np.random.default_rng(draw(seed, "truths", "reliability").getrandbits(128))
-    steps = probability.cumsum(axis=1)
-    found = [
-        _errors(probability, (generator.random((1, len(steps), 1)) * steps[:, -1:] >= steps[None]).sum(axis=2))
-        for _ in range(simulations)
-    ]
-    return np.concatenate(found)
+def off_by_chance(given: Promised, chance: FloatArray) -> bool:
+    """Whether a right judge has at least the error in more than 5 of 100 draws (`chance_errors`)."""
+    return calibration_error(given) <= float(np.quantile(chance, LEVEL)) + 10.0**-_DIGITS
 
 
-def _errors(probability: FloatArray, truths: IntArray) -> FloatArray:
-    """(T, n) true labels -> (T,) errors."""
-    place = bin_of(probability)
-    inside = np.bincount(place.ravel(), weights=probability.ravel(), minlength=BINS)
-    found = []
-    for truth in truths:
-        true = np.bincount(place[np.arange(len(truth)), np.minimum(truth, probability.shape[1] - 1)], minlength=BINS)
-        found.append(np.abs(inside - true).sum() / probability.size)
-    return np.array(found, dtype=np.float64)
+def chance_errors(given: Promised, *, seed: int, draws: int = DRAWS) -> FloatArray:
+    """(T,) calibration errors that a judge whose probabilities are right may have of these readers."""
+    gaps = _gaps(given)
+    generator = np.random.default_rng(draw(seed, "readers", "reliability").getrandbits(128))
+    signs = 2.0 * generator.integers(0, 2, size=(draws, len(gaps))) - 1
+    # By a sparse matrix, since the order of BLAS's additions changes with the number of threads.
+    return _errors((sparse.csr_matrix(gaps.T) @ signs.T).T, given)
+
+
+def _gaps(given: Promised) -> FloatArray:
+    """(C, (L - 1) B) what was promised minus what came true, summed over each reviewer's items of each k and bin."""
+    promise = given.at_most
+    steps = promise.shape[1]
+    cells = (given.reviewer[:, None] * steps + np.arange(steps)) * BINS + bin_of(promise)
+    size = (int(given.reviewer.max()) + 1) * steps * BINS
+    gaps = np.bincount(cells.ravel(), weights=(promise - given.was_at_most).ravel(), minlength=size)
+    of_reviewers: FloatArray = gaps.reshape(-1, steps * BINS).astype(np.float64)
+    return of_reviewers
+
+
+def _errors(gaps: FloatArray, given: Promised) -> FloatArray:
+    """(T, (L - 1) B) gaps of all items -> (T,) errors."""
+    errors: FloatArray = np.abs(gaps).sum(axis=1) / given.at_most.size
+    return errors
 
 
 @dataclass(frozen=True)
@@ -146,7 +165,15 @@ def binned(
 
 
 def reliability_bins(given: Promised, *, resamples: int, seed: int) -> list[Bin]:
-    """The probabilities of all labels in ten bins, and how often what they were of came true."""
-    flat = given.probability.ravel()
-    reviewer = np.repeat(given.reviewer, given.probability.shape[1])
-    return binned(flat, given.came_true.ravel(), bin_of(flat), reviewer=reviewer, resamples=resamples, seed=seed)
+    """The probabilities of at most k, of all k, in ten bins, and how often it was so."""
+    promise = given.at_most
+    reviewer = np.repeat(given.reviewer, promise.shape[1])
+    place = bin_of(promise).ravel()
+    return binned(promise.ravel(), given.was_at_most.ravel(), place, reviewer=reviewer, resamples=resamples, seed=seed)
+
+
+def reliability_by_label(given: Promised, *, resamples: int, seed: int) -> list[Bin]:
+    """For each k, over all items: the mean probability of at most k, and how often it was so."""
+    promise = given.at_most
+    reviewer, place = np.repeat(given.reviewer, promise.shape[1]), np.tile(np.arange(promise.shape[1]), len(promise))
+    return binned(promise.ravel(), given.was_at_most.ravel(), place, reviewer=reviewer, resamples=resamples, seed=seed)

@@ -14,7 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Fold, align, crossed
+from perse.evaluation.alignment import Fold, align, crossed, of_these_texts, to_draw
 from perse.evaluation.comparing.added import Added, comparable
 from perse.evaluation.comparing.results import LEVEL, NOTHING_ANSWERED, Comparison, Contrast, JudgedItems, Pairing, Simple
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
@@ -45,7 +45,7 @@ def compare(
     *,
     seed: int = 0,
     resamples: int = 1000,
-    resample: Resample = "reviewers",
+    resample: Resample = "auto",
     permutations: int = 2000,
     metrics: Sequence[str] = (),
     against: str | None = None,
@@ -59,7 +59,7 @@ def compare(
         folds: what was judged, with the training side (see `perse.evaluation.alignment.Fold`).
         seed: of resamples, exchanges and the baseline's ties.
         resamples: bootstrap resamples.
-        resample: for the intervals, reviewers with all their items; or reviewers and items (see `evaluate_many`).
+        resample: for the intervals, as in `evaluate_many`.
         permutations: exchanges drawn, where there are more; p is then at least 1 / (permutations + 1).
         metrics: by default `POINTWISE_METRICS` or `PAIRWISE_METRICS`; the first is reported when nothing differs.
         against: compare all judges with this one, and not with each other.
@@ -79,7 +79,8 @@ def compare(
     paired += [(side, simple[name]) for side in sides.values() if name in simple]
 
     gold = np.ones(len(items.examples)) if chosen else gold_scores(items)
-    two_way = resample == "two-way"
+    drawn = to_draw(items.examples, resample)
+    two_way = drawn == "two-way"
     bootstrap = Bootstrap.over(items.reviewer(), resamples=resamples, seed=seed, item=items.work() if two_way else None)
     brought = Added(names, gold, bootstrap, answer_scale(items), permutations, seed)
     own = tuple(name for name in names if name not in comparable())
@@ -90,7 +91,7 @@ def compare(
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
-    pairings = _adjusted(pairings)
+    pairings = _adjusted(pairings, of_these_texts=of_these_texts(items.examples, two_way=two_way))
     return Comparison(
         kind="pairwise" if chosen else "pointwise",
         items=len(items.examples),
@@ -106,7 +107,7 @@ def compare(
         ),
         metrics=names,
         family=sum(contrast.p is not None for pairing in pairings for contrast in pairing.contrasts),
-        resample=resample,
+        resample=drawn,
         resamples=resamples,
         permutations=permutations,
         seed=seed,
@@ -329,13 +330,13 @@ def _pairing(one: Side, other: Side, contrasts: tuple[Contrast, ...]) -> Pairing
     )
 
 
-def _adjusted(pairings: Sequence[Pairing]) -> list[Pairing]:
+def _adjusted(pairings: Sequence[Pairing], *, of_these_texts: bool) -> list[Pairing]:
     """Adjusts p over all contrasts and adds the conclusion in words."""
     adjusted = iter(holm([contrast.p for pairing in pairings for contrast in pairing.contrasts]))
     concluded = []
     for pairing in pairings:
         contrasts = tuple(contrast.model_copy(update={"p_holm": next(adjusted)}) for contrast in pairing.contrasts)
-        verdict = sentence(pairing.one, pairing.other, contrasts, items=pairing.items)
+        verdict = sentence(pairing.one, pairing.other, contrasts, items=pairing.items, of_these_texts=of_these_texts)
         concluded.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
     return concluded
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.comparing.sides import Reading
 from perse.evaluation.metrics import lower_is_better
-from perse.evaluation.stats.results import Resample
+from perse.evaluation.stats.results import Drawn
 from perse.results.result import Estimate, Interval
 
 LEVEL = 0.05
@@ -111,7 +111,7 @@ class Comparison(_Result):
     metrics: tuple[str, ...]
     family: int
     """Number of p values that Holm's adjustment is over."""
-    resample: Resample = "reviewers"
+    resample: Drawn = "reviewers"
     resamples: int
     permutations: int
     seed: int

@@ -9,20 +9,23 @@ from collections.abc import Sequence
 
 from perse.evaluation.comparing.results import Contrast
 from perse.evaluation.metrics import title_of
+from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.results.result import Estimate, Interval
 from perse.results.words import shown
 
 SMALLEST_P = 0.001
 
 
-def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int) -> str:
+def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int, of_these_texts: bool = False) -> str:
     """What the contrasts of `one` minus `other` come to; the first of them is told where nothing differs.
 
     Args:
         items: of the comparison; that a difference is of fewer, for what one of the two failed at, is said.
+        of_these_texts: whether the intervals say nothing of other texts.
     """
     fewer = "" if contrasts[0].items == items else f" (of the {contrasts[0].items} of {items} items that both answered)"
-    return _concluded(one, other, contrasts) + fewer
+    alone = ON_THESE_TEXTS if of_these_texts and any(contrast.better is not None for contrast in contrasts) else ""
+    return _concluded(one, other, contrasts) + alone + fewer
 
 
 def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:

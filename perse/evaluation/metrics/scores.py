@@ -11,6 +11,7 @@ from perse.evaluation.metrics.samples import Scored
 from perse.evaluation.metrics.shapes import mean_of
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.ordinal import qwk_of_tables, rps_values, table_cells
+from perse.evaluation.stats.within_resampled import resampled_pairs
 from perse.results.result import Estimate, Interval
 
 OFF_SCALE = "undefined (true scores lie between labels)"
@@ -57,8 +58,14 @@ _RPS = mean_of(lambda scored: rps_values(scored.gold, scored.masses, scale=score
 
 
 def _pair_accuracy(scored: Scored) -> Estimate:
-    ties = scored.ties
-    return scored.bootstrap.ratio(ties.right, ties.pairs) if ties.pairs.sum() else _undefined(scored, NO_PAIRS)
+    ties, bootstrap = scored.ties, scored.bootstrap
+    if not ties.pairs.sum():
+        return _undefined(scored, NO_PAIRS)
+    sums = None
+    if bootstrap.two_way:
+        epsilon = ties.of_reviewers(scored.half)
+        sums = resampled_pairs(scored.gold, scored.predicted, bootstrap.resamples, epsilon=epsilon)
+    return bootstrap.ratio(ties.right, ties.pairs, sums=sums)
 
 
 def _undefined(scored: Scored, reason: str) -> Estimate:

@@ -17,10 +17,11 @@ from perse.evaluation.stats.correlation import (
     kendall_c,
     reviewer_means,
 )
-from perse.evaluation.stats.intervals import bootstrap_interval
+from perse.evaluation.stats.intervals import bootstrap_interval, two_way_interval
 from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.evaluation.stats.within import vary_in_all, within_every_reviewer
+from perse.evaluation.stats.within_resampled import resampled_within
 from perse.results.result import Estimate, Interval
 
 NO_COEFFICIENT = Interval(reason="undefined (constant or too few items)")
@@ -61,14 +62,12 @@ class Bootstrap:
 
         Args:
             reviewer: (n,) whose row it is, 0 to C - 1.
-            item: (n,) which item it is about, 0 to I - 1. Given, both are resampled (Owen, 2007), so that an interval also
-                speaks of other items; it is never too narrow for that, and up to sqrt(3) too wide where reviewer and item
-                explain little. What is one value per reviewer (`ratio`, within and between) still resamples reviewers only.
+            item: (n,) which item it is about, 0 to I - 1. Given, both are resampled (`Resamples.two_way`), so that an interval
+                also speaks of other items, within reviewers, too. Of reviewers' means (between) only reviewers are resampled.
         """
-        drawn = times_drawn(int(reviewer.max()) + 1, resamples=resamples, seed=seed)
-        if item is None:
-            return cls(Resamples(reviewer, drawn))
-        return cls(Resamples(reviewer, drawn, item, times_drawn(int(item.max()) + 1, resamples=resamples, seed=(seed, 1))))
+        if item is not None:
+            return cls(Resamples.two_way(reviewer, item, resamples=resamples, seed=seed))
+        return cls(Resamples(reviewer, times_drawn(int(reviewer.max()) + 1, resamples=resamples, seed=seed)))
 
     def only(self, chosen: BoolArray) -> Bootstrap:
         """The same resamples of the `chosen` rows, (n,)."""
@@ -95,7 +94,12 @@ class Bootstrap:
         Args:
             reviewers: that stand behind the value.
         """
-        return NO_COEFFICIENT if value is None else bootstrap_interval(resampled, reviewers=reviewers)
+        if value is None:
+            return NO_COEFFICIENT
+        if self.resamples.item is None:
+            return bootstrap_interval(resampled, reviewers=reviewers)
+        texts = len(np.unique(self.resamples.item))
+        return two_way_interval(resampled, both=self.resamples.both, reviewers=reviewers, texts=texts)
 
     def mean(self, values: FloatArray, chosen: BoolArray) -> Estimate:
         """Mean of `values`, (n,), over the `chosen` rows, (n,)."""
@@ -107,13 +111,19 @@ class Bootstrap:
         """The same mean in each resample: (R,), NaN where none of the `chosen` is in it."""
         return self._mean(values, chosen).resampled
 
-    def ratio(self, numerator: FloatArray, denominator: FloatArray) -> Estimate:
+    def ratio(
+        self, numerator: FloatArray, denominator: FloatArray, *, sums: tuple[FloatArray, FloatArray] | None = None
+    ) -> Estimate:
         """Sum of `numerator` over sum of `denominator`, both one value per reviewer, (C,). Undefined if the second is 0.
 
         The items behind it are the sum of `denominator`.
+
+        Args:
+            sums: both in each resample, (R,), where they are not those of the drawn reviewers.
         """
         value = float(numerator.sum() / denominator.sum()) if denominator.sum() > 0 else None
-        resampled = divide(*self.resamples.of_reviewers(np.arange(self.reviewers)).sums(np.stack([numerator, denominator])))
+        of_reviewers = self.resamples.of_reviewers(np.arange(self.reviewers))
+        resampled = divide(*(sums or of_reviewers.sums(np.stack([numerator, denominator]))))
         behind = int(np.count_nonzero(denominator))
         return self._estimate(_Value(value, resampled, int(denominator.sum()), behind))
 
@@ -183,7 +193,7 @@ class Bootstrap:
             for name, one in resampled.items():
                 found[name] = _Value(POOLED[name](x, y), one, len(x), len(reviewers))
         if any(name.startswith("within_") for name in names):
-            found |= self._within(x, y, who)
+            found |= self._within(x, y, self.resamples.only(chosen), names)
         if any(name.startswith("between_") for name in names):
             means = reviewer_means(x, who), reviewer_means(y, who)
             asked = tuple(name.removeprefix("between_") for name in names if name.startswith("between_"))
@@ -194,18 +204,26 @@ class Bootstrap:
             found["mae"] = self._mean(np.abs(gold - predicted), chosen)
         return {name: found[name] for name in names}
 
-    def _within(self, gold: FloatArray, predicted: FloatArray, who: IntArray) -> dict[str, _Value]:
-        of_all = within_every_reviewer(gold, predicted, who)
-        reviewers = of_all["pearson"].reviewers  # the same for all
-        total = np.stack([np.nan_to_num(within.values) for within in of_all.values()])
+    def _within(self, gold: FloatArray, predicted: FloatArray, rows: Resamples, names: tuple[str, ...]) -> dict[str, _Value]:
+        asked = tuple(name for name in COEFFICIENTS if any(prefix + name in names for prefix in WITHIN))
+        every = within_every_reviewer(gold, predicted, rows.reviewer)
+        of_all = {name: every[name] for name in asked}
+        reviewers = every["pearson"].reviewers  # the same for all
         defined = np.stack([np.isfinite(within.values) for within in of_all.values()])
-        everybody = np.ones((1, len(reviewers)))
-        sums = self.resamples.of_reviewers(reviewers).sums(np.concatenate([total, defined, everybody]))
+        once = rows.of_reviewers(reviewers)
+        without = once.sums(~defined)
+        if rows.item is None:
+            known = once.sums(defined)
+            total = once.sums(np.stack([np.nan_to_num(within.values) for within in of_all.values()]))
+        else:
+            # Whom a draw of items leaves without a value has none in this resample; only who has none at all counts 0.
+            sums = resampled_within(gold, predicted, rows, names=asked)
+            known, total = (np.stack([getattr(sums[name], part) for name in of_all]) for part in ("defined", "total"))
         found = {}
         for prefix, convention in WITHIN.items():
             for nth, (name, within) in enumerate(of_all.items()):
                 skips = convention is Convention.SKIP_CONSTANT
-                resampled = divide(sums[nth], sums[len(of_all) + nth] if skips else sums[-1])
+                resampled = divide(total[nth], known[nth] if skips else known[nth] + without[nth])
                 behind = within.used if skips else len(reviewers)
                 found[prefix + name] = _Value(within.mean(convention), resampled, len(gold), behind, skipped=within.skipped)
         return found

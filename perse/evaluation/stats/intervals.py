@@ -12,6 +12,11 @@ statistics (pooled and within-reviewer correlations, correlations of reviewer me
     cluster jackknife, t     89.8-95.2   91.6-96.1   93.5-95.8   94.1-95.3
 
 In another 2,000 simulations of 200 reviewers the second line is 94.0-95.2, +- 1.0.
+Where readers share texts, two-way intervals (Cameron, Gelbach and Miller, 2011, "Robust inference with multiway clustering"): the
+variance is that by reviewers plus that by items minus that by rows, and at least that by reviewers and by items alone (MacKinnon,
+Nielsen and Webb, 2024, "Jackknife inference with two-way clustering"). Coverage by benchmarks/shared_texts.py is in
+docs/results.md.
+
 BCa and the jackknife also need each value without each reviewer, and the jackknife's intervals of correlations leave [-1, 1].
 """
 
@@ -27,6 +32,9 @@ FEWEST_REVIEWERS = 10
 """Fewest reviewers for an interval: with fewer its coverage is not reliable."""
 FEW_REVIEWERS = "undefined (few reviewers)"
 ONE_REVIEWER = "undefined (one reviewer)"
+FEWEST_TEXTS = FEWEST_REVIEWERS
+"""Fewest texts for an interval that also speaks of other texts."""
+FEW_TEXTS = "undefined (few texts)"
 LEVEL = 0.95
 
 
@@ -49,6 +57,33 @@ def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "revi
         return Interval(reason=reason, resamples=len(resampled), undefined_resamples=undefined)
     low, high = np.nanquantile(resampled, expanded_levels(reviewers))
     return Interval(low=float(low), high=float(high), resamples=len(resampled), undefined_resamples=undefined)
+
+
+def two_way_interval(resampled: FloatArray, *, both: int, reviewers: int, texts: int) -> Interval:
+    """The interval of a value that another draw of readers and of texts would change.
+
+    The resamples of both have its shape and are drawn together to the spread that it should have: they count the noise of single
+    answers three times. A value cannot leave its range by that. Which levels to take is up to the fewer of reviewers and texts.
+
+    Args:
+        resampled: (R,), of `Resamples.two_way`: `both`, then a third each by reviewers, items and rows alone.
+        reviewers, texts: behind the value.
+    """
+    shape = resampled[:both]
+    if reviewers >= FEWEST_REVIEWERS and texts < FEWEST_TEXTS:
+        return Interval(reason=FEW_TEXTS, resamples=both, undefined_resamples=int(np.isnan(shape).sum()))
+    spread, by_reviewers, by_items, by_rows = (_variance(part) for part in (shape, *np.split(resampled[both:], 3)))
+    wanted = max(by_reviewers, by_items, by_reviewers + by_items - by_rows)
+    if 0 < wanted < spread and by_items > 0:
+        centre = np.nanmean(shape)
+        shape = centre + (shape - centre) * np.sqrt(wanted / spread)
+    return bootstrap_interval(shape, reviewers=min(reviewers, texts))
+
+
+def _variance(resampled: FloatArray) -> float:
+    """Of the defined ones; 0 if there are none."""
+    known = resampled[np.isfinite(resampled)]
+    return float(known.var()) if len(known) else 0.0
 
 
 def expanded_levels(reviewers: int) -> tuple[float, float]:

@@ -5,6 +5,9 @@ independent of each other. So a row weighs as often as its reviewer was drawn. I
 bootstrap of Owen, 2007, "The pigeonhole bootstrap") items are drawn in the same way and the weight is the product. No resample
 is ever built row by row; the tests do that, and find the same values.
 
+Where reviewer and item explain little, two-way resamples spread up to sqrt(3) too far. By how much is told by resamples of the
+reviewers alone, of the items alone and of the rows alone, which stand behind the two-way ones (`intervals.two_way_interval`).
+
 Sums go through sparse matrices of scipy rather than BLAS, whose order of additions changes with the number of threads.
 
 Notation: R resamples, C reviewers, I items, n rows, k sums.
@@ -25,6 +28,7 @@ SingleArray = npt.NDArray[np.float32]
 _EXACT = 2**24
 """Whole numbers below this are exact in float32."""
 _DRAWS = 2**18  # held at a time
+_OWN_DRAWS = 4096  # so many rows are drawn by themselves; of more, those of different reviewers share draws by chance
 _ROWS = 256  # rows whose weights are multiplied out at a time: with 2,000 resamples 2 MB, about what a core's cache holds
 
 
@@ -52,6 +56,38 @@ class Resamples:
     """(n,) the item of each row, 0 to I - 1; None: only reviewers are resampled."""
     items_drawn: SingleArray | None = None
     """(I, R) how often each item was drawn."""
+    row: IntArray | None = None
+    """(n,) the draw of each row by itself, 0 to K - 1; a reviewer's rows have different ones."""
+    rows_drawn: SingleArray | None = None
+    """(K, R)"""
+    both: int = 0
+    """So many resamples, the first, draw reviewers and items both; of the rest a third each draws reviewers, items and rows. 0: all
+    draw reviewers."""
+
+    @classmethod
+    def two_way(cls, reviewer: IntArray, item: IntArray, *, resamples: int, seed: int) -> Resamples:
+        """`resamples` of both, and half as many each of reviewers, items and rows alone.
+
+        Args:
+            reviewer, item: (n,), 0 to C - 1 and 0 to I - 1.
+        """
+        alone = resamples // 2
+        sizes, own = (int(reviewer.max()) + 1, int(item.max()) + 1), _own_draws(reviewer, item, seed=seed)
+        reviewers, items = (times_drawn(size, resamples=resamples + alone, seed=(seed, n)) for n, size in enumerate(sizes))
+        rows = times_drawn(int(own.max()) + 1, resamples=alone, seed=(seed, 2))
+
+        def once(size: int, number: int) -> SingleArray:
+            return np.ones((size, number), dtype=np.float32)
+
+        return cls(
+            reviewer,
+            np.hstack([reviewers, once(sizes[0], 2 * alone)]),
+            item,
+            np.hstack([items[:, :resamples], once(sizes[1], alone), items[:, resamples:], once(sizes[1], alone)]),
+            own,
+            np.hstack([once(len(rows), resamples + 2 * alone), rows]),
+            both=resamples,
+        )
 
     @property
     def number(self) -> int:
@@ -60,7 +96,8 @@ class Resamples:
 
     def only(self, chosen: BoolArray) -> Resamples:
         """The same resamples of the `chosen` rows, (n,)."""
-        return replace(self, reviewer=self.reviewer[chosen], item=None if self.item is None else self.item[chosen])
+        item, row = (None if own is None else own[chosen] for own in (self.item, self.row))
+        return replace(self, reviewer=self.reviewer[chosen], item=item, row=row)
 
     def of_reviewers(self, reviewers: IntArray) -> Resamples:
         """The same draws of one row for each of `reviewers`."""
@@ -73,21 +110,32 @@ class Resamples:
             return
         for start in range(0, self.number, size):
             part = slice(start, start + size)
-            items = None if self.items_drawn is None else np.ascontiguousarray(self.items_drawn[:, part])
-            yield replace(self, drawn=np.ascontiguousarray(self.drawn[:, part]), items_drawn=items)
+            drawn, items, rows = (
+                None if times is None else np.ascontiguousarray(times[:, part])
+                for times in (self.drawn, self.items_drawn, self.rows_drawn)
+            )
+            assert drawn is not None
+            yield replace(self, drawn=drawn, items_drawn=items, rows_drawn=rows)
 
     def weights(self, rows: IntArray) -> SingleArray:
         """(len(rows), R) weights of `rows`."""
-        weight = self.drawn[self.reviewer[rows]]
-        if self.item is not None and self.items_drawn is not None:
-            weight *= self.items_drawn[self.item[rows]]
+        return self.weights_within(rows, weight=self.drawn[self.reviewer[rows]])
+
+    def weights_within(self, rows: IntArray, *, weight: SingleArray | None = None) -> SingleArray:
+        """The same without the draws of reviewers, for `rows` of any shape; times `weight`, if given, which is overwritten."""
+        if weight is None:
+            weight = np.ones((*rows.shape, self.number), dtype=np.float32)
+        for own, times in ((self.item, self.items_drawn), (self.row, self.rows_drawn)):
+            if own is not None and times is not None:
+                weight *= times[own[rows]]
         return weight
 
     def present(self, resample: int) -> BoolArray:
         """(n,): whether a row is in the resample at all."""
         here: BoolArray = self.drawn[self.reviewer, resample] > 0
-        if self.item is not None and self.items_drawn is not None:
-            here &= self.items_drawn[self.item, resample] > 0
+        for own, times in ((self.item, self.items_drawn), (self.row, self.rows_drawn)):
+            if own is not None and times is not None:
+                here &= times[own, resample] > 0
         return here
 
     def sums(self, values: FloatArray) -> FloatArray:
@@ -151,6 +199,17 @@ class Groups:
     def members(self, places: IntArray, width: int, *, dtype: type[np.floating]) -> sparse.csr_matrix:
         """(k, width): 1 where one of the group's rows has its place; `places` belong to `rows`. Times values, their sums."""
         return sparse.csr_matrix((np.ones(len(places), dtype=dtype), places, self.starts), shape=(self.number, width))
+
+
+def _own_draws(reviewer: IntArray, item: IntArray, *, seed: int) -> IntArray:
+    """(n,) a draw for each row, 0 to K - 1: another for each row of a reviewer, and by chance else, however rows are ordered."""
+    generator = np.random.default_rng((seed, 3))
+    place = generator.random(int(item.max()) + 1)[item] + generator.random(int(reviewer.max()) + 1)[reviewer]
+    order = np.lexsort((place % 1, reviewer))
+    size = min(len(reviewer), max(_OWN_DRAWS, int(np.bincount(reviewer).max())))
+    own = np.empty(len(reviewer), dtype=np.int64)
+    own[order] = np.arange(len(reviewer)) % size
+    return own
 
 
 def exact_type(totals: FloatArray) -> type[np.floating]:

@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict
 from perse.judgement import Prices, Status
 from perse.results.result import Estimate
 
-Resample = Literal["reviewers", "two-way"]
+Drawn = Literal["reviewers", "two-way"]
 """Whose draws the intervals stand on: reviewers with all their items, or reviewers and items both."""
+Resample = Literal["auto", Drawn]
+"""What is asked for; auto: both where several readers judged the same texts (`alignment.to_draw`)."""
 
 
 class _Result(BaseModel):
@@ -142,7 +144,7 @@ class Evaluation(_Result):
     """Scores: the mean that a fold's failures are imputed by, one a fold; one if there are no folds. None: no training data."""
     text_skipped: dict[str, str] = {}
     """Metrics of texts that were not computed, and why."""
-    resample: Resample = "reviewers"
+    resample: Drawn = "reviewers"
     resamples: int
     seed: int
     notes: tuple[str, ...] = ()

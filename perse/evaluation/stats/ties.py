@@ -33,10 +33,22 @@ class TiePairs:
     """The epsilon fitted on each half, applied to the other; or the one that was given. None: a half has no pairs, so that
     the other half's reviewers are left out (0 pairs)."""
 
+    def of_reviewers(self, half: IntArray) -> FloatArray:
+        """(C,) the epsilon that each reviewer's pairs were judged by, NaN where there is none; `half` as given."""
+        applied = np.array([np.nan if one is None else one for one in self.epsilons])
+        return applied[1 - half] if len(applied) > 1 else np.repeat(applied, len(half))
+
     @property
     def accuracy(self) -> float | None:
         """Share of pairs that are right; None without pairs."""
         return float(self.right.sum() / self.pairs.sum()) if self.pairs.sum() else None
+
+
+def right_order(by_gold: FloatArray, by_judge: FloatArray, *, epsilon: FloatArray) -> BoolArray:
+    """Whether pairs that are so far apart are ordered, or tied, as by the reader; arrays of any shape that go together."""
+    gap = np.round(by_judge, _DIGITS)
+    right: BoolArray = np.where(np.abs(gap) <= epsilon, by_gold == 0, by_gold * gap > 0)
+    return right
 
 
 @dataclass(frozen=True)

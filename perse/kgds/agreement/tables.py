@@ -79,9 +79,9 @@ def _probabilities_table(rows: Mapping[str, Row], *, seed: int) -> Table:
         notes=(
             "P(yes): its mean over claims that follow, and over those that do not",
             "Brier score: the mean squared distance of P(yes) from 1 or 0; always saying 0.5 has 0.25",
-            "ECE: expected calibration error over ten bins of equal width; if right: of a judge whose probabilities are right, by "
-            "truths drawn from this judge's own, on average, and in 95 of 100 cases at most; it has no interval, for resampled claims "
-            "make it larger than it is",
+            "ECE: expected calibration error of P(yes) over ten bins of equal width; if right: what chance makes of right probabilities "
+            "with these samples, on average, and in 95 of 100 cases at most; it has no interval, for resampled claims make it larger "
+            "than it is",
             f"mass: what the model gave to yes and no together, on average; below {MIN_MASS} it would rather have said something else, and "
             "the answer is unparsed. AUROC, unparsed too: of all P(yes), as if it had had to choose",
         ),
@@ -92,8 +92,8 @@ def _calibration(row: Row, *, seed: int) -> tuple[Cell, Cell]:
     promise = _promised(row.given)
     if promise is None:
         return row.undefined.reason, None
-    chance = chance_errors(promise.probability, seed=seed)
-    error = calibration_error(promise.probability, promise.truth)
+    chance = chance_errors(promise, seed=seed)
+    error = calibration_error(promise)
     return f"{error:.3f}", f"{chance.mean():.3f}, at most {np.quantile(chance, 0.95):.3f}"
 
 

@@ -6,13 +6,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perse.evaluation.calibration.reliability import BINS, Promised, calibration_error, chance_errors, reliability_bins
+from perse.evaluation.calibration.reliability import (
+    BINS,
+    Bin,
+    Promised,
+    calibration_error,
+    chance_errors,
+    off_by_chance,
+    reliability_bins,
+    reliability_by_label,
+)
+from perse.evaluation.stats.intervals import FEWEST_REVIEWERS, LEVEL
 from perse.results.result import Estimate, Point, Table
+
+Cells = tuple[Estimate | str | None, ...]
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """What one judge's probabilities were worth: points of the plot, the table, and a sentence."""
+    """What one judge's probabilities were worth: points of the plot, the tables, and a sentence."""
 
     points: tuple[Point, ...]
     tables: tuple[Table, ...]
@@ -20,40 +32,61 @@ class Reliability:
 
 
 def reliability(name: str, given: Promised, *, seed: int = 0, resamples: int = 1000) -> Reliability:
-    """The reliability of all labels, and the calibration error beside that of chance."""
-    n, size = given.probability.shape
-    filled = {one.place: one for one in reliability_bins(given, resamples=resamples, seed=seed)}
+    """The reliability of P(at most k), and the calibration error beside that of chance."""
+    two = len(given.labels) == 2
+    what = f"P({given.labels[0]})" if two else "P(at most k)"
+    bins = {one.place: one for one in reliability_bins(given, resamples=resamples, seed=seed)}
+    ticks = [f"{place / BINS:.1f}-{(place + 1) / BINS:.1f}" for place in range(BINS)]
     points: list[Point] = []
-    rows: list[tuple[Estimate | str | None, ...]] = []
-    for place in range(BINS):
-        tick = f"{place / BINS:.1f}-{(place + 1) / BINS:.1f}"
-        one = filled.get(place)
-        if one is None:
-            rows.append((tick, "0", None, None))
-            continue
-        points.append(Point(series=f"{name}: share that is true", x=tick, metric="reliability", estimate=one.true))
-        points.append(Point(series="mean P(label)", x=tick, metric="reliability", estimate=one.predicted, baseline=True))
-        rows.append((tick, str(one.true.items), one.predicted, one.true))
-    error = calibration_error(given.probability, given.truth)
-    chance = chance_errors(given.probability, seed=seed)
-    usual = float(np.quantile(chance, 0.95))
-    right = "not shown to be wrong" if error <= usual else "not right"
-    sentence = (
-        f"The probabilities of {name} are {right}: over all labels they are off by {error:.3f} on average (ECE), where a judge "
-        f"whose probabilities are right would be off by {chance.mean():.3f}, and in 95 of 100 cases by at most {usual:.3f}."
-    )
-    bins = Table(
-        title=f"Reliability of {name}: {n} items, {size} labels each",
-        header=("P(label)", "labels", "mean P(label)", "share that is true"),
-        rows=tuple(rows),
-    )
+    for place, one in bins.items():
+        points.append(Point(series=f"{name}: how often it was so", x=ticks[place], metric="reliability", estimate=one.true))
+        points.append(Point(series=f"mean {what}", x=ticks[place], metric="reliability", estimate=one.predicted, baseline=True))
+    steps = reliability_by_label(given, resamples=resamples, seed=seed)
+    tables = [_by_bin(name, given, what, [(tick, bins.get(place)) for place, tick in enumerate(ticks)])]
+    if not two:
+        tables.append(_by_label([(given.labels[one.place], one) for one in steps]))
+    error, chance = calibration_error(given), chance_errors(given, seed=seed)
+    readers = int(given.reviewer.max()) + 1
+    usual = float(np.quantile(chance, LEVEL))
+    over = "" if two else f", the mean over {len(given.labels) - 1} values of k"
+    off = f"{what} is off by {error:.3f} on average (ECE{over})"
+    if readers < FEWEST_REVIEWERS:
+        sentence = f"{off} for {name}; {readers} readers are too few to say whether its probabilities are right."
+    else:
+        right = "not shown to be wrong" if off_by_chance(given, chance) else "not right"
+        sentence = (
+            f"The probabilities of {name} are {right}: {off}, where chance makes {chance.mean():.3f} of right ones with these "
+            f"readers, and in 95 of 100 cases at most {usual:.3f}."
+        )
     errors = Table(
-        title="Expected calibration error, all labels",
+        title=f"Expected calibration error of {what}",
         header=("judge", "ECE", "if its probabilities were right: mean", "95 of 100 are below"),
         rows=((name, f"{error:.3f}", f"{chance.mean():.3f}", f"{usual:.3f}"),),
         notes=(
-            "if right: true labels drawn from the judge's own distributions, item by item, as if items were independent",
+            "if right: what was promised minus what came true changes its sign for a random half of the readers, all items of a "
+            "reader together",
             "no interval: resampled items make the error larger than it is; what chance makes of it stands beside it",
+            "right on average is not informative: who gives everybody the shares of the data is right, too",
         ),
     )
-    return Reliability(tuple(points), (errors, bins), sentence)
+    return Reliability(tuple(points), (errors, *tables), sentence)
+
+
+def _by_bin(name: str, given: Promised, what: str, bins: list[tuple[str, Bin | None]]) -> Table:
+    n, size = given.probability.shape
+    of_each = "" if size == 2 else f", {size - 1} values of k each"
+    rows: list[Cells] = [
+        (tick, str(one.true.items), one.predicted, one.true) if one else (tick, "0", None, None) for tick, one in bins
+    ]
+    return Table(
+        title=f"Reliability of {name}: {n} items{of_each}",
+        header=(what, "how many", f"mean {what}", "how often it was so"),
+        rows=tuple(rows),
+    )
+
+
+def _by_label(steps: list[tuple[str, Bin]]) -> Table:
+    rows: list[Cells] = [(label, one.predicted, one.true) for label, one in steps]
+    return Table(
+        title="By k, over all items", header=("k", "mean P(at most k)", "how often it was at most k"), rows=tuple(rows)
+    )

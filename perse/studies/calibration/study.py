@@ -17,6 +17,7 @@ from perse.answering.base import JudgeSettings
 from perse.batch.local import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
+from perse.evaluation.alignment import several_readers
 from perse.evaluation.calibration.reliability import promised
 from perse.evaluation.predictions import expected_value, only
 from perse.evaluation.stats.correlation import FloatArray
@@ -100,10 +101,12 @@ def calibration(
     if judging and not past.examples:
         raise BadInput(f"{run}: no profile holds a review, so there is no past to correct by; score with k of 1 or more")
     checked = reliability(run.name, given, seed=seed, resamples=resamples) if given else None
+    crossed = several_readers(scored.examples)
+    of_texts = [f"{crossed}; what chance makes of the calibration error is of other readers of these texts"] if crossed else []
     options = {"slope": slope, "seed": seed}
     if judging is None:
         with opened(out, "calibration", asking, source=source, options=options, on_progress=on_progress) as study:
-            return study.finish(_result(checked, None))
+            return study.finish(_result(checked, None, notes=of_texts if checked else ()))
     judge = (load or asking.load)(judging.name)
     _same_judge(judge, judged_by, run)  # before the folder is begun: a wrong judge must not take its name
     with opened(
@@ -120,7 +123,7 @@ def calibration(
         answers = study.ask([arm])
         own = {judgement.id: judgement for judgement in scored.judgements if judgement.status is Status.OK}
         compared = _compare(examples, own, past, answers[PAST], slope=slope, seed=seed, resamples=resamples)
-        return study.finish(_result(checked, compared, notes=coverage(answers)))
+        return study.finish(_result(checked, compared, notes=[*coverage(answers), *(of_texts if checked else ())]))
 
 
 def _correctable(scored: ScoredRun, run: Path) -> list[PointwiseExample]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from perse.evaluation.alignment import several_readers
+from perse.evaluation.alignment import OF_THESE_TEXTS, crossed, several_readers, to_draw
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.metric import WITHIN
@@ -55,11 +55,13 @@ class SharedResamples:
 
     @classmethod
     def over(cls, examples: Sequence[Example], *, resamples: int, seed: int) -> SharedResamples:
-        """For these examples, in this order."""
+        """For these examples, in this order; texts are resampled, too, where readers share them."""
         _, reviewer = np.unique(np.array([one.reviewer_id for one in examples], dtype=object), return_inverse=True)
         gold = np.array([one.truth if isinstance(one.truth, float | int) else np.nan for one in examples])
-        index = reviewer.astype(np.int64)
-        return cls(gold.astype(np.float64), index, Bootstrap.over(index, resamples=resamples, seed=seed))
+        index, item = reviewer.astype(np.int64), None
+        if _two_way(examples):
+            item = np.unique([one.work for one in examples], return_inverse=True)[1].astype(np.int64)
+        return cls(gold.astype(np.float64), index, Bootstrap.over(index, resamples=resamples, seed=seed, item=item))
 
     def value(self, metric: str, terms: Terms, *, chosen: BoolArray | None = None) -> Estimate:
         """The weighted sum of `metric` over `terms`, with its interval; a difference where the weights sum to 0.
@@ -178,9 +180,15 @@ def arithmetic(examples: Sequence[Example], *, seed: int) -> dict[str, FloatArra
 
 
 def crossed_note(examples: Sequence[Example]) -> list[str]:
-    """What to say of texts that several readers judged: studies resample the readers alone."""
+    """What to say of texts that several readers judged."""
+    if _two_way(examples):
+        return crossed(examples, two_way=True)
     said = several_readers(examples)
-    return [f"{said}: the intervals hold for other readers of these texts, not for other texts"] if said else []
+    return [f"{OF_THESE_TEXTS}: {said}; they hold for other readers, not for other texts"] if said else []
+
+
+def _two_way(examples: Sequence[Example]) -> bool:
+    return to_draw(examples, "auto") == "two-way"
 
 
 def metrics_of(examples: Sequence[Example]) -> tuple[str, ...]:

@@ -13,28 +13,68 @@ from perse.evaluation.calibration.reliability import (
     calibration_error,
     chance_errors,
     nearest_label,
+    off_by_chance,
     reliability_bins,
+    reliability_by_label,
 )
 from perse.evaluation.calibration.risk_coverage import area, curve, entropy
 
 ONE = np.ones((1, 4))
 
 
+def promise(probability: object, truth: object, *, each: int = 1) -> Promised:
+    """Of readers with `each` items."""
+    given = np.array(probability, dtype=float)
+    return Promised(tuple("ABCDEFGHIJ"[: given.shape[1]]), given, np.array(truth), np.arange(len(given)) // each)
+
+
 def test_the_calibration_error_is_that_computed_by_hand() -> None:
-    # P(A) is 0.8 twice, true once. Bin 0.8-0.9: 0.8 against 1/2; bin 0.2-0.3: 0.2 against 1/2. Both are off by 0.3.
-    probability = np.array([[0.8, 0.2], [0.8, 0.2]])
-    assert calibration_error(probability, np.array([0, 1])) == pytest.approx(0.3)
-    assert calibration_error(np.array([[1.0, 0.0]]), np.array([0])) == 0.0
+    # P(A) is 0.8 twice, true once: 0.8 against 1/2.
+    assert calibration_error(promise([[0.8, 0.2], [0.8, 0.2]], [0, 1])) == pytest.approx(0.3)
+    assert calibration_error(promise([[1.0, 0.0]], [0])) == 0.0
+    # At most A: 0.5 and 0.2 against 1 and 0, other bins, (0.5 + 0.2) / 2. At most B: 0.8 twice against 1/2. Mean of both.
+    three = promise([[0.5, 0.3, 0.2], [0.2, 0.6, 0.2]], [0, 2])
+    assert calibration_error(three) == pytest.approx((0.35 + 0.3) / 2)
 
 
-def test_a_judge_that_is_always_right_has_no_chance_error_and_one_that_is_unsure_has() -> None:
-    assert chance_errors(np.array([[1.0, 0.0], [0.0, 1.0]]), seed=0, simulations=5) == pytest.approx(np.zeros(5))
-    unsure = chance_errors(np.full((200, 2), 0.5), seed=0)
-    # |share - 1/2| of 200 fair coins has mean sqrt(2 / pi) * 0.5 / sqrt(200) = 0.028, with both labels in one bin it is 0
-    assert unsure == pytest.approx(np.zeros(len(unsure)))
-    lopsided = chance_errors(np.tile([0.75, 0.25], (200, 1)), seed=0)
-    # sqrt(2 / pi) * sqrt(0.75 * 0.25 / 200) = 0.0244
-    assert lopsided.mean() == pytest.approx(0.0244, abs=0.004)
+def test_a_tenth_for_every_score_is_wrong_where_scores_are_not_as_frequent() -> None:
+    # Of all labels in one heap, a tenth comes true. At most k: k / 10, where all are at most 6 and none is at most 5.
+    same = promise(np.full((50, 10), 0.1), np.full(50, 5))
+    assert calibration_error(same) == pytest.approx((0.1 + 0.2 + 0.3 + 0.4 + 0.5 + 0.4 + 0.3 + 0.2 + 0.1) / 9)
+    assert calibration_error(same) > np.quantile(chance_errors(same, seed=0), 0.95)
+
+
+def test_shares_of_the_wrong_scores_are_wrong() -> None:
+    # 5, 15, 18 and 62 of 100, where 15 and 18 changed places: 18 and 15 fall into one bin, and of one heap that bin is right.
+    truth = np.repeat(np.arange(4), [50, 150, 180, 620])
+    same = promise(np.tile([0.05, 0.18, 0.15, 0.62], (1000, 1)), truth)
+    assert calibration_error(same) == pytest.approx(0.03 / 3)  # at most A is right, at most B by 0.23 against 0.2, C is right
+    wrong = promise(np.tile([0.05, 0.18, 0.15, 0.62], (20_000, 1)), np.repeat(np.arange(4), [1000, 3000, 3600, 12_400]))
+    assert calibration_error(wrong) > chance_errors(wrong, seed=0).max()
+
+
+def test_chance_is_that_of_readers_and_a_judge_that_is_always_right_has_none() -> None:
+    assert chance_errors(promise([[1.0, 0.0], [0.0, 1.0]], [0, 1]), seed=0, draws=5) == pytest.approx(np.zeros(5))
+    generator = np.random.default_rng(0)
+    truth = (generator.random(400) > 0.75).astype(int)
+    alone = chance_errors(promise(np.tile([0.75, 0.25], (400, 1)), truth), seed=0)
+    assert alone.mean() == pytest.approx(np.sqrt(2 / np.pi) * np.sqrt(0.75 * 0.25 / 400), abs=0.002)
+    # Readers whose 8 items all come out alike: as many independent answers as readers.
+    together = chance_errors(promise(np.tile([0.75, 0.25], (3200, 1)), np.repeat(truth, 8), each=8), seed=0)
+    assert together == pytest.approx(alone)
+
+
+@pytest.mark.slow
+def test_a_calibrated_judge_of_readers_who_differ_is_called_wrong_in_5_of_100_worlds() -> None:
+    """A coin of 0.7 for each reader, whose answers are alike but for one in five. With items drawn one by one it was 7 to 35."""
+    alarms = []
+    for seed in range(400):
+        generator = np.random.default_rng((7, seed))
+        own = np.repeat(generator.random(40) > 0.7, 10)
+        truth = np.where(generator.random(400) < 0.2, generator.random(400) > 0.7, own).astype(int)
+        given = promise(np.tile([0.7, 0.3], (400, 1)), truth, each=10)
+        alarms.append(not off_by_chance(given, chance_errors(given, seed=seed, draws=300)))
+    assert 0.02 <= np.mean(alarms) <= 0.085  # 400 worlds: 5% +- 3 standard errors, and what 40 readers allow
 
 
 def test_the_curve_and_the_area_are_those_computed_by_hand() -> None:
@@ -92,13 +132,16 @@ def test_a_rounding_error_makes_no_answer_surer() -> None:
     assert curve(np.array([0.0, 1.0, 0.0, 1.0]), sure, shares=(1.0, 0.5))[0] == pytest.approx([0.5, 0.5])
 
 
-def test_bins_hold_all_labels_with_what_came_true_of_them() -> None:
-    # P is 0.8, 0.2 twice, the first true once: bin 2 holds two labels with mean 0.2, one of them true; bin 8 two with 0.8.
-    sides = Promised(("A", "B"), np.array([[0.8, 0.2], [0.8, 0.2]]), np.array([0, 1]), np.array([0, 1]))
+def test_bins_hold_every_k_with_how_often_it_was_at_most_that() -> None:
+    # At most A 0.25 twice, once so; at most B 0.85 twice, always so.
+    sides = promise([[0.25, 0.6, 0.15], [0.25, 0.6, 0.15]], [0, 1])
     low, high = reliability_bins(sides, resamples=100, seed=0)
     assert (low.place, high.place) == (2, 8)
-    assert (low.predicted.value, low.true.value, low.true.items) == (pytest.approx(0.2), 0.5, 2)
-    assert (high.predicted.value, high.true.value, high.true.items) == (pytest.approx(0.8), 0.5, 2)
+    assert (low.predicted.value, low.true.value, low.true.items) == (pytest.approx(0.25), 0.5, 2)
+    assert (high.predicted.value, high.true.value, high.true.items) == (pytest.approx(0.85), 1.0, 2)
+    assert [one.true.value for one in reliability_by_label(sides, resamples=100, seed=0)] == [0.5, 1.0]
+    # Sums of probabilities stray: 0.7 + 0.1 is 0.7999999999999999.
+    assert [one.place for one in reliability_bins(promise([[0.7, 0.1, 0.2]], [0]), resamples=100, seed=0)] == [7, 8]
 
 
 def test_the_last_bin_holds_certainty() -> None:

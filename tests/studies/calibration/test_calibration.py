@@ -199,7 +199,7 @@ def test_probabilities_that_are_wrong_are_told_from_right_ones() -> None:
         assert given is not None
         found = reliability("judge", given, resamples=200)
         assert word in found.sentence
-        assert len(found.tables[1].rows) == 10 and len(found.points) == 4
+        assert len(found.tables[1].rows) == 10 and len(found.points) == 2
 
 
 def test_items_without_distribution_or_reference_promise_nothing() -> None:
@@ -220,3 +220,14 @@ def test_the_note_says_which_reviews_were_used_and_not_that_they_are_earlier(tmp
     result = calibration(run, tmp_path / "study", judging=Judging(name="scripted"), resamples=100, load=lambda _: judge)
     [note] = [note for note in result.notes if note.startswith("fitted on the profiles shown")]
     assert "of profiles drawn at random some may be later" in note
+
+
+def test_a_tenth_for_every_score_is_told_to_be_not_right_and_nine_readers_are_too_few_to_say() -> None:
+    examples = [scored(f"e{n}", f"r{n // 5}", 5 + n % 3) for n in range(100)]
+    flat = {str(score): 0.1 for score in range(1, 11)}
+    for size, word in ((100, "The probabilities of judge are not right"), (45, "9 readers are too few to say")):
+        given = promised(examples[:size], [answered(one.id, "5", distribution=flat) for one in examples[:size]], scale=SCORES)
+        assert given is not None
+        found = reliability("judge", given, resamples=200)
+        assert word in found.sentence
+        assert [row[0] for row in found.tables[2].rows] == [str(score) for score in range(1, 10)]
