@@ -13,11 +13,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from perse.errors import BadInput
 from perse.files.own_files import write_own
 from perse.files.runlog import RunLog
+from perse.formats.json_text import read_object
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loop import answer_all
@@ -27,7 +28,7 @@ from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements,
 from perse.progress import OnProgress, unseen
 from perse.prompts import source
 from perse.questions.feedback import FEEDBACK
-from perse.records import Pair, PairwiseExample
+from perse.records import Pair, PairwiseExample, explain
 from perse.results.result import Estimate
 
 NUMBERS = "feedback.json"
@@ -61,6 +62,8 @@ class FeedbackResult(_Result):
     """sha256 of the benchmark's file."""
     model: str
     judge: str
+    second_turn: bool = False
+    """Whether asked in the conversation in which the selection was made."""
     selections: dict[Difference, int]
     """Counts of the model's summaries by kind."""
     answered: int
@@ -74,6 +77,25 @@ class FeedbackResult(_Result):
     samples: tuple[Preference, ...]
     resamples: int
     seed: int
+
+
+def read_feedback(run: Path, benchmark: Benchmark) -> FeedbackResult | None:
+    """The numbers in a run folder; None if nothing was asked.
+
+    Raises:
+        BadInput: the file is damaged, or about another benchmark.
+    """
+    path = run / FEEDBACK_FOLDER / NUMBERS
+    if not path.exists():
+        return None
+    again = "give `perse kgds feedback` again"
+    try:
+        found = FeedbackResult.model_validate(read_object(path, remedy=again))
+    except ValidationError as error:
+        raise BadInput(f"{path}: {explain(error)}; {again}") from None
+    if found.benchmark != benchmark.digest:
+        raise BadInput(f"{path} is about another benchmark than {benchmark.path}; give the one that the run was made from")
+    return found
 
 
 def feedback(

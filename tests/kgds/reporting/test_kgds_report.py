@@ -18,8 +18,9 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
 from perse.commands.kgds.report import report
 from perse.errors import BadInput
+from perse.kgds.reporting.finer import count_tables, interval_tables
 from perse.kgds.reporting.report import write_report
-from perse.kgds.reporting.tables import PaperCell, count_tables, interval_tables, markdown, probable_errors, table_1, table_2
+from perse.kgds.reporting.tables import PaperCell, markdown, probable_errors, table_1, table_2
 from perse.kgds.scoring.results import Delta, Errors, Results, SampleScores
 from perse.results.result import Result
 
@@ -46,7 +47,7 @@ def test_a_report_holds_page_tables_numbers_and_figures_and_is_the_same_again(tm
     page = write_report(given, tmp_path / "deep" / "report", title="Two & more")
     first = files_of(page.parent)
     assert page.name == "report.html" and {"report.html", "results.json", "tables.md"} < set(first)
-    assert len([name for name in first if name.startswith("figures")]) == 27
+    assert len([name for name in first if name.startswith("figures")]) == 30
     assert Results.model_validate(Result.model_validate_json(first["results.json"]).details) == given
     assert "<h1>Two &amp; more</h1>" in page.read_text(encoding="utf-8")
     assert write_report(given, page.parent, title="Two & more") == page
@@ -99,7 +100,7 @@ def test_table_1_sets_reflection_beside_the_structured_value() -> None:
     assert {name: cells[0] for name, cells in table.rows} == {
         "up": PaperCell("80.00", "↑1.56"),
         "down": PaperCell("80.00", "↓7.72"),
-        "same": PaperCell("80.00", "±0.00"),
+        "same": PaperCell("80.00", "→0.00"),
     }
 
 
@@ -168,11 +169,11 @@ def test_counts_and_failures_are_told(tmp_path: Path) -> None:
         notes=("left out: see `below`",),
     )
     counted, left = count_tables(given)
-    assert counted.rows[0] == ("a", "EBS-AOS", "structured", "2", "1", "4", "7", "211", "210")
+    assert counted.rows[0] == ("a", "EBS-AOS", "structured", "2", "1", "4", "7", "0", "211", "210")
     assert counted.rows[1][6] is None  # nothing is cited under ABS-AOS
     assert left.rows == (("a", "4", "samples 61 to 63, 70"), ("everybody", "1", "sample 99"))
     page = write_report(given, tmp_path / "report").read_text(encoding="utf-8")
-    assert "Why summaries failed" in page and "<td>not JSON</td>" in page
+    assert "What failed, and what is left out" in page and "<td>not JSON</td>" in page
     assert "<dd>60 of 65 samples</dd>" in page and "<li>left out: see <code>below</code></li>" in page
 
 
