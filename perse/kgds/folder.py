@@ -75,6 +75,11 @@ class Summary(Strict):
         return place(self.pattern, self.paradigm, self.sample)
 
     @property
+    def line(self) -> str:
+        """Its line of the run's file."""
+        return self.model_dump_json(exclude_none=True, exclude=None if self.odd else {"odd"}) + "\n"
+
+    @property
     def digest(self) -> str:
         """Digest of the parts that a judge is shown."""
         return hashlib.sha256(json.dumps([self.background, self.opinions]).encode()).hexdigest()[:16]
