@@ -6,6 +6,7 @@
     RUN/NAME/judgements.jsonl    a verification, "verified" unless named: one judgement for each fact and opinion asked about
     RUN/NAME/asked.json          digest of each summary that was asked about, so that no judgement is taken for another text's
     RUN/NAME/errors/             why opinions are not covered
+    RUN/feedback/                whose selection is better; RUN/feedback-second-turn/ where asked in the same conversation
 
 Ids of judgements are PATTERN/PARADIGM/SAMPLE/fact/PARAGRAPH/N and PATTERN/PARADIGM/SAMPLE/opinion/N.
 """
@@ -43,6 +44,7 @@ ERRORS = "errors"
 VERIFIED = "verified"
 ANSWERS = "answers.sqlite"
 FEEDBACK = "feedback"
+SECOND_TURN = "feedback-second-turn"
 
 GREEDY = JudgeSettings(temperature=0)
 """The judge's settings: the likelier label counts."""
@@ -166,7 +168,7 @@ def verification(run: Path, name: str) -> Path:
     Raises:
         BadInput: an invalid name, or that of something else in the run folder.
     """
-    return run / PathName(name, what="--name", reserved=(MANIFEST, SUMMARIES, ANSWERS, FEEDBACK))
+    return run / PathName(name, what="--name", reserved=(MANIFEST, SUMMARIES, ANSWERS, FEEDBACK, SECOND_TURN))
 
 
 def judge_of(folder: Path) -> str | None:

@@ -71,7 +71,12 @@ def load_feedback(benchmark: Benchmark, runs: Sequence[Path], *, models: Sequenc
     Raises:
         BadInput: a damaged file, or one about another benchmark.
     """
-    found = [feedback for run in runs if (feedback := read_feedback(run, benchmark))]
+    found = [
+        feedback
+        for second_turn in (True, False)
+        for run in runs
+        if (feedback := read_feedback(run, benchmark, second_turn=second_turn))
+    ]
     return [one for one in found if not models or one.model in models]
 
 

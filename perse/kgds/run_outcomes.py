@@ -14,6 +14,7 @@ from perse.kgds.folder import (
     ERRORS,
     FEEDBACK,
     JUDGEMENTS,
+    SECOND_TURN,
     SUMMARIES,
     VERIFIED,
     Summary,
@@ -84,8 +85,9 @@ def _asked(
         of_kind = [one for name, one in judgements.items() if name.startswith(below) and name.split("/")[3:4] == [kind]]
         if of_kind:
             yield Asked.of(f"{kind}s", judge, of_kind)
-    if (pattern, paradigm) == ("ebs-aos", "structured") and (feedback := read_judgements(run / FEEDBACK / JUDGEMENTS)):
-        yield Asked.of("feedback", judge_of(run / FEEDBACK) or "?", list(feedback.values()))
+    for feedback in (run / FEEDBACK, run / SECOND_TURN) if (pattern, paradigm) == ("ebs-aos", "structured") else ():
+        if said := read_judgements(feedback / JUDGEMENTS):
+            yield Asked.of("feedback", judge_of(feedback) or "?", list(said.values()))
     if of_errors := [one for name, one in errors.items() if name.startswith(below)]:
         yield Asked.of("errors", judge_of(folder / ERRORS) or "?", of_errors)
 

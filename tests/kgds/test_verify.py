@@ -186,6 +186,16 @@ def test_errors_are_asked_of_the_opinions_that_were_not_found(tmp_path: Path) ->
     assert not again.messages
 
 
+def test_an_opinion_that_is_left_out_is_asked_for_as_iru_and_not_as_ofi(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    asked = Asked()
+    detect(asked.judge, benchmark(), run, name="verified")
+    types = {line[:6]: line for line in asked.messages[0].splitlines() if line.startswith("Type ")}
+    assert "does not have the opinion at all" in types["Type 3"] and "not have" not in types["Type 5"]
+    assert [kind for kind, line in types.items() if "at all" in line] == ["Type 3"]
+
+
 def test_errors_without_a_verification_say_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="run `perse kgds verify` first"):
         detect(Asked().judge, benchmark(), run_folder(tmp_path, summary(1)), name="verified")

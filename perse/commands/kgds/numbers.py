@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.kgds import AsPublished, BenchmarkFile, Models, Name, Prices, Runs
@@ -40,7 +36,7 @@ def metrics(
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
     medium: Medium,
-    everything: Annotated[bool, typer.Option("--all", help="Print the finer tables, too.")] = False,
+    everything: options.Everything = False,
 ) -> None:
     """What summaries are worth: recall, precision and F1 of the background, recall of opinions, overall performance, errors.
 

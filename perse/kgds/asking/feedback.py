@@ -1,13 +1,16 @@
 """Whose selection of paragraphs is the better background, the experts' or the model's own? (KGDS, section 6.1 and figure 3).
 
-Asked about every sample in which the two differ, in both orders, because judges like one place better than the other. The paper asks the
-model that made the selection. A win rate is the mean over samples of the probability that the experts' is better, and, beside it, how
+Asked about every sample in which the two differ, in both orders, because judges like one place better than the other. Any judge can be
+asked by itself; or, as in the paper, the model that made the selection, in a second turn of the conversation in which it did. A win rate is the mean over samples of the probability that the experts' is better, and, beside it, how
 often it is the likelier one; what was not answered is neither won nor lost, and counted.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
@@ -22,14 +25,20 @@ from perse.formats.json_text import read_object
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loop import answer_all
+from perse.kgds.asking.generate import TEMPLATE, prompt
+from perse.kgds.asking.reading import EXTRACTIVE, OPINIONS
 from perse.kgds.benchmark import Benchmark, Sample
 from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
-from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
+from perse.kgds.folder import JUDGEMENTS, SECOND_TURN, Summary, identity_of, read_judgements, summaries_of
+from perse.kgds.outcomes import tag
 from perse.progress import OnProgress, unseen
 from perse.prompts import source
-from perse.questions.feedback import FEEDBACK
+from perse.questions.feedback import FEEDBACK, Feedback, SecondTurn
 from perse.records import Pair, PairwiseExample, explain
 from perse.results.result import Estimate
+from perse.writing.writer import Writer
+
+log = logging.getLogger(__name__)
 
 NUMBERS = "feedback.json"
 
@@ -79,13 +88,18 @@ class FeedbackResult(_Result):
     seed: int
 
 
-def read_feedback(run: Path, benchmark: Benchmark) -> FeedbackResult | None:
+def feedback_folder(run: Path, *, second_turn: bool) -> Path:
+    """Where the answers are."""
+    return run / (SECOND_TURN if second_turn else FEEDBACK_FOLDER)
+
+
+def read_feedback(run: Path, benchmark: Benchmark, *, second_turn: bool) -> FeedbackResult | None:
     """The numbers in a run folder; None if nothing was asked.
 
     Raises:
         BadInput: the file is damaged, or about another benchmark.
     """
-    path = run / FEEDBACK_FOLDER / NUMBERS
+    path = feedback_folder(run, second_turn=second_turn) / NUMBERS
     if not path.exists():
         return None
     again = "give `perse kgds feedback` again"
@@ -103,6 +117,7 @@ def feedback(
     benchmark: Benchmark,
     run: Path,
     *,
+    second_turn: bool = False,
     resamples: int = 1000,
     seed: int = 0,
     on_progress: OnProgress = unseen,
@@ -110,6 +125,8 @@ def feedback(
     """Ask about every structured ebs-aos summary of `run` that selects other paragraphs than the experts; kept in RUN/feedback.
 
     Args:
+        second_turn: ask in the conversation in which the selection was made (the structured prompt, and the summary as the answer to
+            it); kept in RUN/feedback-second-turn. A judge that is not the summaries' model is warned of.
         on_progress: told how many of all questions have an answer.
     Raises:
         BadInput: no such summary, one of a sample that the benchmark does not have, or too few resamples.
@@ -125,14 +142,26 @@ def feedback(
     asked = {
         number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"
     }
-    judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, on_progress=on_progress)
+    models = sorted({summary.model for summary in summaries.values()})
+    folder = feedback_folder(run, second_turn=second_turn)
+    question: Feedback = FEEDBACK
+    if second_turn:
+        _warn_of_another(judge, models)
+        question = SecondTurn(
+            {
+                example.id: _conversation(Writer(judge), benchmark.samples[number], summaries[number])
+                for number, example in asked.items()
+            }
+        )
+    judgements = _answers(judge, benchmark, question, list(asked.values()), folder, seed=seed, on_progress=on_progress)
     preferences = [
         _preference(benchmark.samples[number], summaries[number], judgements[example.id]) for number, example in asked.items()
     ]
     result = FeedbackResult(
         benchmark=benchmark.digest,
-        model=" and ".join(sorted({summary.model for summary in summaries.values()})),
+        model=" and ".join(models),
         judge=judge.identity.portable.model,
+        second_turn=second_turn,
         selections={kind: sum(each == kind for each in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
         answered=sum(preference.status is Status.OK for preference in preferences),
         probability=_rate([preference.probability for preference in preferences], resamples=resamples, seed=seed),
@@ -142,7 +171,7 @@ def feedback(
         resamples=resamples,
         seed=seed,
     )
-    write_own(run / FEEDBACK_FOLDER / NUMBERS, result.model_dump_json(indent=2) + "\n")
+    write_own(folder / NUMBERS, result.model_dump_json(indent=2) + "\n")
     return result
 
 
@@ -168,6 +197,21 @@ def _example(sample: Sample, summary: Summary) -> PairwiseExample:
     return PairwiseExample(id=key, reviewer_id=who, aspect="background", profile=(), query=pair)
 
 
+def _conversation(writer: Writer, sample: Sample, summary: Summary) -> tuple[str, str]:
+    """The structured prompt, and the summary as it was given."""
+    tags = [tag(number) for number in summary.paragraphs or ()]
+    answer = json.dumps({EXTRACTIVE: [*tags, *summary.odd], OPINIONS: summary.opinions}, ensure_ascii=False)
+    safe = re.sub(r"< (Paragraph_[0-9]+>)", r"<\1", writer.neutralise(answer))  # its own tags are as the prompt's
+    return prompt(writer, sample, "ebs-aos"), safe
+
+
+def _warn_of_another(judge: Judge, models: Sequence[str]) -> None:
+    who = judge.identity.portable
+    name = "+".join(filter(None, (who.model, who.adapter)))
+    if models != [name]:
+        log.warning("the selections are by %s, and %s is asked as if they were its own", " and ".join(models), name)
+
+
 def _named(numbers: Sequence[int]) -> str:
     """Numbers in words: `<Paragraph_3>` would read as a template's marker."""
     return f"paragraph{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
@@ -182,6 +226,7 @@ def _premise(sample: Sample) -> str:
 def _answers(
     judge: Judge,
     benchmark: Benchmark,
+    question: Feedback,
     examples: Sequence[PairwiseExample],
     folder: Path,
     *,
@@ -190,14 +235,16 @@ def _answers(
 ) -> Mapping[str, Judgement]:
     """By id, from the folder as far as it has them; what the engine failed at is asked again."""
     settings = JudgeSettings(temperature=0, seed=seed)
+    templates = ["feedback.jinja", *([TEMPLATE] if isinstance(question, SecondTurn) else [])]
     identity = {
         "kind": "kgds-feedback",
         **identity_of(judge, benchmark),
-        "prompts": hashlib.sha256(source("feedback.jinja").encode()).hexdigest(),
+        "prompts": hashlib.sha256("".join(map(source, templates)).encode()).hexdigest(),
         "seed": seed,
+        **({"second_turn": True} if isinstance(question, SecondTurn) else {}),
     }
     with RunLog(folder, identity, lines=JUDGEMENTS) as log:
-        answer_all(judge, [(FEEDBACK, examples)], log, settings=settings, on_progress=on_progress)
+        answer_all(judge, [(question, examples)], log, settings=settings, on_progress=on_progress)
         return read_judgements(log.path)
 
 

@@ -55,7 +55,7 @@ def kgds_figures(results: Results) -> dict[str, Figure]:
         ),
         ranked(
             results,
-            {one.model: {"structured": one.share} for one in results.win_rates},
+            _win_rates(results),
             name="figure-3-experts-preferred",
             title="Experts' selection preferred to the model's own, in percent",
             missing=lambda _: "no feedback was asked for",
@@ -80,6 +80,12 @@ def kgds_figures(results: Results) -> dict[str, Figure]:
         _error_bars(results, "abs-aos"),
     ]
     return {figure.name: figure for figure in drawn}
+
+
+def _win_rates(results: Results) -> Values:
+    """Of a model that was asked in both ways, the second turn's, which is the paper's."""
+    ordered = sorted(results.win_rates, key=lambda one: one.second_turn)
+    return {one.model: {"structured": one.share} for one in ordered}
 
 
 def _of_metric(results: Results, pattern: Pattern, metric: Metric) -> Values:

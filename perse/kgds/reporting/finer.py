@@ -169,11 +169,10 @@ def win_rate_table(results: Results) -> Table | None:
     if not results.win_rates:
         return None
     rows: list[tuple[Cell, ...]] = [
-        (one.model, one.judge, "second turn" if one.second_turn else "by itself", f"{one.answered} of {one.differs}", one.share)
+        (one.model, one.judge, _way(one.second_turn), f"{one.answered} of {one.differs}", one.share)
         for one in results.win_rates
     ]
-    if results.mean_win_rate is not None:
-        rows.append((f"mean of {len(results.win_rates)} models", "", "", None, results.mean_win_rate))
+    rows += [(f"mean of {one.models} models", "", _way(one.second_turn), "", one.share) for one in results.mean_win_rates]
     return Table(
         title="Experts' selection of paragraphs preferred to the model's own",
         header=("model", "asked", "how", "answered", "win rate"),
@@ -182,9 +181,13 @@ def win_rate_table(results: Results) -> Table | None:
             "Percent of the samples in which the two differ (`perse kgds feedback`); a tie is a half. The paper's mean of its 12 models, "
             "each asked in a second turn about itself, is 88.89.",
         ),
-        breaks=(len(results.win_rates),) if results.mean_win_rate is not None else (),
+        breaks=(len(results.win_rates),) if results.mean_win_rates else (),
         digits=2,
     )
+
+
+def _way(second_turn: bool) -> str:
+    return "second turn" if second_turn else "by itself"
 
 
 def cost_table(results: Results) -> Table | None:

@@ -140,7 +140,8 @@ def table_2(results: Results) -> PaperTable:
     rows = [(_row_name(*row), tuple(_error_cell(results, *row, *column) for column in columns)) for row in _paper_rows(results)]
     groups = tuple((PATTERN_NAMES[pattern], tuple(map(str, ErrorType))) for pattern in patterns(results))
     notes = (
-        "Percent of the opinions that are not covered and were classified. IRU counts those that the summary leaves out altogether, too.",
+        "Percent of the opinions that are not covered and were classified. `perse kgds errors` counts under IRU those that the summary leaves "
+        "out altogether.",
         *_how_to_read(results),
     )
     return PaperTable("Table 2: why opinions are not covered", groups, tuple(rows), notes)

@@ -53,7 +53,7 @@ def _errors(results: Results) -> Iterator[Table]:
                 title=f"{PATTERN_NAMES[pattern]}: why opinions are not covered, in percent of those classified",
                 header=("model", "paradigm", *map(str, ErrorType), "classified"),
                 rows=tuple(rows),
-                notes=("IRU counts opinions that the summary leaves out altogether, too.",),
+                notes=("`perse kgds errors` counts under IRU those that the summary leaves out altogether.",),
             )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.resamples import Resamples, times_drawn
-from perse.kgds.scoring.results import WinRate
+from perse.kgds.scoring.results import MeanWinRate, WinRate
 from perse.results.result import Estimate
 
 if TYPE_CHECKING:
@@ -34,11 +34,17 @@ def win_rates(found: Sequence[FeedbackResult]) -> tuple[WinRate, ...]:
     )
 
 
-def mean_win_rate(found: Sequence[FeedbackResult], *, resamples: int, seed: int) -> Estimate | None:
-    """Over the models that have a win rate; None of fewer than two."""
-    known = [one for one in found if one.share.value is not None]
-    if len(known) < 2:
-        return None
+def mean_win_rates(found: Sequence[FeedbackResult], *, resamples: int, seed: int) -> tuple[MeanWinRate, ...]:
+    """Over the models that have a win rate, of each way of asking; none over fewer than two."""
+    ways = [(way, [one for one in found if one.second_turn == way and one.share.value is not None]) for way in (True, False)]
+    return tuple(
+        MeanWinRate(second_turn=way, models=len(known), share=_mean(known, resamples=resamples, seed=seed))
+        for way, known in ways
+        if len(known) > 1
+    )
+
+
+def _mean(known: Sequence[FeedbackResult], *, resamples: int, seed: int) -> Estimate:
     samples = sorted({preference.sample for one in known for preference in one.samples if preference.won is not None})
     places = {sample: place for place, sample in enumerate(samples)}
     won, asked = np.zeros((len(known), len(samples))), np.zeros((len(known), len(samples)))

@@ -19,7 +19,7 @@ from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Sample
 from perse.kgds.outcomes import Outcomes
 from perse.kgds.scoring.across_models import correlations
 from perse.kgds.scoring.between import across, averages, deltas, differences
-from perse.kgds.scoring.feedback import mean_win_rate, win_rates
+from perse.kgds.scoring.feedback import mean_win_rates, win_rates
 from perse.kgds.scoring.notes import incomplete_notes, left_out_notes, refused_notes, source_notes
 from perse.kgds.scoring.results import Cost, Refused, Results
 from perse.kgds.scoring.sides import percent, side_of
@@ -98,7 +98,7 @@ def results(
         differences=tuple(differences(sides)),
         averages=tuple(averages(sides)),
         win_rates=win_rates(feedback),
-        mean_win_rate=mean_win_rate(feedback, resamples=resamples, seed=seed),
+        mean_win_rates=mean_win_rates(feedback, resamples=resamples, seed=seed),
         costs=tuple(_costs([one for one, _ in ordered], prices or {})),
         refused=refused,
         as_published=as_published,

@@ -117,6 +117,14 @@ class WinRate(_Result):
     share: Estimate
 
 
+class MeanWinRate(_Result):
+    """Over two or more models that were asked in the same way."""
+
+    second_turn: bool
+    models: int
+    share: Estimate
+
+
 class Cost(_Result):
     """Questions of one kind about a model's summaries, and their tokens."""
 
@@ -174,8 +182,7 @@ class Results(_Result):
     differences: tuple[Difference, ...] = ()
     averages: tuple[Average, ...] = ()
     win_rates: tuple[WinRate, ...] = ()
-    mean_win_rate: Estimate | None = None
-    """Over the models that have one, if there are two or more."""
+    mean_win_rates: tuple[MeanWinRate, ...] = ()
     costs: tuple[Cost, ...] = ()
     refused: tuple[Refused, ...] = ()
     as_published: bool = False
