@@ -8,10 +8,10 @@ from pathlib import Path
 from perse.errors import BadInput
 from perse.evaluation.costs import parse_prices
 from perse.judgement import Prices
-from perse.kgds.asking.feedback import FeedbackResult, read_feedback
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import VERIFIED
 from perse.kgds.outcomes import Outcomes
+from perse.kgds.preferences import FeedbackResult, read_feedback
 from perse.kgds.released.layout import is_released, models_of, outputs_of
 from perse.kgds.released.reader import read_released
 from perse.kgds.run_outcomes import read_outcomes

@@ -17,9 +17,9 @@ from perse.progress import shown_on
 
 if TYPE_CHECKING:
     from perse.judging.judge import Judge
-    from perse.kgds.asking.feedback import FeedbackResult
     from perse.kgds.building.build import BuildReport
     from perse.kgds.building.consistency import Consistency
+    from perse.kgds.preferences import FeedbackResult
     from perse.results.result import Estimate
 
 

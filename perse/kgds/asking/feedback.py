@@ -1,8 +1,9 @@
 """Whose selection of paragraphs is the better background, the experts' or the model's own? (KGDS, section 6.1 and figure 3).
 
 Asked about every sample in which the two differ, in both orders, because judges like one place better than the other. Any judge can be
-asked by itself; or, as in the paper, the model that made the selection, in a second turn of the conversation in which it did. A win rate is the mean over samples of the probability that the experts' is better, and, beside it, how
-often it is the likelier one; what was not answered is neither won nor lost, and counted.
+asked by itself; or, as in the paper, the model that made the selection, in a second turn of the conversation in which it did. A win
+rate is the mean over samples of the probability that the experts' is better, and, beside it, how often it is the likelier one; what was
+not answered is neither won nor lost, and counted.
 """
 
 from __future__ import annotations
@@ -14,102 +15,27 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from perse.errors import BadInput
 from perse.files.own_files import write_own
 from perse.files.runlog import RunLog
-from perse.formats.json_text import read_object
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loop import answer_all
 from perse.kgds.asking.generate import TEMPLATE, prompt
 from perse.kgds.asking.reading import EXTRACTIVE, OPINIONS
 from perse.kgds.benchmark import Benchmark, Sample
-from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
-from perse.kgds.folder import JUDGEMENTS, SECOND_TURN, Summary, identity_of, read_judgements, summaries_of
+from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
 from perse.kgds.outcomes import tag
+from perse.kgds.preferences import NUMBERS, Difference, FeedbackResult, Preference, feedback_folder
 from perse.progress import OnProgress, unseen
 from perse.prompts import source
 from perse.questions.feedback import FEEDBACK, Feedback, SecondTurn
-from perse.records import Pair, PairwiseExample, explain
+from perse.records import Pair, PairwiseExample
 from perse.results.result import Estimate
 from perse.writing.writer import Writer
 
 log = logging.getLogger(__name__)
-
-NUMBERS = "feedback.json"
-
-Difference = Literal["failed", "empty", "same", "differs"]
-"""The model's selection beside the experts'; only the last is asked about."""
-
-
-class _Result(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Preference(_Result):
-    """One sample that was asked about."""
-
-    sample: int
-    experts: tuple[int, ...]
-    own: tuple[int, ...]
-    status: Status
-    probability: float | None = None
-    """Of the experts' selection; None without a distribution or an answer."""
-    won: float | None = None
-    """1 where the experts' is preferred, 0 where the other is, 0.5 where neither."""
-    order_gap: float | None = None
-
-
-class FeedbackResult(_Result):
-    """The experts' win rates, in percent, with intervals over samples."""
-
-    benchmark: str
-    """sha256 of the benchmark's file."""
-    model: str
-    judge: str
-    second_turn: bool = False
-    """Whether asked in the conversation in which the selection was made."""
-    selections: dict[Difference, int]
-    """Counts of the model's summaries by kind."""
-    answered: int
-    """Of those that differ."""
-    probability: Estimate
-    """Mean probability of the experts' selection."""
-    share: Estimate
-    """Samples in which the experts' selection is preferred; the paper's 88.89 is such a share."""
-    order_gap: float | None
-    """Mean distance of the two orders' probabilities, 0 to 1: position bias."""
-    samples: tuple[Preference, ...]
-    resamples: int
-    seed: int
-
-
-def feedback_folder(run: Path, *, second_turn: bool) -> Path:
-    """Where the answers are."""
-    return run / (SECOND_TURN if second_turn else FEEDBACK_FOLDER)
-
-
-def read_feedback(run: Path, benchmark: Benchmark, *, second_turn: bool) -> FeedbackResult | None:
-    """The numbers in a run folder; None if nothing was asked.
-
-    Raises:
-        BadInput: the file is damaged, or about another benchmark.
-    """
-    path = feedback_folder(run, second_turn=second_turn) / NUMBERS
-    if not path.exists():
-        return None
-    again = "give `perse kgds feedback` again"
-    try:
-        found = FeedbackResult.model_validate(read_object(path, remedy=again))
-    except ValidationError as error:
-        raise BadInput(f"{path}: {explain(error)}; {again}") from None
-    if found.benchmark != benchmark.digest:
-        raise BadInput(f"{path} is about another benchmark than {benchmark.path}; give the one that the run was made from")
-    return found
 
 
 def feedback(

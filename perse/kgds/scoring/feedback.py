@@ -16,7 +16,7 @@ from perse.kgds.scoring.results import MeanWinRate, WinRate
 from perse.results.result import Estimate
 
 if TYPE_CHECKING:
-    from perse.kgds.asking.feedback import FeedbackResult
+    from perse.kgds.preferences import FeedbackResult
 
 
 def win_rates(found: Sequence[FeedbackResult]) -> tuple[WinRate, ...]:

@@ -26,7 +26,7 @@ from perse.kgds.scoring.sides import percent, side_of
 
 if TYPE_CHECKING:
     from perse.judgement import Prices
-    from perse.kgds.asking.feedback import FeedbackResult
+    from perse.kgds.preferences import FeedbackResult
 
 
 def results(
