@@ -19,7 +19,7 @@ from perse.kgds.run_outcomes import read_outcomes
 
 def unverified(runs: Sequence[Path], outcomes: Sequence[Outcomes]) -> list[Path]:
     """The runs of ours of which nothing is verified. Released outcomes lie deeper than the folder that was given."""
-    own = {run: [one for one in outcomes if one.source == str(run)] for run in runs}
+    own = {run: [one for one in outcomes if one.source == str(run) and not one.refused] for run in runs}
     return [
         run
         for run, here in own.items()

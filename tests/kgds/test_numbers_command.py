@@ -145,6 +145,7 @@ def test_as_published_a_paragraph_that_does_not_exist_is_a_wrong_one(tmp_path: P
 def test_a_row_that_is_refused_is_shown_with_its_reason(tmp_path: Path) -> None:
     path, outputs = write_benchmark_file(tmp_path), write_released(tmp_path)
     (outputs / "verification/opinion/ebs-aos/structured-prompt/beta/8.ebs-aos-1_1.result.json").unlink()
+    assert "no verification" not in call("metrics", path, outputs).stderr
     left = values(path, outputs)["Left out"]
     assert [row[:3] for row in left] == [["beta", "EBS-AOS", "structured"]] and "2 files for 3 opinions" in str(left[0][3])
 

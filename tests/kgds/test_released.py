@@ -276,7 +276,7 @@ def test_one_refused_row_leaves_the_table_as_it_is(outputs: Path) -> None:
     assert rows == {key: values for key, values in TABLE_1.items() if key != ("alpha", "ebs-aos", "structured")}
     assert [(one.model, one.pattern, one.paradigm) for one in found.refused] == [("alpha", "ebs-aos", "structured")]
     assert "2 files for 3 opinions" in found.refused[0].why
-    assert found.notes[0].startswith("alpha, ebs-aos, structured: left out, because")
+    assert found.notes[0] == "left out, for the reason in the table: alpha (ebs-aos, structured)"
 
 
 @pytest.mark.parametrize("folder", ["SUMMARIES", "OPINIONS", "FACTS", "DETECTED"])

@@ -71,8 +71,8 @@ def difference_tables(results: Results) -> Iterator[Table]:
                 header=("model", "minus", *_headings(pattern)),
                 rows=tuple((d.model, d.minus, *map(d.values.get, metrics)) for d in found),
                 notes=(
-                    "Points of percent, paired: on the same resamples of the same samples. An interval without 0 is a difference; of 20 "
-                    "intervals about one is so by chance.",
+                    "Points of percent, paired: on the same resamples of the same samples. Where an interval leaves out 0, the samples show a "
+                    "difference; between models that are the same about one of 20 intervals does so by chance.",
                 ),
                 detail=len(found) > FEW_DIFFERENCES,
                 digits=2,

@@ -46,5 +46,6 @@ def source_notes(outcomes: Sequence[Outcomes]) -> Iterable[str]:
 
 
 def refused_notes(refused: Sequence[Refused]) -> Iterable[str]:
-    for one in refused:
-        yield f"{one.model}, {one.pattern}, {one.paradigm}: left out, because {one.why}"
+    if refused:
+        rows = ", ".join(f"{one.model} ({one.pattern}, {one.paradigm})" for one in refused)
+        yield f"left out, for the reason in the table: {rows}"
