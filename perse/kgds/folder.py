@@ -27,7 +27,7 @@ from perse.errors import BadInput
 from perse.files.path_names import PathName
 from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
 from perse.formats.json_text import read_object, shortened
-from perse.judgement import Judgement
+from perse.judgement import Judgement, Tokens
 from perse.judging import loop as judging
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern
 from perse.records import Asked, ClaimExample, ClaimsExample, explain
@@ -70,6 +70,8 @@ class Summary(Strict):
     error: str | None = None
     tries: tuple[str, ...] = ()
     """The outcome of every try."""
+    tokens: Tokens | None = None
+    """What all tries took; of a reflection without the structured answer before it. None: not known."""
 
     @property
     def place(self) -> str:

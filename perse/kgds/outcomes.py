@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
-from perse.judgement import Judgement
+from perse.judgement import Judgement, Tokens
 from perse.kgds.benchmark import Paradigm, Pattern
 
 
@@ -66,7 +66,7 @@ class Asked:
     """One kind of question that was put to a model about the summaries of a pattern and paradigm, and its tokens."""
 
     what: str
-    """"facts", "opinions", "errors" or "feedback"."""
+    """"summaries", "facts", "opinions", "errors" or "feedback"."""
     model: str
     questions: int
     prompt: int
@@ -77,10 +77,13 @@ class Asked:
     @classmethod
     def of(cls, what: str, model: str, judgements: Sequence[Judgement]) -> Asked:
         """What these judgements took."""
-        prompt, cached, generated = (
-            sum(getattr(one.tokens, part) for one in judgements) for part in ("prompt", "cached", "generated")
-        )
-        return cls(what, model, len(judgements), prompt, cached, generated)
+        return cls.of_tokens(what, model, [one.tokens for one in judgements])
+
+    @classmethod
+    def of_tokens(cls, what: str, model: str, tokens: Sequence[Tokens]) -> Asked:
+        """What as many questions took."""
+        prompt, cached, generated = (sum(getattr(one, part) for one in tokens) for part in ("prompt", "cached", "generated"))
+        return cls(what, model, len(tokens), prompt, cached, generated)
 
 
 def tag(paragraph: int) -> str:

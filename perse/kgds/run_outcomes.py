@@ -51,7 +51,11 @@ def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> l
             number: _outcome(benchmark.samples[number], summary, judgements, errors, folder)
             for number, summary in summaries.items()
         }
-        asked = tuple(_asked(run, folder, judgements, errors, pattern=pattern, paradigm=paradigm))
+        written = [summary.tokens for summary in summaries.values() if summary.tokens is not None]
+        asked = (
+            *([Asked.of_tokens("summaries", models[0], written)] if written else []),
+            *_asked(run, folder, judgements, errors, pattern=pattern, paradigm=paradigm),
+        )
         found.append(Outcomes(models[0], pattern, paradigm, outcomes, str(run), verified_by=_verified_by(folder), asked=asked))
     return found
 

@@ -36,7 +36,7 @@ AsPublished = Annotated[
 ]
 Prices = Annotated[
     list[str] | None,
-    typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the judge of that name; may be repeated."),
+    typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the writer or judge of that name; may be repeated."),
 ]
 Samples = Annotated[int | None, typer.Option(min=1, help="The first so many samples.", show_default=False)]
 WriterName = Annotated[

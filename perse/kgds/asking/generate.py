@@ -148,7 +148,7 @@ class _Asking:
         told(failed, total)
         after = partial(_after, told, failed, total)
         reflected = self._ask(turns, samples, pattern, reflects=True, on_progress=after) if turns else {}
-        return {name: reflected.get(name, outcome) for name, outcome in structured.items()}
+        return {name: reflected.get(name, replace(outcome, tokens=None)) for name, outcome in structured.items()}
 
     def _ask(
         self,
@@ -223,6 +223,7 @@ def _summary(number: int, pattern: Pattern, paradigm: Paradigm, writer: Writer, 
             status=str(outcome.kind),
             error=outcome.reason,
             tries=tries,
+            tokens=outcome.tokens,
         )
     return Summary(
         sample=number,
@@ -234,4 +235,5 @@ def _summary(number: int, pattern: Pattern, paradigm: Paradigm, writer: Writer, 
         background=content.background,
         opinions=content.opinions,
         tries=tries,
+        tokens=outcome.tokens,
     )

@@ -191,7 +191,7 @@ def _way(second_turn: bool) -> str:
 
 
 def cost_table(results: Results) -> Table | None:
-    """What verification, errors and feedback took, of each model and of all together; None where nothing is known."""
+    """What summaries, verification, errors and feedback took, of each model and of all together; None where nothing is known."""
     if not results.costs:
         return None
     kinds = list(dict.fromkeys((one.model, one.what, one.asked) for one in results.costs))
@@ -200,12 +200,14 @@ def cost_table(results: Results) -> Table | None:
     ]
     if len(rows) > 1:
         rows.append(("all", "", "", *_spent(results.costs)))
-    notes = ["Over all patterns and paradigms. What it took to write the summaries is not recorded."]
+    notes = [
+        "Over all patterns and paradigms, failed tries included. Summaries that came from elsewhere, or from an older perse, have none."
+    ]
     if any(one.cost is None for one in results.costs):
         notes.append("Cost: unknown without prices (--prices NAME=INPUT,OUTPUT per million tokens, of those who were asked).")
     return Table(
         title="What it took",
-        header=("model", "questions about", "asked", "questions", "prompt tokens", "of these computed", "generated", "cost"),
+        header=("model", "asked for", "asked", "questions", "prompt tokens", "of these computed", "generated", "cost"),
         rows=tuple(rows),
         notes=tuple(notes),
         breaks=(len(kinds),) if len(kinds) > 1 else (),

@@ -132,7 +132,7 @@ class Cost(_Result):
     pattern: Pattern
     paradigm: Paradigm
     what: str
-    """"facts", "opinions", "errors" or "feedback"."""
+    """"summaries", "facts", "opinions", "errors" or "feedback"."""
     asked: str
     """Who was asked."""
     questions: int
