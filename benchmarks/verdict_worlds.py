@@ -2,7 +2,7 @@
 
     python benchmarks/verdict_worlds.py --worlds 400
 
-Three kinds of worlds, in each of which "better" is false. *Below chance*: a coin for a judge, and a reader's own average that is
+Kinds of worlds, in each of which "better" is false. *Below chance*: a coin for a judge, and a reader's own average that is
 worse than chance, as it is where a profile holds the reader's other scores. *Copying*: a coin again, on pairs in 45% of which the shown answer
 is the reader's. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
@@ -14,6 +14,7 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from rich.console import Console
@@ -21,7 +22,9 @@ from rich.progress import track
 
 from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
+from perse.evaluation.comparing.results import LEVEL
 from perse.evaluation.evaluate import evaluate
+from perse.evaluation.stats.significance import paired_permutation
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     Choice,
@@ -36,7 +39,7 @@ from perse.records import (
 
 READERS, TEXTS = 40, 6
 COPYING_IS_RIGHT = 0.45
-VARIED = 6
+VARIED = (3, 20)
 """Readers, of 79, to whom the constant judge says different things."""
 
 
@@ -52,7 +55,7 @@ def main() -> None:
     kinds: dict[str, Callable[[np.random.Generator, int], dict[str, bool]]] = {
         "below chance": _below_chance,
         "copying": _copying,
-        "constant": _constant,
+        **{f"constant but for {few} readers": partial(_constant, few=few) for few in VARIED},
     }
     found: dict[str, Counter[str]] = {}
     for nth, (name, world) in enumerate(kinds.items()):
@@ -116,8 +119,8 @@ def _copying(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
     }
 
 
-def _constant(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
-    """Either judge may be called better. The mean of one over 79 readers minus that of the other over a few is what was tested before."""
+def _constant(generator: np.random.Generator, resamples: int, *, few: int) -> dict[str, bool]:
+    """Either judge may be called better. What was tested before is the mean of one over 79 readers minus that of the other over a few."""
     examples = [
         PointwiseExample(
             id=f"{reader}-{at}",
@@ -132,7 +135,7 @@ def _constant(generator: np.random.Generator, resamples: int) -> dict[str, bool]
     ]
     varied = [_said(one.id, str(generator.integers(1, 11)), "pointwise") for one in examples]
     flat = [
-        _said(one.id, str(generator.integers(1, 11)) if int(one.reviewer_id[1:]) < VARIED else "5", "pointwise")
+        _said(one.id, str(generator.integers(1, 11)) if int(one.reviewer_id[1:]) < few else "5", "pointwise")
         for one in examples
     ]
     found = compare(
@@ -143,7 +146,26 @@ def _constant(generator: np.random.Generator, resamples: int) -> dict[str, bool]
         metrics=["within_kendall"],
         against="flat",
     )
-    return {"verdict": found.pairings[0].contrasts[0].better is not None}
+    gold, one, other = (
+        np.array(values, dtype=float) for values in ([e.truth for e in examples], _labels(varied), _labels(flat))
+    )
+    [before] = paired_permutation(
+        lambda bootstrap, true, said: {"within_kendall": bootstrap.resampled("within_kendall", true, said)},
+        gold,
+        one=one,
+        other=other,
+        reviewer=np.array([int(e.reviewer_id[1:]) for e in examples]),
+        permutations=resamples,
+        seed=0,
+    ).values()
+    return {
+        "verdict": found.pairings[0].contrasts[0].better is not None,
+        "p over each side's own readers": before.p is not None and before.p <= LEVEL,
+    }
+
+
+def _labels(given: list[Judgement]) -> list[float]:
+    return [float(one.label or 0) for one in given]
 
 
 def _said(name: str, label: str, question: str) -> Judgement:

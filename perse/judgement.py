@@ -71,15 +71,11 @@ class Prices(Strict):
 
     def cost(self, judgements: Iterable[Judgement]) -> float:
         """What the answered requests of these judgements cost; requests that failed are not in it."""
-        return (
-            sum(
-                (j.tokens.prompt - j.tokens.cached) * self.input
-                + j.tokens.cached * self.cached
-                + j.tokens.generated * self.output
-                for j in judgements
-            )
-            / 1e6
-        )
+        return sum(self.cost_of(j.tokens.prompt, j.tokens.cached, j.tokens.generated) for j in judgements)
+
+    def cost_of(self, prompt: int, cached: int, generated: int) -> float:
+        """What so many tokens cost, `cached` of the prompt's being so."""
+        return ((prompt - cached) * self.input + cached * self.cached + generated * self.output) / 1e6
 
     def bill(self, judgements: Sequence[Judgement]) -> str:
         """Tokens and cost in one line."""

@@ -39,10 +39,12 @@ class ChatAnswering:
         note: Callable[[Failure], None] = lambda failure: None,
     ) -> list[Judgement]:
         asked, done = prompts_of(self.identity, question, examples, lambda one: self.render(question, one, settings))
-        flat = [(message.text, text_seed(settings, example)) for example, messages in asked for message in messages]
+        flat = [(message.prompt, text_seed(settings, example)) for example, messages in asked for message in messages]
         limit = label_room(question) + (settings.max_new_tokens if question.layout.text_prefix is not None else 0)
         sampling = Sampling(settings.temperature, limit)
-        replies = iter(self.engine.chat([text for text, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else [])
+        replies = iter(
+            self.engine.chat([prompt for prompt, _ in flat], sampling, seeds=[seed for _, seed in flat]) if flat else []
+        )
         for example, messages in asked:
             own = [next(replies) for _ in messages]
             if failure := next((reply for reply in own if isinstance(reply, Failure)), None):
@@ -57,7 +59,7 @@ class ChatAnswering:
         digest = hashlib.sha256()
         for example in examples:
             with contextlib.suppress(TooLong):
-                digest.update(repr([message.text for message in self.render(question, example, settings)]).encode())
+                digest.update(repr([message.prompt for message in self.render(question, example, settings)]).encode())
         return digest.hexdigest()
 
     def _judgement(

@@ -45,7 +45,7 @@ class _Part(Strict):
 class Paragraph(_Part):
     """A paragraph of the article; `index` counts from 1."""
 
-    index: int = Field(alias="paragraph_index", ge=1)
+    index: int = Field(alias="paragraph_index", ge=1, strict=True)
     text: str = Field(alias="paragraph_text", min_length=1)
 
 
@@ -60,13 +60,13 @@ class AtomicFact(_Part):
     """A statement that a paragraph makes; see the types above."""
 
     text: str = Field(alias="atomic_fact", min_length=1)
-    type: int = Field(ge=0, le=6)
+    type: int = Field(ge=0, le=6, strict=True)
 
 
 class ParagraphFacts(_Part):
     """The facts of one paragraph."""
 
-    index: int = Field(alias="paragraph_index", ge=1)
+    index: int = Field(alias="paragraph_index", ge=1, strict=True)
     facts: tuple[AtomicFact, ...] = Field(alias="atomic_facts")
 
 
@@ -105,6 +105,15 @@ class Sample(_Part):
                 "no fact has type 1 (key), and a sample needs one to be scored by; annotate one, or take the sample out",
             )
         return parts
+
+    @field_validator("opinions")
+    @classmethod
+    def _has_opinions(cls, opinions: tuple[str, ...]) -> tuple[str, ...]:
+        """Refuses an opinion that says nothing: every summary would be asked about it."""
+        empty = next((at for at, opinion in enumerate(opinions, start=1) if not opinion.replace("*", "").strip()), None)
+        if empty is not None:
+            raise PydanticCustomError("empty_opinion", "opinion {at} is empty; write it, or take it out", {"at": empty})
+        return opinions
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
@@ -180,7 +189,20 @@ def read_benchmark(path: Path) -> Benchmark:
     if not isinstance(raw, list) or not raw:
         raise BadInput(f"{path} holds no samples; expected a JSON list of objects with SBK, KGD, BSP, CAO, BSPAF, BNPAF")
     samples = {number: _sample(one, number, path) for number, one in enumerate(raw, start=1)}
+    _refuse_twice(samples, path)
     return Benchmark(path, samples, hashlib.sha256(data).hexdigest())
+
+
+def _refuse_twice(samples: dict[int, Sample], path: Path) -> None:
+    """A sample that is there twice would count twice in every average."""
+    seen: dict[str, int] = {}
+    for number, one in samples.items():
+        texts = json.dumps([[part.text for part in one.article], [turn.utterance for turn in one.discussion]])
+        if texts in seen:
+            raise BadInput(
+                f"{path}, sample {number}: article and discussion are those of sample {seen[texts]}; take one of the two out"
+            )
+        seen[texts] = number
 
 
 def write_benchmark(samples: Sequence[Sample]) -> str:

@@ -6,6 +6,7 @@
     RUN/NAME/judgements.jsonl    a verification, "verified" unless named: one judgement for each fact and opinion asked about
     RUN/NAME/asked.json          digest of each summary that was asked about, so that no judgement is taken for another text's
     RUN/NAME/errors/             why opinions are not covered
+    RUN/feedback/                whose selection is better; RUN/feedback-second-turn/ where asked in the same conversation
 
 Ids of judgements are PATTERN/PARADIGM/SAMPLE/fact/PARAGRAPH/N and PATTERN/PARADIGM/SAMPLE/opinion/N.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,11 +26,10 @@ from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
 from perse.files.path_names import PathName
 from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
-from perse.formats.json_text import read_object
-from perse.judgement import Judgement, Status
+from perse.formats.json_text import read_object, shortened
+from perse.judgement import Judgement, Tokens
 from perse.judging import loop as judging
-from perse.kgds.benchmark import Benchmark, Paradigm, Pattern, Sample
-from perse.kgds.outcomes import NUMBERED, Outcome, Outcomes
+from perse.kgds.benchmark import Benchmark, Paradigm, Pattern
 from perse.records import Asked, ClaimExample, ClaimsExample, explain
 
 if TYPE_CHECKING:
@@ -44,6 +44,7 @@ ERRORS = "errors"
 VERIFIED = "verified"
 ANSWERS = "answers.sqlite"
 FEEDBACK = "feedback"
+SECOND_TURN = "feedback-second-turn"
 
 GREEDY = JudgeSettings(temperature=0)
 """The judge's settings: the likelier label counts."""
@@ -62,16 +63,25 @@ class Summary(Strict):
     model: str
     status: str = "ok"
     paragraphs: tuple[int, ...] | None = None
+    odd: tuple[str, ...] = ()
+    """Extracted tags that name no paragraph, such as "Paragraphs 4-6"; they are not in `paragraphs`."""
     background: str | None = None
     opinions: str | None = None
     error: str | None = None
     tries: tuple[str, ...] = ()
     """The outcome of every try."""
+    tokens: Tokens | None = None
+    """What all tries took; of a reflection without the structured answer before it. None: not known."""
 
     @property
     def place(self) -> str:
         """The prefix of its judgements' ids. Sorts by sample."""
         return place(self.pattern, self.paradigm, self.sample)
+
+    @property
+    def line(self) -> str:
+        """Its line of the run's file."""
+        return self.model_dump_json(exclude_none=True, exclude=None if self.odd else {"odd"}) + "\n"
 
     @property
     def digest(self) -> str:
@@ -111,7 +121,7 @@ def read_summaries(run: Path) -> dict[Combination, dict[int, Summary]]:
         except ValidationError as error:
             raise BadInput(f"{path}, line {line}: {explain(error)}") from None
         wanted = "paragraphs" if summary.pattern == "ebs-aos" else "background"
-        if summary.status == "ok" and (getattr(summary, wanted) is None or not summary.opinions):
+        if summary.status == "ok" and (getattr(summary, wanted) is None or not (summary.opinions or "").strip()):
             raise BadInput(f"{path}, line {line}: a summary under {summary.pattern} has '{wanted}' and 'opinions'; give both")
         of_pattern = summaries.setdefault((summary.pattern, summary.paradigm), {})
         if summary.sample in of_pattern:
@@ -160,7 +170,22 @@ def verification(run: Path, name: str) -> Path:
     Raises:
         BadInput: an invalid name, or that of something else in the run folder.
     """
-    return run / PathName(name, what="--name", reserved=(MANIFEST, SUMMARIES, ANSWERS, FEEDBACK))
+    return run / PathName(name, what="--name", reserved=(MANIFEST, SUMMARIES, ANSWERS, FEEDBACK, SECOND_TURN))
+
+
+def judge_of(folder: Path) -> str | None:
+    """The name of the judge that a folder's answers are by, with its adapter; None without a manifest.
+
+    Raises:
+        BadInput: the manifest is damaged.
+    """
+    if not (folder / MANIFEST).exists():
+        return None
+    judge = read_manifest(folder).get("run", {}).get("judge", {})
+    names = [judge.get(part) for part in ("model", "adapter")] if isinstance(judge, dict) else [judge]
+    if odd := next((name for name in names if not isinstance(name, str | None)), None):
+        raise BadInput(f"{folder / MANIFEST}: the judge is named {shortened(odd)}, expected a text; the run must be made again")
+    return "+".join(name for name in names if name) or "?"
 
 
 def read_judgements(path: Path) -> dict[str, Judgement]:
@@ -173,7 +198,12 @@ def read_asked(folder: Path) -> dict[str, str]:
     path = folder / ASKED
     if not path.exists():
         return {}
-    return read_object(path, remedy="verify under another --name")
+    remedy = "verify under another --name"
+    asked = read_object(path, remedy=remedy)
+    for place_of, digest in asked.items():
+        if not isinstance(digest, str):
+            raise BadInput(f"{path}: '{place_of}' is {shortened(digest)}, expected a digest; {remedy}")
+    return asked
 
 
 def check_same(folder: Path, summaries: Sequence[Summary]) -> None:
@@ -189,77 +219,6 @@ def check_same(folder: Path, summaries: Sequence[Summary]) -> None:
                 f"the {summary.pattern} {summary.paradigm} summary of sample {summary.sample} has changed since {folder} was made of it; "
                 "verify under another --name"
             )
-
-
-def read_outcomes(run: Path, benchmark: Benchmark, *, name: str = VERIFIED) -> list[Outcomes]:
-    """The outcomes of a run's summaries, by pattern and paradigm; verified under `name`, if they were.
-
-    Raises:
-        BadInput: a summary of a sample that the benchmark does not have, a verification that is not finished or of other texts.
-    """
-    folder = verification(run, name)
-    check_benchmark(folder, benchmark)
-    judgements = read_judgements(folder / JUDGEMENTS)
-    errors = read_judgements(folder / ERRORS / JUDGEMENTS)
-    found = []
-    for (pattern, paradigm), summaries in summaries_of(run, benchmark).items():
-        check_same(folder, list(summaries.values()))
-        models = sorted({summary.model for summary in summaries.values()})
-        if len(models) > 1:
-            raise BadInput(f"{run / SUMMARIES} has summaries by {' and '.join(models)}; give each model a folder of its own")
-        outcomes = {
-            number: _outcome(benchmark.samples[number], summary, judgements, errors, folder)
-            for number, summary in summaries.items()
-        }
-        found.append(Outcomes(models[0], pattern, paradigm, outcomes, str(run), verified_by=_verified_by(folder)))
-    return found
-
-
-def _verified_by(folder: Path) -> str | None:
-    """Who verified, and how facts were asked about."""
-    if not (folder / MANIFEST).exists():
-        return None
-    run = read_manifest(folder).get("run", {})
-    judge = run.get("judge", {})
-    name = judge.get("model", "?") + (f"+{judge['adapter']}" if judge.get("adapter") else "")
-    return f"{name} (facts {'in lists' if run.get('facts') == 'paragraph' else 'one by one'})"
-
-
-def _outcome(
-    sample: Sample, summary: Summary, judgements: Mapping[str, Judgement], errors: Mapping[str, Judgement], folder: Path
-) -> Outcome:
-    facts = [fact_id(summary.place, fact.paragraph, fact.at) for fact in sample.facts] if summary.pattern == "abs-aos" else []
-    opinions = [opinion_id(summary.place, number) for number in range(1, len(sample.opinions) + 1)]
-    cited = frozenset(summary.paragraphs or ()) if summary.pattern == "ebs-aos" else None
-    if summary.status != "ok":
-        covered = (False,) * len(opinions)
-        return Outcome(cited, (False,) * len(facts) or None, covered, failed=summary.error or summary.status)
-    if not any(key in judgements for key in (*facts, *opinions)):
-        return Outcome(cited)
-    if missing := next((key for key in (*facts, *opinions) if key not in judgements), None):
-        raise BadInput(
-            f"{folder} has no answer about {_words(missing)} yet; give the same `perse kgds verify` again to finish it"
-        )
-    asked = [judgements[key] for key in (*facts, *opinions)]
-    named = [errors[key] for key in opinions if key in errors and errors[key].label is not None]
-    shares = None
-    if named and all(error.distribution for error in named):
-        shares = {kind: sum((error.distribution or {})[label] for error in named) for label, kind in NUMBERED.items()}
-    return Outcome(
-        cited,
-        tuple(judgements[key].label == "yes" for key in facts) or None,
-        tuple(judgements[key].label == "yes" for key in opinions),
-        errors=tuple(NUMBERED[str(error.label)] for error in named) if errors else None,
-        error_shares=shares,
-        unanswered=sum(judgement.status is not Status.OK for judgement in asked),
-    )
-
-
-def _words(judgement: str) -> str:
-    """A judgement's id as a person would say it."""
-    pattern, paradigm, sample, kind, *numbers = judgement.split("/")
-    which = f"fact {numbers[-1]} of paragraph {numbers[0]}" if kind == "fact" else f"opinion {numbers[0]}"
-    return f"{which} of sample {int(sample)} ({pattern} {paradigm})"
 
 
 def identity_of(judge: Judge, benchmark: Benchmark, *questions: Question) -> dict[str, Any]:

@@ -6,11 +6,12 @@ questions are not covered, and counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
 
+from perse.judgement import Judgement, Tokens
 from perse.kgds.benchmark import Paradigm, Pattern
 
 
@@ -44,6 +45,10 @@ class Outcome:
 
     cited: frozenset[int] | None = None
     """ebs-aos: the extracted paragraphs, missing ones included; empty if the summary failed. None: abs-aos."""
+    tags: frozenset[str] | None = None
+    """ebs-aos: what was extracted as it is written, such as "<Paragraph_3>"; what names no paragraph is not in `cited`."""
+    odd: int = 0
+    """How many of the tags name no paragraph, such as "Paragraphs 4-6"."""
     facts: tuple[bool, ...] | None = None
     opinions: tuple[bool, ...] | None = None
     errors: tuple[ErrorType, ...] | None = None
@@ -54,6 +59,36 @@ class Outcome:
     """Why there is no summary; all else is then empty or False."""
     unanswered: int = 0
     """Questions about it that the judge did not answer."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One kind of question that was put to a model about the summaries of a pattern and paradigm, and its tokens."""
+
+    what: str
+    """"summaries", "facts", "opinions", "errors" or "feedback"."""
+    model: str
+    questions: int
+    prompt: int
+    cached: int
+    """Of the prompt tokens, those that the engine knew from an earlier question."""
+    generated: int
+
+    @classmethod
+    def of(cls, what: str, model: str, judgements: Sequence[Judgement]) -> Asked:
+        """What these judgements took."""
+        return cls.of_tokens(what, model, [one.tokens for one in judgements])
+
+    @classmethod
+    def of_tokens(cls, what: str, model: str, tokens: Sequence[Tokens]) -> Asked:
+        """What as many questions took."""
+        prompt, cached, generated = (sum(getattr(one, part) for one in tokens) for part in ("prompt", "cached", "generated"))
+        return cls(what, model, len(tokens), prompt, cached, generated)
+
+
+def tag(paragraph: int) -> str:
+    """How the authors write a paragraph's number."""
+    return f"<Paragraph_{paragraph}>"
 
 
 @dataclass(frozen=True)
@@ -69,3 +104,7 @@ class Outcomes:
     notes: tuple[str, ...] = field(default=())
     verified_by: str | None = None
     """The judge and how it was asked, where that is known."""
+    asked: tuple[Asked, ...] = ()
+    """What verification took, where that is known."""
+    refused: str | None = None
+    """Why its files cannot be read; there are then no samples, and the others are compared without it."""

@@ -24,6 +24,8 @@ class Ask:
     profile: tuple[str, ...]
     query: str
     ask: str
+    before: tuple[str, ...] = ()
+    """Turns of the conversation that came before, the user's first and the model's last; safe to show already."""
 
     @property
     def text(self) -> str:

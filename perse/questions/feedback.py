@@ -1,12 +1,12 @@
 """Which of two selections of an article's paragraphs is the better background of a discussion? Asked in both orders (KGDS, section 6.1).
 
 The example's premise is article and discussion, its two texts the selections; a reader's preference is not asked about, so there is no
-profile and the aspect is not shown.
+profile and the aspect is not shown. `SecondTurn` asks in the conversation in which one of the two was made, which shows all that.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from perse.errors import BadInput
@@ -48,6 +48,24 @@ class Feedback:
             "premise": clean(query.premise or "", lines=True),
         }
         return example.model_copy(update={"profile": (), "query": query.model_copy(update=texts)})
+
+
+class SecondTurn(Feedback):
+    """The same as the next words of a conversation.
+
+    Args:
+        conversations: the turns before, by the example's id; safe to show.
+    """
+
+    name = "feedback_second_turn"
+
+    def __init__(self, conversations: Mapping[str, tuple[str, ...]]) -> None:
+        self._conversations = conversations
+
+    def asks(self, example: PairwiseExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
+        wording, before = macros("feedback.jinja"), self._conversations[example.id]
+        one, other = example.query.text_a, example.query.text_b
+        return tuple(Ask(wording.second_turn(*texts), (), "", "", before) for texts in ((one, other), (other, one)))
 
 
 FEEDBACK = Feedback()

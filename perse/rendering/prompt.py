@@ -270,9 +270,16 @@ class Renderer:
         texts = [("instruction", ask.instruction), *(("profile", text) for text in ask.profile)]
         texts += [(name, text) for name, text in (("query", ask.query), ("ask", ask.ask)) if text]
         texts[-1] = (texts[-1][0], texts[-1][1] + self.frame.middle)
-        first = Segment(texts[0][0], self._encode_whole(self.frame.head + texts[0][1]))
+        first = Segment(texts[0][0], self._encode_whole(self._opening(ask.before) + texts[0][1]))
         others = (Segment(name, self._entry(text) if name == "profile" else self.encode(text)) for name, text in texts[1:])
         return (first, *others)
+
+    def _opening(self, before: Sequence[str]) -> str:
+        """All that stands before the user's words: the template's beginning, and earlier turns."""
+        if not before:
+            return self.frame.head
+        *between, _, _ = _between(self.tokenizer, len(before) + 2)
+        return "".join(part + turn for part, turn in zip(between, (*before, ""), strict=True))
 
     def number_tokens(self, number: int) -> int:
         """Tokens that the number of a profile's entry takes, up to a constant."""
@@ -357,6 +364,12 @@ class Message:
 
     text: str
     k_effective: int
+    before: tuple[str, ...] = ()
+
+    @property
+    def prompt(self) -> str | tuple[str, ...]:
+        """The message, or the conversation that ends with it."""
+        return (*self.before, self.text) if self.before else self.text
 
 
 class TextRenderer:
@@ -385,7 +398,7 @@ class TextRenderer:
         limit, profile = _word_limit(example, self.max_words), example.profile
         shown = longest_fitting(len(profile), lambda dropped: _Messages(question.asks(example, list(profile[dropped:])), limit))
         if not shown.to_drop:
-            return tuple(Message(ask.text, len(ask.profile)) for ask in shown.asks)
+            return tuple(Message(ask.text, len(ask.profile), ask.before) for ask in shown.asks)
         raise TooLong(
             f"example {example.id}: {shown.words} words{_least(example)}; the budget is {limit} words; shorten the text",
             words=shown.words,

@@ -19,9 +19,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from pydantic import ValidationError
+
 from perse.engines.base import Sampling, Turns
 from perse.errors import BadInput
 from perse.files.disk import save_failed, write_failed
+from perse.judgement import Tokens
 from perse.writing.writer import Writer, Written
 
 PATIENCE = 60.0
@@ -48,6 +51,14 @@ def answer_key(writer: Writer, message: str | Turns, wanted: Sampling, seed: int
         "seed": seed,
     }
     return hashlib.sha256(json.dumps(depends, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _tokens(kept: str | None) -> Tokens | None:
+    """What an answer took; None of an older perse's, or of a damaged line, which does not make the answer another."""
+    try:
+        return None if kept is None else Tokens.model_validate_json(kept)
+    except ValidationError:
+        return None
 
 
 def _refuse_beside(path: Path) -> None:
@@ -103,9 +114,14 @@ class AnswerCache:
                 )
             self._file.execute(
                 "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, "
-                "refused INTEGER NOT NULL) WITHOUT ROWID"
+                "refused INTEGER NOT NULL, tokens TEXT) WITHOUT ROWID"
             )
             self._file.execute("SELECT key, text, finish_reason, refused FROM answers LIMIT 1")
+            if not self._has_tokens():  # an older perse's
+                self._file.execute("BEGIN IMMEDIATE")
+                if not self._has_tokens():  # nor has another process added them meanwhile
+                    self._file.execute("ALTER TABLE answers ADD COLUMN tokens TEXT")
+                self._file.execute("COMMIT")
 
     def __enter__(self) -> Self:
         return self
@@ -126,9 +142,9 @@ class AnswerCache:
             some = keys[start : start + _SOME]
             marks = ",".join("?" * len(some))
             with self._using():
-                query = f"SELECT key, text, finish_reason, refused FROM answers WHERE key IN ({marks})"
+                query = f"SELECT key, text, finish_reason, refused, tokens FROM answers WHERE key IN ({marks})"
                 rows = self._file.execute(query, some).fetchall()
-            found |= {key: Written(text, reason, bool(refused)) for key, text, reason, refused in rows}
+            found |= {key: Written(text, reason, bool(refused), _tokens(took)) for key, text, reason, refused, took in rows}
         return found
 
     def keep(self, answers: Mapping[str, Written]) -> dict[str, Written]:
@@ -137,17 +153,25 @@ class AnswerCache:
         An answer that another process stored first stays, and is what stands for both: an engine that does not answer twice
         alike then gives no two results.
         """
-        rows = [(key, one.text, one.finish_reason, int(one.refused)) for key, one in answers.items()]
+        rows = [
+            (key, one.text, one.finish_reason, int(one.refused), one.tokens.model_dump_json() if one.tokens else None)
+            for key, one in answers.items()
+        ]
         with self._using():
             self._file.execute("BEGIN IMMEDIATE")
             try:
-                self._file.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)", rows)
+                self._file.executemany(
+                    "INSERT OR IGNORE INTO answers (key, text, finish_reason, refused, tokens) VALUES (?, ?, ?, ?, ?)", rows
+                )
                 self._file.execute("COMMIT")
             except sqlite3.Error:
                 if self._file.in_transaction:  # a full disk has ended it already
                     self._file.execute("ROLLBACK")
                 raise
         return self.known(list(answers))
+
+    def _has_tokens(self) -> bool:
+        return "tokens" in {row[1] for row in self._file.execute("PRAGMA table_info(answers)")}
 
     @contextmanager
     def _using(self) -> Iterator[None]:

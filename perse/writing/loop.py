@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Generic, TypeVar
@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 from perse.engines.base import Failure, Sampling, Turns
 from perse.errors import BadInput, EngineLost
 from perse.identity import draw
+from perse.judgement import Tokens
 from perse.progress import OnProgress, unseen
 from perse.writing.cache import AnswerCache, answer_key
 from perse.writing.writer import Unreachable, Unwritable, Writer, Written
@@ -95,6 +96,8 @@ class Outcome(Generic[Value]):
 
     value: Value | None
     attempts: tuple[Attempt, ...]
+    tokens: Tokens | None = field(default=None, compare=False)
+    """What all answered tries took; None if that is not known of one."""
 
     @property
     def kind(self) -> StrEnum:
@@ -129,6 +132,8 @@ class _Job(Generic[Value]):
     attempts: list[Attempt] = field(default_factory=list)
     answered: int = 0
     """Tries with an answer. Seeds count these only, so that a server's bad moment changes no result."""
+    tokens: list[Tokens | None] = field(default_factory=list)
+    """What each of them took."""
     fair: Fair[Value] | None = None
     value: Value | None = None
     over: bool = False
@@ -278,6 +283,7 @@ def _settle(job: _Job[Value], said: Written | Failure, check: Check[Value]) -> N
         job.over = isinstance(said, Unwritable)  # the same message would fail the same way
         return
     job.answered += 1
+    job.tokens.append(said.tokens)
     judged = _judged(job.id, said, check)
     second = job.fair is not None
     if isinstance(judged, Good):
@@ -318,4 +324,10 @@ def _next_message(
 
 def _outcome(job: _Job[Value]) -> Outcome[Value]:
     value = job.value if job.value is not None or job.fair is None else job.fair.value
-    return Outcome(value, tuple(job.attempts))
+    known = [one for one in job.tokens if one is not None]
+    return Outcome(value, tuple(job.attempts), _sum(known) if known and len(known) == len(job.tokens) else None)
+
+
+def _sum(tokens: Sequence[Tokens]) -> Tokens:
+    prompt, cached, generated = (sum(getattr(one, part) for one in tokens) for part in ("prompt", "cached", "generated"))
+    return Tokens(prompt=prompt, cached=cached, generated=generated)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
 
 from perse.engines.base import ChatEngine, Engine, Failure, Generation, Reply, Sampling, Turns
 from perse.engines.calls import as_they_come
 from perse.errors import BadInput
+from perse.judgement import Tokens
 from perse.judging.judge import Judge
 from perse.rendering.prompt import Ids, Renderer
 
@@ -34,11 +35,13 @@ _REFUSED = frozenset({"ConnectError", "ConnectTimeout"})
 
 @dataclass(frozen=True)
 class Written:
-    """What a model wrote, why it ended ("stop", "length", "content_filter", ...), and whether it, or a filter, declined."""
+    """What a model wrote, why it ended ("stop", "length", "content_filter", ...), whether it, or a filter, declined, and what it took,
+    where that is known."""
 
     text: str
     finish_reason: str
     refused: bool = False
+    tokens: Tokens | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -194,13 +197,14 @@ class Writer:
             return [self._read(said) for said in chat.chat(cast(list[str | Turns], prompts), sampling, seeds=seeds)]
         engine = cast(Engine, self._judge.engine)
         try:
-            return [self._read(said) for said in engine.generate(cast(list[Ids], prompts), sampling, seeds=seeds)]
+            made = engine.generate(cast(list[Ids], prompts), sampling, seeds=seeds)
+            return [self._read(said, prompt=len(prompt)) for said, prompt in zip(made, prompts, strict=True)]
         except RuntimeError as error:  # what torch raises, out of memory included: each is then asked alone
             if len(prompts) == 1:
                 return [Failure(f"{type(error).__name__}: {error}")]
             return [self._ask([prompt], sampling, [seed])[0] for prompt, seed in zip(prompts, seeds, strict=True)]
 
-    def _read(self, said: Reply | Generation | Failure) -> Written | Failure:
+    def _read(self, said: Reply | Generation | Failure, *, prompt: int = 0) -> Written | Failure:
         if isinstance(said, Failure):
             # Only what was sent to a server has an HTTP status, 0 for no answer; engines in this process fail without one.
             status, cause = getattr(said, "status", None), _CAUSE.search(said.reason)
@@ -210,9 +214,10 @@ class Writer:
                 return Unreachable(said.reason, connected=cause[1] not in _REFUSED)
             return said
         if isinstance(said, Reply):
-            return Written(_storable(said.text), said.finish_reason, said.refused)
+            return Written(_storable(said.text), said.finish_reason, said.refused, said.tokens)
         renderer = cast(Renderer, self._judge.renderer)
-        return Written(_storable(renderer.decode(said.ids)), said.finish_reason)
+        took = Tokens(prompt=prompt, cached=min(said.cached, prompt), generated=len(said.ids))
+        return Written(_storable(renderer.decode(said.ids)), said.finish_reason, tokens=took)
 
 
 def _storable(text: str) -> str:

@@ -18,8 +18,14 @@ from perse.errors import BadInput, RunMismatch
 from perse.judgement import Status
 from perse.judging.judge import Judge
 from perse.kgds.asking.feedback import difference, feedback
+from perse.kgds.asking.generate import prompt
 from perse.kgds.folder import Summary
-from perse.rendering.prompt import TextRenderer
+from perse.kgds.loading import load_feedback
+from perse.kgds.scoring.feedback import mean_win_rates
+from perse.questions.feedback import SecondTurn
+from perse.records import Pair, PairwiseExample
+from perse.rendering.prompt import Renderer, TextRenderer
+from perse.writing.writer import Writer
 
 Script = Callable[[str, int], Reply | Failure | str]
 
@@ -162,6 +168,97 @@ def test_a_run_that_does_not_fit_is_refused(tmp_path: Path, fields: dict[str, An
     with pytest.raises(BadInput, match=said):
         feedback(a_judge(preferring("")), benchmark(), run)
     assert not (run / "feedback").exists()
+
+
+def test_the_second_turn_goes_on_in_the_conversation_in_which_the_model_chose(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def listening(message: str, seed: int) -> str:
+        asked.append(message)
+        return preferring("1, 3")(message, seed)
+
+    run = six(tmp_path)
+    result = feedback(a_judge(listening, name="M"), benchmark(6), run, second_turn=True)
+    assert len(asked) == 4 and all("Extractive_Background_Summary" in message for message in asked)
+    first, answer, question = asked[0].rsplit("\n\n", 2)  # the scripted engine joins turns by an empty line
+    assert first == prompt(Writer(a_judge(listening)), benchmark(6).samples[1], "ebs-aos")
+    assert json.loads(answer) == {
+        "Extractive_Background_Summary": ["<Paragraph_1>", "<Paragraph_2>"],
+        "Abstractive_Opinion_Summary": "They differ.",
+    }
+    assert SELECTED.findall(question) == [("A", "1, 3"), ("B", "1, 2")] and "At last!" not in question
+    assert SELECTED.findall(asked[1]) == [("A", "1, 2"), ("B", "1, 3")], "in both orders"
+    assert result.second_turn and [one.won for one in result.samples] == [1, 0.5]
+
+
+def test_both_ways_of_asking_stand_side_by_side_and_each_continues(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run = six(tmp_path)
+    by_itself = feedback(a_judge(preferring("1, 3"), name="M"), benchmark(6), run)
+    second = feedback(a_judge(preferring("2"), name="M"), benchmark(6), run, second_turn=True)
+    assert not caplog.text, "the model itself is asked"
+    assert (by_itself.share.value, second.share.value) == (75, 75) and by_itself.samples != second.samples
+    found = load_feedback(benchmark(6), [run])
+    assert [(one.second_turn, one.share.value) for one in found] == [(True, 75), (False, 75)]
+
+    def never(message: str, seed: int) -> str:
+        raise AssertionError(message)
+
+    assert feedback(a_judge(never, name="M"), benchmark(6), run, second_turn=True) == second
+
+
+def test_a_judge_in_anothers_place_in_the_conversation_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    feedback(a_judge(preferring("2"), name="N"), benchmark(6), six(tmp_path), second_turn=True)
+    assert "the selections are by M, and N is asked as if they were its own" in caplog.text
+
+
+def test_the_mean_win_rate_weighs_each_model_the_same(tmp_path: Path) -> None:
+    def run(name: str, selections: dict[int, list[int]]) -> Path:
+        (tmp_path / name).mkdir()
+        return write_run(tmp_path / name, [summary(number, own, model=name) for number, own in selections.items()])
+
+    # Of M both selections lose, of N one of four wins.
+    runs = [run("M", {1: [1, 2], 2: [1]}), run("N", {1: [1, 2], 2: [1], 3: [2, 3], 4: [1]})]
+    wins = ("1, 3", "2")
+
+    def experts(message: str, seed: int) -> str:
+        places = {named: place for place, named in SELECTED.findall(message)}
+        return f"Selection {places.get('2, 3') or next(places[named] for named in wins if named in places)}"
+
+    for folder in runs:
+        feedback(a_judge(experts), benchmark(6), folder)
+    found = load_feedback(benchmark(6), runs)
+    assert [one.share.value for one in found] == [100, 75]
+    [mean] = mean_win_rates(found, resamples=100, seed=0)
+    assert (mean.models, mean.second_turn, mean.share.value, mean.share.items) == (2, False, 87.5, 4)
+    assert mean_win_rates(found[:1], resamples=100, seed=0) == ()
+    assert [one.model for one in load_feedback(benchmark(6), runs, models=["N"])] == ["N"]
+
+
+@pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"benchmark": 1}'])
+def test_a_damaged_feedback_file_is_one_sentence_that_names_it(tmp_path: Path, damage: str) -> None:
+    run = six(tmp_path)
+    feedback(a_judge(preferring("1, 3")), benchmark(6), run)
+    path = run / "feedback" / "feedback.json"
+    path.write_text(damage)
+    with pytest.raises(BadInput, match=f"{path}.* again$"):
+        load_feedback(benchmark(6), [run])
+
+
+@pytest.mark.slow
+def test_an_exact_judge_in_the_second_turn_reads_the_conversations_own_ids(tmp_path: Path, embedded: Path) -> None:
+    judge = Judge.load(str(embedded), dtype="float32")
+    run = write_run(tmp_path, [summary(1, [2])])
+    result = feedback(judge, benchmark(), run, second_turn=True)
+    [line] = [json.loads(text) for text in (run / "feedback-second-turn" / "judgements.jsonl").read_text().splitlines()]
+    assert line["question"] == "feedback_second_turn" and result.samples[0].probability == line["distribution"]["A"]
+    turns = ("Summarize.", '{"a": 1}')
+    question = SecondTurn({"x": turns})
+    pair = Pair(text_a="paragraph 1", text_b="paragraph 2", premise="p")
+    example = PairwiseExample(id="x", reviewer_id="x", aspect="background", profile=(), query=pair)
+    assert isinstance(judge.renderer, Renderer)
+    rendered = judge.renderer.render(question, example)
+    asked = question.asks(example, ())
+    assert [one.ids for one in rendered] == [judge.renderer.conversation((*turns, ask.text)) for ask in asked]
 
 
 @pytest.mark.slow

@@ -82,6 +82,9 @@ Change = Callable[[RawSample], object]
         ),
         (lambda raw: raw["BSPAF"].clear(), "sample 2: field 'BSPAF': no fact has type 1"),
         (lambda raw: raw.update(CAO=[]), "sample 2: field 'CAO': tuple should have at least 1 item"),
+        (lambda raw: raw["CAO"].append(""), "sample 2: field 'CAO': opinion 3 is empty; write it, or take it out$"),
+        (lambda raw: raw["CAO"].insert(0, " \n"), "sample 2: field 'CAO': opinion 1 is empty"),
+        (lambda raw: raw["CAO"].append("** **"), "sample 2: field 'CAO': opinion 3 is empty"),
         (lambda raw: raw.update(SBK=[]), "sample 2: field 'SBK'"),
         (lambda raw: raw.update(KGD=[]), "sample 2: field 'KGD'"),
         (lambda raw: raw.update(BSP=[]), "sample 2: field 'BSP'"),
@@ -123,6 +126,20 @@ def test_a_sample_that_does_not_fit_together_is_refused_by_number_and_field(
     with pytest.raises(BadInput, match=message) as refused:
         read_benchmark(path)
     assert str(refused.value).startswith(f"{path}, sample 2: ") and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", ["1", 1.0, True, None], ids=["a text", "a fraction", "a truth value", "nothing"])
+def test_the_type_of_a_fact_is_a_whole_number_and_nothing_like_it(tmp_path: Path, kind: object) -> None:
+    raw = two_samples()
+    raw[1]["BSPAF"][0]["atomic_facts"][1]["type"] = kind
+    with pytest.raises(BadInput, match="sample 2: field 'BSPAF.0.atomic_facts.1.type'"):
+        read_benchmark(write_benchmark_file(tmp_path, raw))
+
+
+def test_a_sample_that_is_there_twice_is_refused(tmp_path: Path) -> None:
+    raw = [*two_samples(), two_samples()[0]]
+    with pytest.raises(BadInput, match="sample 3: article and discussion are those of sample 1; take one of the two out$"):
+        read_benchmark(write_benchmark_file(tmp_path, raw))
 
 
 def test_a_long_sample_is_refused_in_a_short_sentence(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ from typer.testing import Result as Ran
 
 from perse.commands.kgds.numbers import metrics, stats
 from perse.errors import BadInput
-from perse.kgds.folder import SUMMARIES, Summary
+from perse.judgement import Judgement, Status, Tokens
+from perse.kgds.folder import SUMMARIES, Summary, opinion_id
 from perse.kgds.scoring.results import Results
 from perse.kgds.stats import Stats
 from perse.results.result import Estimate, Result
@@ -73,9 +75,9 @@ def test_the_released_folder_gives_the_papers_tables(tmp_path: Path) -> None:
     assert ["beta", "structured", "0.00", "0.00", "66.67", "33.33", "0.00", "3 of 3"] in errors
     assert ["beta", "reflection minus structured", "+0.00", "+0.00", "+33.33", "-33.33", "+0.00", None] in errors
     assert ["alpha", "structured", -2.13, 70.76] in rows["Both patterns"]
-    # Summaries, failed, unanswered, citations of no paragraph, opinions not covered, of these classified.
-    assert ["beta", "EBS-AOS", "structured", "2", "1", "0", "0", "3", "3"] in rows["What was counted"]
-    assert ["alpha", "EBS-AOS", "reflection", "2", "0", "0", "1", "2", "2"] in rows["What was counted"]
+    # Summaries, failed, unanswered, citations of no paragraph, tags of no number, opinions not covered, of these classified.
+    assert ["beta", "EBS-AOS", "structured", "2", "0", "0", "0", "0", "3", "3"] in rows["What was counted"]
+    assert ["alpha", "EBS-AOS", "reflection", "2", "0", "0", "1", "0", "2", "2"] in rows["What was counted"]
     assert "some intervals are undefined (few samples)" in shown.stdout
     assert ["alpha", "structured", "100.00", "75.00", "83.33", "58.33"] in lines(shown), "intervals stand below the values"
     assert max(map(len, shown.stdout.splitlines())) <= 80
@@ -120,3 +122,54 @@ def test_folders_that_are_not_there_or_hold_nothing_are_refused(tmp_path: Path) 
     put(tmp_path / "empty" / "notes.json", {})
     with pytest.raises(BadInput, match="empty has no summaries.jsonl; give a folder that"):
         call("metrics", path, tmp_path / "empty")
+
+
+def test_one_model_of_a_release_is_scored_alone(tmp_path: Path) -> None:
+    path, outputs, run = write_benchmark_file(tmp_path), write_released(tmp_path), write_run(tmp_path / "run")
+    shutil.rmtree(outputs / "paradigms/ebs-aos/structured-prompt/beta")
+    found = details(call("metrics", path, run, outputs, "--model", "alpha", "--json", "--resamples", 100))
+    assert {scores["model"] for scores in found["scores"]} == {"alpha"} and len(found["scores"]) == 4
+    both = details(call("metrics", path, run, outputs, "--model", "alpha", "--model", "ours", "--json", "--resamples", 100))
+    assert {scores["model"] for scores in both["scores"]} == {"alpha", "ours"}
+    with pytest.raises(BadInput, match="there is no model 'gamma' in .*; there is ours, alpha, beta"):
+        call("metrics", path, run, outputs, "--model", "gamma")
+
+
+def test_as_published_a_paragraph_that_does_not_exist_is_a_wrong_one(tmp_path: Path) -> None:
+    path, run = write_benchmark_file(tmp_path), write_run(tmp_path / "run")
+    # Sample 1 is right; sample 2 extracts paragraphs 2, which is right, and 7, which does not exist.
+    assert values(path, run)["EBS-AOS with intervals"][0][2:5] == [100.0, 100.0, 100.0]
+    assert values(path, run, "--as-published")["EBS-AOS with intervals"][0][2:5] == [100.0, 75.0, 83.33]
+
+
+def test_a_row_that_is_refused_is_shown_with_its_reason(tmp_path: Path) -> None:
+    path, outputs = write_benchmark_file(tmp_path), write_released(tmp_path)
+    (outputs / "verification/opinion/ebs-aos/structured-prompt/beta/8.ebs-aos-1_1.result.json").unlink()
+    assert "no verification" not in call("metrics", path, outputs).stderr
+    left = values(path, outputs)["Left out"]
+    assert [row[:3] for row in left] == [["beta", "EBS-AOS", "structured"]] and "2 files for 3 opinions" in str(left[0][3])
+
+
+def test_what_verification_took_stands_beside_the_metrics_with_its_price(tmp_path: Path) -> None:
+    path, run = write_benchmark_file(tmp_path), write_run(tmp_path / "run")
+    assert "What it took" not in values(path, run), "nothing was asked yet"
+    folder = run / "verified"
+    put(folder / "manifest.json", {"run": {"kind": "kgds-verify", "judge": {"model": "gpt"}}})
+    tokens = {"prompt": 1000, "cached": 400, "generated": 10}
+    opinions = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2)]
+    (folder / "judgements.jsonl").write_text("".join(judgement(sample, at, tokens) for sample, at in opinions))
+    spent = values(path, run)["What it took"]
+    assert spent == [["ours", "opinions", "gpt", "5", "5,000", "3,000", "50", None]]
+    # 3,000 at 2 a million, 2,000 cached at 1, 50 written at 10.
+    priced = values(path, run, "--prices", "gpt=2,10,1")["What it took"]
+    assert priced[0][-1] == "0.0085"
+    with pytest.raises(BadInput, match="--prices names 'other', but the judges are gpt"):
+        call("metrics", path, run, "--prices", "other=1,1")
+
+
+def judgement(sample: int, at: int, tokens: dict[str, int]) -> str:
+    one = Judgement(
+        id=opinion_id(f"ebs-aos/structured/{sample:03d}", at), question="verify_opinion", status=Status.OK, label="yes",
+        k_effective=0, tokens=Tokens(**tokens), model="gpt",
+    )  # fmt: skip
+    return one.model_dump_json() + "\n"

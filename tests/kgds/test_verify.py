@@ -24,8 +24,9 @@ from perse.judging.judge import Judge
 from perse.kgds.asking.opinion_errors import detect
 from perse.kgds.asking.verify import FactMode, verify
 from perse.kgds.benchmark import Benchmark
-from perse.kgds.folder import ERRORS, JUDGEMENTS, Summary, read_outcomes, read_summaries
+from perse.kgds.folder import ERRORS, JUDGEMENTS, Summary, read_summaries
 from perse.kgds.outcomes import ErrorType
+from perse.kgds.run_outcomes import read_outcomes
 from perse.kgds.scoring.metrics import results
 from perse.rendering.prompt import TextRenderer
 
@@ -185,6 +186,16 @@ def test_errors_are_asked_of_the_opinions_that_were_not_found(tmp_path: Path) ->
     assert not again.messages
 
 
+def test_an_opinion_that_is_left_out_is_asked_for_as_iru_and_not_as_ofi(tmp_path: Path) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    asked = Asked()
+    detect(asked.judge, benchmark(), run, name="verified")
+    types = {line[:6]: line for line in asked.messages[0].splitlines() if line.startswith("Type ")}
+    assert "does not have the opinion at all" in types["Type 3"] and "not have" not in types["Type 5"]
+    assert [kind for kind, line in types.items() if "at all" in line] == ["Type 3"]
+
+
 def test_errors_without_a_verification_say_what_to_run(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="run `perse kgds verify` first"):
         detect(Asked().judge, benchmark(), run_folder(tmp_path, summary(1)), name="verified")
@@ -232,6 +243,43 @@ def test_one_fact_too_few_is_named(tmp_path: Path) -> None:
         read_outcomes(run, benchmark())
 
 
+@pytest.mark.parametrize(
+    ("name", "damage"),
+    [
+        ("asked.json", "{"),
+        ("asked.json", "[]"),
+        ("asked.json", '{"abs-aos/structured/001": 1}'),
+        ("asked.json", '{"abs-aos/structured/001": ["a"]}'),
+        ("manifest.json", "{"),
+        ("manifest.json", "[1]"),
+        ("manifest.json", '{"run": 7}'),
+        ("manifest.json", '{"run": {"kind": "kgds-verify", "judge": []}}'),
+        ("manifest.json", '{"run": {"kind": "kgds-verify", "judge": {"model": ["a"]}}}'),
+        ("manifest.json", '{"run": {"kind": "kgds-verify", "judge": {"model": "a", "adapter": 7}}}'),
+        ("manifest.json", '{"run": {"benchmark": {"a": 1}}}'),
+    ],
+)
+def test_a_damaged_file_of_a_verification_is_one_sentence_that_names_it(tmp_path: Path, name: str, damage: str) -> None:
+    run = run_folder(tmp_path, summary(1))
+    folder = verified(Asked().judge, run)
+    (folder / name).write_text(damage)
+    with pytest.raises(BadInput) as refused:
+        read_outcomes(run, benchmark())
+    assert str(folder) in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("folder", "label"), [("verified", "maybe"), ("verified", "Yes"), ("verified/errors", "7")])
+def test_an_unknown_label_of_a_verification_is_refused_and_not_taken_for_no(tmp_path: Path, folder: str, label: str) -> None:
+    run = run_folder(tmp_path, summary(1))
+    verified(Asked().judge, run)
+    detect(Asked().judge, benchmark(), run, name="verified")
+    path = run / folder / JUDGEMENTS
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**row, "label": label, "distribution": None}) + "\n" for row in rows))
+    with pytest.raises(BadInput, match=f'{path}: the answer .* is "{label}", expected one of'):
+        read_outcomes(run, benchmark())
+
+
 def test_without_a_verification_only_what_was_extracted_is_known(tmp_path: Path) -> None:
     [ebs, abs_] = read_outcomes(run_folder(tmp_path, summary(1), summary(1, "ebs-aos")), benchmark())
     assert ebs.samples[1].cited == {1} and ebs.samples[1].opinions is None
@@ -245,6 +293,7 @@ def test_without_a_verification_only_what_was_extracted_is_known(tmp_path: Path)
         ([{**summary(1), "pattern": "both"}], "line 1: field 'pattern'"),
         ([summary(1, background=None)], "line 1: a summary under abs-aos has 'background' and 'opinions'"),
         ([summary(1, opinions="")], "'background' and 'opinions'"),
+        ([summary(1, opinions=" \n")], "'background' and 'opinions'"),
         ([], "is empty"),
     ],
 )

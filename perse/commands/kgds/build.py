@@ -17,9 +17,9 @@ from perse.progress import shown_on
 
 if TYPE_CHECKING:
     from perse.judging.judge import Judge
-    from perse.kgds.asking.feedback import FeedbackResult
     from perse.kgds.building.build import BuildReport
     from perse.kgds.building.consistency import Consistency
+    from perse.kgds.preferences import FeedbackResult
     from perse.results.result import Estimate
 
 
@@ -74,6 +74,13 @@ def feedback(
     benchmark: BenchmarkFile,
     run: Annotated[Path, typer.Argument(help="A folder that `perse kgds generate` wrote, with structured ebs-aos summaries.")],
     judge: options.JudgeName,
+    second_turn: Annotated[
+        bool,
+        typer.Option(
+            "--second-turn",
+            help="As the paper: in the conversation in which the model chose, whose name --judge then has to be.",
+        ),
+    ] = False,
     resamples: options.Resamples = 1000,
     loading: Loading,
     seed: options.Seed = 0,
@@ -81,9 +88,12 @@ def feedback(
 ) -> None:
     """Whose paragraphs are the better background, the experts' or the model's own? (KGDS, section 6.1, figure 3).
 
-    Asked wherever the two differ, in both orders; the answers are kept in RUN/feedback, and the same command continues.
+    Asked wherever the two differ, in both orders; the answers are kept in RUN/feedback (or feedback-second-turn), and the same command
+    continues.
 
     Example:  perse kgds feedback KGDS.json runs/llama --judge openai:http://127.0.0.1:8000/v1#llama
+
+    Paper:    perse kgds feedback KGDS.json runs/llama --judge openai:http://127.0.0.1:8000/v1#llama --second-turn
     """
     from perse.kgds.asking.feedback import feedback as asked
     from perse.kgds.benchmark import read_benchmark
@@ -91,7 +101,10 @@ def feedback(
     samples = read_benchmark(benchmark)
     loaded = loading.load(judge)
     with shown_on(err) as on_part:
-        result = asked(loaded, samples, run, resamples=resamples, seed=seed, on_progress=partial(on_part, "judging"))
+        result = asked(
+            loaded, samples, run,
+            second_turn=second_turn, resamples=resamples, seed=seed, on_progress=partial(on_part, "judging"),
+        )  # fmt: skip
     if as_json:
         typer.echo(result.model_dump_json(indent=2))
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from perse.commands import options
-from perse.commands.options.kgds import BenchmarkFile, Name, Runs
+from perse.commands.options.kgds import AsPublished, BenchmarkFile, Models, Name, Prices, Runs
 from perse.commands.terminal import err
 
 
@@ -14,6 +14,9 @@ def report(
     runs: Runs,
     out: options.NewFolder,
     name: Name = "verified",
+    model: Models = None,
+    as_published: AsPublished = False,
+    prices: Prices = None,
     title: options.Title = None,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
@@ -32,17 +35,30 @@ def report(
     from perse.files.own_files import refuse_inputs
     from perse.files.runlog import environment
     from perse.kgds.benchmark import read_benchmark
-    from perse.kgds.loading import load_outcomes
+    from perse.kgds.loading import load_feedback, load_outcomes, prices_of
     from perse.kgds.reporting.report import refuse_strangers, write_report
     from perse.kgds.scoring.metrics import results
 
     refuse_strangers(out)
     refuse_inputs(out, [benchmark, *runs])
     read = read_benchmark(benchmark)
-    outcomes = load_outcomes(read, runs, name=name)
+    outcomes = load_outcomes(read, runs, name=name, models=model, as_published=as_published)
+    feedback = load_feedback(read, runs, models=model)
+    costs = prices_of(prices or (), outcomes)
     with err.status("counting and drawing"):
-        found = results(read, outcomes, resamples=resamples, seed=seed)
-        made = {"runs": [str(run) for run in runs], "name": name, "resamples": resamples, "seed": seed, "title": title}
+        found = results(
+            read, outcomes, feedback=feedback, prices=costs, as_published=as_published, resamples=resamples, seed=seed
+        )
+        made = {
+            "runs": [str(run) for run in runs],
+            "name": name,
+            "models": model,
+            "as_published": as_published,
+            "prices": prices,
+            "resamples": resamples,
+            "seed": seed,
+            "title": title,
+        }
         source = {"benchmark": str(benchmark), "benchmark_sha256": read.digest}
         page = write_report(found, out, title=title, manifest={**source, **made, "environment": environment()})
     for note in found.notes:

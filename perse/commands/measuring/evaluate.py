@@ -32,7 +32,7 @@ def evaluate(
         list[str] | None, typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the judge of that name.")
     ] = None,
     medium: Medium,
-    everything: Annotated[bool, typer.Option("--all", help="Print the finer tables, too.")] = False,
+    everything: options.Everything = False,
 ) -> None:
     """How well the judge agrees with the readers, with 95% intervals, beside baselines.
 

@@ -97,6 +97,7 @@ Tries = Annotated[int, typer.Option(min=1, help="At most so many answers for eac
 # What is counted.
 
 Seed = Annotated[int, typer.Option(min=0, help="Seed of every random choice: the same seed and input give the same result.")]
+Everything = Annotated[bool, typer.Option("--all", help="Print the finer tables, too.")]
 Resamples = Annotated[int, typer.Option(min=100, max=100_000, help="Bootstrap resamples.")]
 ResampleOption = Annotated[
     Literal["auto", "reviewers", "two-way"],  # the library's `Resample`, whose module takes a second to import

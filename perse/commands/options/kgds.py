@@ -23,6 +23,21 @@ Runs = Annotated[
 Name = Annotated[
     str, typer.Option(help="Of the verification: a folder in RUN, so that several can stand side by side; a name, no path.")
 ]
+Models = Annotated[
+    list[str] | None,
+    typer.Option("--model", help="A model to take, by its name or released folder; may be repeated.", show_default="all"),
+]
+AsPublished = Annotated[
+    bool,
+    typer.Option(
+        "--as-published",
+        help="Count as the authors' script: tags that are no paragraph of the article are wrong ones, any conclusion but knowable is no.",
+    ),
+]
+Prices = Annotated[
+    list[str] | None,
+    typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the writer or judge of that name; may be repeated."),
+]
 Samples = Annotated[int | None, typer.Option(min=1, help="The first so many samples.", show_default=False)]
 WriterName = Annotated[
     str, typer.Option("--writer", help="The model that writes, named as a judge is; the paper's is GPT-4o.", show_default=False)

@@ -1,19 +1,20 @@
 """Whose selection of paragraphs is the better background, the experts' or the model's own? (KGDS, section 6.1 and figure 3).
 
-Asked about every sample in which the two differ, in both orders, because judges like one place better than the other. The paper asks the
-model that made the selection. A win rate is the mean over samples of the probability that the experts' is better, and, beside it, how
-often it is the likelier one; what was not answered is neither won nor lost, and counted.
+Asked about every sample in which the two differ, in both orders, because judges like one place better than the other. Any judge can be
+asked by itself; or, as in the paper, the model that made the selection, in a second turn of the conversation in which it did. A win
+rate is the mean over samples of the probability that the experts' is better, and, beside it, how often it is the likelier one; what was
+not answered is neither won nor lost, and counted.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import logging
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
-from typing import Literal
-
-from pydantic import BaseModel, ConfigDict
 
 from perse.errors import BadInput
 from perse.files.own_files import write_own
@@ -21,59 +22,20 @@ from perse.files.runlog import RunLog
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loop import answer_all
+from perse.kgds.asking.generate import TEMPLATE, prompt
+from perse.kgds.asking.reading import EXTRACTIVE, OPINIONS
 from perse.kgds.benchmark import Benchmark, Sample
-from perse.kgds.folder import FEEDBACK as FEEDBACK_FOLDER
 from perse.kgds.folder import JUDGEMENTS, Summary, identity_of, read_judgements, summaries_of
+from perse.kgds.outcomes import tag
+from perse.kgds.preferences import NUMBERS, Difference, FeedbackResult, Preference, feedback_folder
 from perse.progress import OnProgress, unseen
 from perse.prompts import source
-from perse.questions.feedback import FEEDBACK
+from perse.questions.feedback import FEEDBACK, Feedback, SecondTurn
 from perse.records import Pair, PairwiseExample
 from perse.results.result import Estimate
+from perse.writing.writer import Writer
 
-NUMBERS = "feedback.json"
-
-Difference = Literal["failed", "empty", "same", "differs"]
-"""The model's selection beside the experts'; only the last is asked about."""
-
-
-class _Result(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Preference(_Result):
-    """One sample that was asked about."""
-
-    sample: int
-    experts: tuple[int, ...]
-    own: tuple[int, ...]
-    status: Status
-    probability: float | None = None
-    """Of the experts' selection; None without a distribution or an answer."""
-    won: float | None = None
-    """1 where the experts' is preferred, 0 where the other is, 0.5 where neither."""
-    order_gap: float | None = None
-
-
-class FeedbackResult(_Result):
-    """The experts' win rates, in percent, with intervals over samples."""
-
-    benchmark: str
-    """sha256 of the benchmark's file."""
-    model: str
-    judge: str
-    selections: dict[Difference, int]
-    """Counts of the model's summaries by kind."""
-    answered: int
-    """Of those that differ."""
-    probability: Estimate
-    """Mean probability of the experts' selection."""
-    share: Estimate
-    """Samples in which the experts' selection is preferred; the paper's 88.89 is such a share."""
-    order_gap: float | None
-    """Mean distance of the two orders' probabilities, 0 to 1: position bias."""
-    samples: tuple[Preference, ...]
-    resamples: int
-    seed: int
+log = logging.getLogger(__name__)
 
 
 def feedback(
@@ -81,6 +43,7 @@ def feedback(
     benchmark: Benchmark,
     run: Path,
     *,
+    second_turn: bool = False,
     resamples: int = 1000,
     seed: int = 0,
     on_progress: OnProgress = unseen,
@@ -88,6 +51,8 @@ def feedback(
     """Ask about every structured ebs-aos summary of `run` that selects other paragraphs than the experts; kept in RUN/feedback.
 
     Args:
+        second_turn: ask in the conversation in which the selection was made (the structured prompt, and the summary as the answer to
+            it); kept in RUN/feedback-second-turn. A judge that is not the summaries' model is warned of.
         on_progress: told how many of all questions have an answer.
     Raises:
         BadInput: no such summary, one of a sample that the benchmark does not have, or too few resamples.
@@ -103,14 +68,26 @@ def feedback(
     asked = {
         number: _example(benchmark.samples[number], summaries[number]) for number, kind in kinds.items() if kind == "differs"
     }
-    judgements = _answers(judge, benchmark, list(asked.values()), run / FEEDBACK_FOLDER, seed=seed, on_progress=on_progress)
+    models = sorted({summary.model for summary in summaries.values()})
+    folder = feedback_folder(run, second_turn=second_turn)
+    question: Feedback = FEEDBACK
+    if second_turn:
+        _warn_of_another(judge, models)
+        question = SecondTurn(
+            {
+                example.id: _conversation(Writer(judge), benchmark.samples[number], summaries[number])
+                for number, example in asked.items()
+            }
+        )
+    judgements = _answers(judge, benchmark, question, list(asked.values()), folder, seed=seed, on_progress=on_progress)
     preferences = [
         _preference(benchmark.samples[number], summaries[number], judgements[example.id]) for number, example in asked.items()
     ]
     result = FeedbackResult(
         benchmark=benchmark.digest,
-        model=" and ".join(sorted({summary.model for summary in summaries.values()})),
+        model=" and ".join(models),
         judge=judge.identity.portable.model,
+        second_turn=second_turn,
         selections={kind: sum(each == kind for each in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
         answered=sum(preference.status is Status.OK for preference in preferences),
         probability=_rate([preference.probability for preference in preferences], resamples=resamples, seed=seed),
@@ -120,7 +97,7 @@ def feedback(
         resamples=resamples,
         seed=seed,
     )
-    write_own(run / FEEDBACK_FOLDER / NUMBERS, result.model_dump_json(indent=2) + "\n")
+    write_own(folder / NUMBERS, result.model_dump_json(indent=2) + "\n")
     return result
 
 
@@ -146,6 +123,21 @@ def _example(sample: Sample, summary: Summary) -> PairwiseExample:
     return PairwiseExample(id=key, reviewer_id=who, aspect="background", profile=(), query=pair)
 
 
+def _conversation(writer: Writer, sample: Sample, summary: Summary) -> tuple[str, str]:
+    """The structured prompt, and the summary as it was given."""
+    tags = [tag(number) for number in summary.paragraphs or ()]
+    answer = json.dumps({EXTRACTIVE: [*tags, *summary.odd], OPINIONS: summary.opinions}, ensure_ascii=False)
+    safe = re.sub(r"< (Paragraph_[0-9]+>)", r"<\1", writer.neutralise(answer))  # its own tags are as the prompt's
+    return prompt(writer, sample, "ebs-aos"), safe
+
+
+def _warn_of_another(judge: Judge, models: Sequence[str]) -> None:
+    who = judge.identity.portable
+    name = "+".join(filter(None, (who.model, who.adapter)))
+    if models != [name]:
+        log.warning("the selections are by %s, and %s is asked as if they were its own", " and ".join(models), name)
+
+
 def _named(numbers: Sequence[int]) -> str:
     """Numbers in words: `<Paragraph_3>` would read as a template's marker."""
     return f"paragraph{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
@@ -160,6 +152,7 @@ def _premise(sample: Sample) -> str:
 def _answers(
     judge: Judge,
     benchmark: Benchmark,
+    question: Feedback,
     examples: Sequence[PairwiseExample],
     folder: Path,
     *,
@@ -168,14 +161,16 @@ def _answers(
 ) -> Mapping[str, Judgement]:
     """By id, from the folder as far as it has them; what the engine failed at is asked again."""
     settings = JudgeSettings(temperature=0, seed=seed)
+    templates = ["feedback.jinja", *([TEMPLATE] if isinstance(question, SecondTurn) else [])]
     identity = {
         "kind": "kgds-feedback",
         **identity_of(judge, benchmark),
-        "prompts": hashlib.sha256(source("feedback.jinja").encode()).hexdigest(),
+        "prompts": hashlib.sha256("".join(map(source, templates)).encode()).hexdigest(),
         "seed": seed,
+        **({"second_turn": True} if isinstance(question, SecondTurn) else {}),
     }
     with RunLog(folder, identity, lines=JUDGEMENTS) as log:
-        answer_all(judge, [(FEEDBACK, examples)], log, settings=settings, on_progress=on_progress)
+        answer_all(judge, [(question, examples)], log, settings=settings, on_progress=on_progress)
         return read_judgements(log.path)
 
 

@@ -40,6 +40,8 @@ class Fault(StrEnum):
     """Problems of a summary that can be read."""
 
     NO_SUCH_PARAGRAPH = "no_such_paragraph"
+    ODD_TAG = "odd_tag"
+    """What was extracted names no paragraph, as "Paragraphs 4-6" does."""
 
 
 def generate(
@@ -91,7 +93,7 @@ def generate(
                 for name, outcome in outcomes.items()
                 if outcome.kind != Kind.ENGINE
             ]
-            runlog.append(summary.model_dump_json(exclude_none=True) + "\n" for summary in lines)
+            runlog.append(summary.line for summary in lines)
     return run
 
 
@@ -146,7 +148,7 @@ class _Asking:
         told(failed, total)
         after = partial(_after, told, failed, total)
         reflected = self._ask(turns, samples, pattern, reflects=True, on_progress=after) if turns else {}
-        return {name: reflected.get(name, outcome) for name, outcome in structured.items()}
+        return {name: reflected.get(name, replace(outcome, tokens=None)) for name, outcome in structured.items()}
 
     def _ask(
         self,
@@ -191,12 +193,15 @@ def prompt(writer: Writer, sample: Sample, pattern: Pattern) -> str:
 
 
 def checked(sample: Sample, answer: str, pattern: Pattern) -> Good[Content] | Fair[Content] | Bad:
-    """Judges an answer. One that cites missing paragraphs is usable, since these are ignored, but is asked for again."""
+    """Judges an answer. One that cites missing paragraphs, or names none, is usable without these, but is asked for again."""
     try:
         content = read_content(answer, pattern)
     except ValueError as error:
         return Bad(Kind.BAD_JSON, f"{error}.")
     strange = [number for number in content.paragraphs or () if not 1 <= number <= len(sample.article)]
+    if content.odd:
+        reason = f"{json.dumps(content.odd[0], ensure_ascii=False)[:60]} names no paragraph; give each one by itself, by its number in the article."
+        return Fair(content, Fault.ODD_TAG, reason, rank=len(strange) + len(content.odd))
     if strange:
         reason = (
             f"The article has paragraphs 1 to {len(sample.article)}; there is no paragraph {', '.join(map(str, strange[:10]))}."
@@ -218,6 +223,7 @@ def _summary(number: int, pattern: Pattern, paradigm: Paradigm, writer: Writer, 
             status=str(outcome.kind),
             error=outcome.reason,
             tries=tries,
+            tokens=outcome.tokens,
         )
     return Summary(
         sample=number,
@@ -225,7 +231,9 @@ def _summary(number: int, pattern: Pattern, paradigm: Paradigm, writer: Writer, 
         paradigm=paradigm,
         model=model,
         paragraphs=content.paragraphs,
+        odd=content.odd,
         background=content.background,
         opinions=content.opinions,
         tries=tries,
+        tokens=outcome.tokens,
     )

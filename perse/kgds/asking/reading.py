@@ -1,7 +1,8 @@
 """Reads a model's answer: the JSON object of a summary, or why it has none.
 
 The form is the authors' (`Extractive_Background_Summary` is a list of "<Paragraph_3>"). Words and code fences around the object are passed
-over, and "Paragraph 3" or 3 are understood; nothing else is repaired, since a guess would be scored as the model's.
+over, and "Paragraph 3" or 3 are understood; nothing else is repaired, since a guess would be scored as the model's. Tags that name no
+paragraph are told apart from the others.
 """
 
 from __future__ import annotations
@@ -30,12 +31,14 @@ _KEY_TOKENS = 20
 
 @dataclass(frozen=True)
 class Content:
-    """The content of a summary: `paragraphs` or `background`, and `opinions`; `answer` is the whole object as JSON."""
+    """The content of a summary: `paragraphs` or `background`, and `opinions`; `answer` is the whole object as JSON, and `odd` are the tags
+    in its list that name no paragraph."""
 
     paragraphs: tuple[int, ...] | None
     background: str | None
     opinions: str
     answer: str
+    odd: tuple[str, ...] = ()
 
 
 def schema(pattern: Pattern, *, reflects: bool, max_new_tokens: int) -> dict[str, Any]:
@@ -61,13 +64,20 @@ def read_content(answer: str, pattern: Pattern) -> Content:
     Raises:
         ValueError: there is no summary; the message is a sentence that the model can be sent.
     """
-    found = _object(answer)
-    background, paragraphs = None, None
-    if pattern == "ebs-aos":
-        paragraphs = _paragraphs(found.get(EXTRACTIVE))
-    else:
-        background = _text(found, ABSTRACTIVE)
-    return Content(paragraphs, background, _text(found, OPINIONS), json.dumps(found, ensure_ascii=False))
+    return content_of(_object(answer), pattern)
+
+
+def content_of(found: dict[str, Any], pattern: Pattern) -> Content:
+    """The summary in an answer's object.
+
+    Raises:
+        ValueError: as `read_content`.
+    """
+    answer = json.dumps(found, ensure_ascii=False)
+    if pattern == "abs-aos":
+        return Content(None, _text(found, ABSTRACTIVE), _text(found, OPINIONS), answer)
+    paragraphs, odd = _paragraphs(found.get(EXTRACTIVE))
+    return Content(paragraphs, None, _text(found, OPINIONS), answer, odd)
 
 
 def paragraph_number(tag: object) -> int | None:
@@ -103,14 +113,22 @@ def _text(found: dict[str, Any], key: str) -> str:
     value = found.get(key)
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"the key {key} must have a text")
-    return value.encode("utf-8", "replace").decode("utf-8").strip()
+    return _whole(value).strip()
 
 
-def _paragraphs(value: object) -> tuple[int, ...]:
+def _paragraphs(value: object) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The paragraphs in a list, and the tags that name none."""
     if not isinstance(value, list):
         raise ValueError(f'the key {EXTRACTIVE} must have a list such as ["<Paragraph_2>"]')
     numbers = [paragraph_number(tag) for tag in value]
-    if None in numbers:
-        wrong = json.dumps(value[numbers.index(None)], ensure_ascii=False)[:60]
-        raise ValueError(f'{wrong} names no paragraph; write each as "<Paragraph_2>"')
-    return tuple(sorted({number for number in numbers if number is not None}))
+    odd = [
+        json.dumps(tag)[:60] if not isinstance(tag, str) else _whole(tag)
+        for tag, n in zip(value, numbers, strict=True)
+        if n is None
+    ]
+    return tuple(sorted({number for number in numbers if number is not None})), tuple(dict.fromkeys(odd))
+
+
+def _whole(text: str) -> str:
+    """A text without half characters, which no file takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")

@@ -16,32 +16,34 @@ from perse.errors import BadInput
 from perse.formats.json_text import read_json
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.outcomes import NUMBERED, ErrorType, Outcome
-from perse.kgds.released.files import AGAIN, check_sample, numbered, sample_of
+from perse.kgds.released.files import AGAIN, no_sample, numbered, part_of
 
 _KIND = re.compile(r"Error\s*Type\s*([0-9]+)", re.IGNORECASE)
 
 
-def with_errors(folder: Path, benchmark: Benchmark, *, outcomes: Mapping[int, Outcome]) -> tuple[dict[int, Outcome], list[str]]:
+def with_errors(
+    folder: Path, benchmark: Benchmark, *, outcomes: Mapping[int, Outcome], names: Mapping[str, int]
+) -> tuple[dict[int, Outcome], list[str]]:
     """`outcomes` with the errors in `folder`, and notes on what was odd.
 
     A conclusion that names none of the five types, or more than one, is a question without an answer.
 
+    Args:
+        names: the samples that parts of names stand for, as in the verification of opinions.
     Raises:
-        BadInput: a file that is not JSON or has no Detection_Conclusion, or a name that tells a sample which there is not.
+        BadInput: no files, one that is not JSON or has no Detection_Conclusion, or a name that tells a sample which there is not.
     """
     errors: dict[int, list[ErrorType]] = {number: [] for number in outcomes}
     unclear = dict.fromkeys(outcomes, 0)
     notes: list[str] = []
     nameless, elsewhere = 0, 0
     places = _places(outcomes)
-    for _, path in numbered(folder, "*result.json"):
+    for _, path in numbered(folder):
         kind = _kind(path)
-        number = sample_of(path, "aos-")
+        number = _sample(path, benchmark, names)
         if number is None:
             nameless += 1
             number = next(places, max(outcomes, default=None))
-        else:
-            check_sample(number, benchmark, path=path)
         if number is None or number not in outcomes:
             elsewhere += 1
         elif kind is None:
@@ -60,6 +62,18 @@ def with_errors(folder: Path, benchmark: Benchmark, *, outcomes: Mapping[int, Ou
         for number, outcome in outcomes.items()
     }
     return found, notes
+
+
+def _sample(path: Path, benchmark: Benchmark, names: Mapping[str, int]) -> int | None:
+    """The sample that a file's name tells, if it does."""
+    key = part_of(path, "aos-")
+    if key is None or key in names:
+        return None if key is None else names[key]
+    if not (key.isascii() and key.isdigit()):
+        return None
+    if int(key) not in benchmark.samples:
+        raise BadInput(no_sample(int(key), benchmark, path=path))
+    return int(key)
 
 
 def _places(outcomes: Mapping[int, Outcome]) -> Iterator[int]:

@@ -1,208 +1,169 @@
 """The outcomes in the layout that the authors of KGDS released: whoever downloads their files gets the tables of the paper.
 
-    outputs/paradigms/PATTERN/PROMPT/MODEL/N.*result.json              sample N's summary
-    outputs/verification/fact/abs-aos/PROMPT/MODEL/K.*abs-N_*.json     one file a paragraph, a list with one conclusion a fact
-    outputs/verification/opinion/PATTERN/PROMPT/MODEL/K.*aos-N_*.json  one file an opinion
-    outputs/detection/opinion/PATTERN/PROMPT/MODEL/K.*result.json      one file an opinion that is not covered
-
-Files say by their order which fact or opinion they are about: K is compared as a number, so that 10 comes after 9. What was
-written by a program and does not fit is refused; what was written by the summarizing model may fail, and then scores 0.
+Files say by their order which fact or opinion they are about: K is compared as a number, so that 10 comes after 9. What was written by
+a program and does not fit is refused, with the one model, pattern and prompt that it belongs to; the others are read. What was written by
+the summarizing model may be odd: whatever was verified of it stands, and what cannot be read and was not verified scores 0.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
 
 from perse.errors import BadInput
-from perse.formats.json_text import parsed, read_json
-from perse.kgds.asking.reading import EXTRACTIVE, paragraph_number
-from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
+from perse.formats.json_text import read_json, shortened
+from perse.kgds.benchmark import Benchmark, Paradigm, Pattern
 from perse.kgds.outcomes import Outcome, Outcomes
 from perse.kgds.released.errors import with_errors
-from perse.kgds.released.files import AGAIN, by_sample, check_sample, numbered
+from perse.kgds.released.files import AGAIN, Grouped, WrongBenchmark, by_sample
+from perse.kgds.released.layout import models_of, outputs_of, parts_of, summary_files
+from perse.kgds.released.summaries import Extracted, odd_notes, read_extracted
 
-PROMPTS: Mapping[Paradigm, str] = MappingProxyType({"structured": "structured-prompt", "reflection": "self-reflection"})
 COVERED = "knowable"
 """The one conclusion that counts as covered."""
+NOT_COVERED = ("unknowable", "not knowable")
 
 
-def is_released(root: Path) -> bool:
-    """Whether `root` is the authors' `outputs`, or the folder that holds it."""
-    return _outputs(root) is not None
-
-
-def read_released(root: Path, benchmark: Benchmark, *, models: Sequence[str] | None = None) -> list[Outcomes]:
+def read_released(
+    root: Path, benchmark: Benchmark, *, models: Sequence[str] | None = None, as_published: bool = False
+) -> list[Outcomes]:
     """All models under `root`, by name, each under the patterns and prompts that it has.
 
     The samples are those of the summaries, or, where only verifications are there, of these. A part that the model does not have is
-    None, with a note.
+    None, with a note. A model's files that do not fit are refused under the one pattern and prompt: see `Outcomes.refused`.
 
     Args:
         root: `outputs`, or the folder that holds it.
         benchmark: the one that they were made from.
         models: names of folders; all by default.
+        as_published: whether a conclusion that nobody knows means not covered, as to the authors' script; otherwise it is refused.
     Raises:
-        BadInput: no such layout or model, or a file that does not fit; the message names file and sample.
+        BadInput: no such layout or model, or samples that the benchmark does not have.
     """
-    outputs = _outputs(root)
-    if outputs is None:
-        raise BadInput(f"{root} is not the authors' release; expected `outputs` with paradigms/, verification/ and detection/")
-    found = {
-        (folder.name, pattern, paradigm)
-        for pattern in PATTERNS
-        for paradigm in PARADIGMS
-        for part in _parts(outputs, pattern, paradigm=paradigm)
-        if part.is_dir()
-        for folder in part.iterdir()
-        if folder.is_dir()
-    }
-    names = sorted({model for model, _, _ in found})
-    if unknown := sorted(set(models or ()) - set(names)):
-        raise BadInput(f"{outputs} has no model '{unknown[0]}'; it has {', '.join(names) or 'none'}")
+    outputs = outputs_of(root)
     return [
-        _read_model(outputs, benchmark, model=model, pattern=pattern, paradigm=paradigm)
-        for model in names
-        for pattern in PATTERNS
-        for paradigm in PARADIGMS
-        if (model, pattern, paradigm) in found and (models is None or model in models)
+        _row(outputs, benchmark, model=model, pattern=pattern, paradigm=paradigm, as_published=as_published)
+        for model, ways in models_of(outputs, models=models).items()
+        for pattern, paradigm in ways
     ]
 
 
-def _outputs(root: Path) -> Path | None:
-    for folder in (root, root / "outputs"):
-        below = (_parts(folder, pattern, paradigm=paradigm) for pattern in PATTERNS for paradigm in PARADIGMS)
-        if any(part.is_dir() for parts in below for part in parts):
-            return folder
-    return None
+def _row(
+    outputs: Path, benchmark: Benchmark, *, model: str, pattern: Pattern, paradigm: Paradigm, as_published: bool
+) -> Outcomes:
+    try:
+        return _read_model(outputs, benchmark, model=model, pattern=pattern, paradigm=paradigm, as_published=as_published)
+    except WrongBenchmark:
+        raise
+    except BadInput as error:
+        return Outcomes(model, pattern, paradigm, {}, str(outputs), refused=str(error))
 
 
-def _parts(outputs: Path, pattern: Pattern, *, paradigm: Paradigm) -> tuple[Path, Path, Path, Path]:
-    """Folders of models: summaries, verified facts, verified opinions, detected errors."""
-    below = Path(pattern, PROMPTS[paradigm])
-    return (
-        outputs / "paradigms" / below,
-        outputs / "verification" / "fact" / below,
-        outputs / "verification" / "opinion" / below,
-        outputs / "detection" / "opinion" / below,
-    )
-
-
-def _read_model(outputs: Path, benchmark: Benchmark, *, model: str, pattern: Pattern, paradigm: Paradigm) -> Outcomes:
-    summarized, of_facts, of_opinions, of_errors = (part / model for part in _parts(outputs, pattern, paradigm=paradigm))
+def _read_model(
+    outputs: Path, benchmark: Benchmark, *, model: str, pattern: Pattern, paradigm: Paradigm, as_published: bool
+) -> Outcomes:
+    summarized, of_facts, of_opinions, of_errors = (part / model for part in parts_of(outputs, pattern, paradigm=paradigm))
     notes = [
         f"there is no {folder.relative_to(outputs)}"
         for folder in (summarized, *([of_facts] if pattern == "abs-aos" else []), of_opinions, of_errors)
         if not folder.is_dir()
     ]
-    summaries = _summaries(summarized, benchmark, pattern=pattern) if summarized.is_dir() else None
-    facts = _facts(of_facts, benchmark) if pattern == "abs-aos" and of_facts.is_dir() else None
-    opinions = _opinions(of_opinions, benchmark) if of_opinions.is_dir() else None
+    files = summary_files(outputs, benchmark, model=model, pattern=pattern, paradigm=paradigm)
+    extracted = None if files is None else {number: read_extracted(path, pattern) for number, path in files.items()}
+    facts: dict[int, tuple[bool, ...]] | None = None
+    opinions: dict[int, tuple[bool, ...]] | None = None
+    names: Mapping[str, int] = {}
+    if pattern == "abs-aos" and of_facts.is_dir():
+        grouped = by_sample(of_facts, "abs-", benchmark=benchmark, summarized=files)
+        facts = _facts(grouped, of_facts, benchmark, as_published=as_published)
+        notes += _in_order(grouped, of_facts.relative_to(outputs))
+    if of_opinions.is_dir():
+        grouped = by_sample(of_opinions, "aos-", benchmark=benchmark, summarized=files)
+        opinions, names = _opinions(grouped, of_opinions, benchmark, as_published=as_published), grouped.names
+        notes += _in_order(grouped, of_opinions.relative_to(outputs))
 
-    samples = set(facts or ()) | set(opinions or ()) if summaries is None else set(summaries)
-    outcomes: dict[int, Outcome] = {}
-    for number in sorted(samples):
-        outcome = summaries[number] if summaries is not None else Outcome()
-        if outcome.failed is None:
-            outcome = Outcome(
-                cited=outcome.cited,
-                facts=None if facts is None else facts.get(number),
-                opinions=None if opinions is None else opinions.get(number),
-            )
-        outcomes[number] = outcome
+    samples = set(facts or ()) | set(opinions or ()) if extracted is None else set(extracted)
+    outcomes = {
+        number: _outcome(
+            None if extracted is None else extracted[number],
+            facts=None if facts is None else facts.get(number),
+            opinions=None if opinions is None else opinions.get(number),
+        )
+        for number in sorted(samples)
+    }
+    notes += odd_notes(extracted or {}, outcomes)
     if of_errors.is_dir():
-        outcomes, more = with_errors(of_errors, benchmark, outcomes=outcomes)
+        outcomes, more = with_errors(of_errors, benchmark, outcomes=outcomes, names=names)
         notes += more
     source = next(folder for folder in (summarized, of_facts, of_opinions, of_errors) if folder.is_dir())
     return Outcomes(model, pattern, paradigm, outcomes, str(source), tuple(notes))
 
 
-def _summaries(folder: Path, benchmark: Benchmark, *, pattern: Pattern) -> dict[int, Outcome]:
-    found: dict[int, Outcome] = {}
-    for number, path in numbered(folder, "*result.json"):
-        check_sample(number, benchmark, path=path)
-        if number in found:
-            raise BadInput(f"{path}: sample {number} has another summary in the same folder; keep one of them")
-        found[number] = _summary(path, pattern=pattern)
-    return found
+def _outcome(extracted: Extracted | None, *, facts: tuple[bool, ...] | None, opinions: tuple[bool, ...] | None) -> Outcome:
+    """Whatever was verified stands, also where the rest of the summary cannot be read."""
+    if extracted is None:
+        return Outcome(facts=facts, opinions=opinions)
+    failed = extracted.fault if facts is None and opinions is None else None
+    return Outcome(extracted.cited, extracted.tags, len(extracted.odd), facts, opinions, failed=failed)
 
 
-def _summary(path: Path, *, pattern: Pattern) -> Outcome:
-    """Only the extracted paragraphs are looked at: the rest of a summary is what the verification speaks about."""
-    try:
-        cited = _cited(path.read_bytes(), pattern)
-    except ValueError as error:
-        return Outcome(cited=frozenset() if pattern == "ebs-aos" else None, failed=f"the model's answer {error}")
-    return Outcome(cited=cited)
+def _in_order(grouped: Grouped, folder: Path) -> list[str]:
+    return [f"names in {folder} tell no samples and are matched in order with the summaries"] if grouped.in_order else []
 
 
-def _cited(answer: bytes, pattern: Pattern) -> frozenset[int] | None:
-    """The paragraphs that an answer extracts; None: it is of a pattern that extracts none.
-
-    Raises:
-        ValueError: it cannot be read; the message says what it is or does instead.
-    """
-    try:
-        summary: Any = parsed(answer)
-    except ValueError:
-        raise ValueError("is not JSON") from None
-    if not isinstance(summary, dict):
-        raise ValueError("is no JSON object")
-    if pattern == "abs-aos":
-        return None
-    tags = summary.get(EXTRACTIVE)
-    if not isinstance(tags, list):
-        raise ValueError(f"has no list {EXTRACTIVE}")
-    cited = set()
-    for tag in tags:
-        number = paragraph_number(tag)
-        if number is None:
-            what = f"a {type(tag).__name__}" if isinstance(tag, list | dict) else json.dumps(tag)[:60]
-            raise ValueError(f"extracts {what}, which names no paragraph")
-        cited.add(number)
-    return frozenset(cited)
-
-
-def _facts(folder: Path, benchmark: Benchmark) -> dict[int, tuple[bool, ...]]:
+def _facts(grouped: Grouped, folder: Path, benchmark: Benchmark, *, as_published: bool) -> dict[int, tuple[bool, ...]]:
+    """As in the authors' script, one file after the other has the conclusions of all facts."""
     found = {}
-    for number, paths in by_sample(folder, "abs-", benchmark=benchmark).items():
-        sample = benchmark.samples[number]
-        parts = [part for part in (*sample.supporting_facts, *sample.nonsupporting_facts) if part.facts]
-        if len(paths) < len(parts):
-            first = parts[len(paths)]
-            raise BadInput(
-                f"{folder}: sample {number} has {len(paths)} files for {len(parts)} paragraphs with facts; in their order the first "
-                f"without a file is paragraph {first.index}, whose first fact is '{first.facts[0].text}'"
-            )
-        if len(paths) > len(parts):
-            raise BadInput(
-                f"{paths[len(parts)]}: sample {number} has {len(paths)} files for {len(parts)} paragraphs with facts; expected one each"
-            )
-        covered: list[bool] = []
-        for path, part in zip(paths, parts, strict=True):
+    for number, paths in grouped.files.items():
+        read: list[list[object]] = []
+        for path in paths:
             entries = read_json(path, remedy=AGAIN)
-            where = f"{path}: sample {number}, paragraph {part.index}"
             if not isinstance(entries, list):
-                raise BadInput(f"{where}: found {type(entries).__name__}, expected a list with one object for each fact")
-            if len(entries) < len(part.facts):
-                at = len(entries)
                 raise BadInput(
-                    f"{where}: {at} facts are verified of {len(part.facts)}; the first without a verification is fact {at + 1}, "
-                    f"'{part.facts[at].text}'"
+                    f"{path}: sample {number}: found {type(entries).__name__}, expected a list with one object for each fact"
                 )
-            if len(entries) > len(part.facts):
-                raise BadInput(f"{where}: {len(entries)} facts are verified, but the benchmark has {len(part.facts)}")
-            covered += [_covered(entry, where=f"{where}, fact {at}") for at, entry in enumerate(entries, start=1)]
-        found[number] = tuple(covered)
+            read.append(entries)
+        _check_facts(number, paths, read, folder, benchmark)
+        found[number] = tuple(
+            _covered(entry, where=f"{path}: sample {number}, fact {at}", as_published=as_published)
+            for path, entries in zip(paths, read, strict=True)
+            for at, entry in enumerate(entries, start=1)
+        )
     return found
 
 
-def _opinions(folder: Path, benchmark: Benchmark) -> dict[int, tuple[bool, ...]]:
+def _check_facts(
+    number: int, paths: Sequence[Path], read: Sequence[Sequence[object]], folder: Path, benchmark: Benchmark
+) -> None:
+    """Refuse verifications that are not as many as the sample's facts; the message names the first that does not fit."""
+    sample = benchmark.samples[number]
+    if sum(map(len, read)) == len(sample.facts):
+        return
+    parts = [part for part in (*sample.supporting_facts, *sample.nonsupporting_facts) if part.facts]
+    for path, entries, part in zip(paths, read, parts, strict=False):
+        where = f"{path}: sample {number}, paragraph {part.index}"
+        if len(entries) < len(part.facts):
+            at = len(entries)
+            raise BadInput(
+                f"{where}: {at} facts are verified of {len(part.facts)}; the first without a verification is fact {at + 1}, "
+                f"'{part.facts[at].text}'"
+            )
+        if len(entries) > len(part.facts):
+            raise BadInput(f"{where}: {len(entries)} facts are verified, but the benchmark has {len(part.facts)}")
+    if len(paths) < len(parts):
+        first = parts[len(paths)]
+        raise BadInput(
+            f"{folder}: sample {number} has {len(paths)} files for {len(parts)} paragraphs with facts; in their order the first "
+            f"without a file is paragraph {first.index}, whose first fact is '{first.facts[0].text}'"
+        )
+    raise BadInput(
+        f"{paths[len(parts)]}: sample {number} has {len(paths)} files for {len(parts)} paragraphs with facts; expected one each"
+    )
+
+
+def _opinions(grouped: Grouped, folder: Path, benchmark: Benchmark, *, as_published: bool) -> dict[int, tuple[bool, ...]]:
     found = {}
-    for number, paths in by_sample(folder, "aos-", benchmark=benchmark).items():
+    for number, paths in grouped.files.items():
         opinions = benchmark.samples[number].opinions
         if len(paths) < len(opinions):
             raise BadInput(
@@ -213,11 +174,20 @@ def _opinions(folder: Path, benchmark: Benchmark) -> dict[int, tuple[bool, ...]]
             raise BadInput(
                 f"{paths[len(opinions)]}: sample {number} has {len(paths)} files for {len(opinions)} opinions; expected one each"
             )
-        found[number] = tuple(_covered(read_json(path, remedy=AGAIN), where=f"{path}: sample {number}") for path in paths)
+        found[number] = tuple(
+            _covered(read_json(path, remedy=AGAIN), where=f"{path}: sample {number}", as_published=as_published)
+            for path in paths
+        )
     return found
 
 
-def _covered(entry: object, *, where: str) -> bool:
+def _covered(entry: object, *, where: str, as_published: bool) -> bool:
     if not isinstance(entry, dict) or "Inference_Conclusion" not in entry:
         raise BadInput(f"{where}: expected an object with Inference_Conclusion, found {str(entry)[:80]}")
-    return bool(entry["Inference_Conclusion"] == COVERED)
+    conclusion = entry["Inference_Conclusion"]
+    if conclusion != COVERED and conclusion not in NOT_COVERED and not as_published:
+        raise BadInput(
+            f'{where}: Inference_Conclusion is {shortened(conclusion)}, expected "{COVERED}" or "{NOT_COVERED[0]}"; correct it, or '
+            "give --as-published to have it count as not covered"
+        )
+    return bool(conclusion == COVERED)

@@ -1,7 +1,6 @@
-"""The paper's figures 2 and 4 to 9 of the models at hand, and how opinions went wrong as stacked bars.
+"""The paper's figures 2 to 9 of the models at hand, and how opinions went wrong as stacked bars.
 
-All figures are always drawn, so that every report has the same files; one without data says why. Figure 3
-is missing: it shows what the models say of the experts' choice, which verification does not ask.
+All figures are always drawn, so that every report has the same files; one without data says why.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 _ERRORS: Mapping[ErrorType, str] = {
     ErrorType.OFI: "OFI, wrong fact",
     ErrorType.OSD: "OSD, wrong stance",
-    ErrorType.IRU: "IRU, reference unclear",
+    ErrorType.IRU: "IRU, unclear or left out",
     ErrorType.IRIC: "IRIC, reference wrong",
     ErrorType.OM: "OM, wrong speaker",
 }
@@ -54,6 +53,14 @@ def kgds_figures(results: Results) -> dict[str, Figure]:
             missing=_why_missing(results, "ebs-aos"),
             line=(f"the experts' choice, {results.supporting_share:.2f}", results.supporting_share),
         ),
+        ranked(
+            results,
+            _win_rates(results),
+            name="figure-3-experts-preferred",
+            title="Experts' selection preferred to the model's own, in percent",
+            missing=lambda _: "no feedback was asked for",
+            line=("no preference", 50.0),
+        ),
         _scatter(results, "ebs-aos", name="figure-4-background-and-opinions"),
         _scatter(results, "abs-aos", name="figure-5-background-and-opinions"),
         _overall(results, "ebs-aos", name="figure-6-overall-ebs-aos"),
@@ -73,6 +80,12 @@ def kgds_figures(results: Results) -> dict[str, Figure]:
         _error_bars(results, "abs-aos"),
     ]
     return {figure.name: figure for figure in drawn}
+
+
+def _win_rates(results: Results) -> Values:
+    """Of a model that was asked in both ways, the second turn's, which is the paper's."""
+    ordered = sorted(results.win_rates, key=lambda one: one.second_turn)
+    return {one.model: {"structured": one.share} for one in ordered}
 
 
 def _of_metric(results: Results, pattern: Pattern, metric: Metric) -> Values:

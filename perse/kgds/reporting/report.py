@@ -24,14 +24,19 @@ from perse.errors import BadInput
 from perse.files.own_files import write_together
 from perse.files.runlog import MANIFEST
 from perse.kgds.reporting.figures import kgds_figures
+from perse.kgds.reporting.finer import (
+    cost_table,
+    count_tables,
+    failure_table,
+    interval_tables,
+    refused_table,
+    win_rate_table,
+)
 from perse.kgds.reporting.tables import (
     PATTERN_NAMES,
     PaperTable,
     correlation_table,
-    count_tables,
-    failure_table,
     highest,
-    interval_tables,
     markdown,
     models,
     patterns,
@@ -135,7 +140,9 @@ def _page(results: Results, figures: Mapping[str, Figure], title: str | None) ->
 
 
 def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Section, ...]:
-    probable, failures = probable_errors(results), failure_table(results)
+    probable = probable_errors(results)
+    wins, costs = win_rate_table(results), cost_table(results)
+    missing = [table for table in (failure_table(results), refused_table(results)) if table]
 
     def drawn(*beginnings: str) -> tuple[Figure, ...]:
         return tuple(figure for start in beginnings for name, figure in figures.items() if name.startswith(start))
@@ -152,8 +159,10 @@ def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Section, ..
         Section(
             "background",
             "Background",
-            "How much of the article is extracted, beside the share that experts hold to be needed.",
-            figures=drawn("figure-2"),
+            "How much of the article is extracted, beside the share that experts hold to be needed; and how often the experts' selection "
+            "is preferred to the model's own.",
+            tables=(wins,) if wins else (),
+            figures=drawn("figure-2", "figure-3"),
         ),
         Section(
             "together",
@@ -169,12 +178,13 @@ def _parts(results: Results, figures: Mapping[str, Figure]) -> tuple[Section, ..
             paper=(table_2(results), *((probable,) if probable else ())),
             figures=drawn("errors"),
         ),
+        *([Section("costs", "Costs", tables=(costs,))] if costs else []),
         Section(
             "counts",
             "Counts",
             tables=tuple(count_tables(results)),
-            finer=(failures,) if failures else (),
-            finer_title="Why summaries failed",
+            finer=tuple(missing),
+            finer_title="What failed, and what is left out",
         ),
     )
 
@@ -185,7 +195,9 @@ def _lead(results: Results) -> tuple[str, ...]:
     if len(models(results)) > 1:
         said += (line for pattern in patterns(results) for line in highest(results, pattern))
         if said:
-            said.append("Each interval is of one value: whether two models differ cannot be read from whether they overlap.")
+            said.append(
+                "Each interval is of one value: whether two models differ cannot be read from whether they overlap, but from the tables of differences."
+            )
     if any(scores.paradigm == "reflection" for scores in results.scores):
         said.append("A model that was asked both ways stands here with its structured prompt.")
     return tuple(said)

@@ -14,7 +14,6 @@ from perse.formats.templates import table
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
 from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores
-from perse.kgds.scoring.words import named
 from perse.publishing.markdown import plain
 from perse.results.result import Table
 
@@ -22,8 +21,7 @@ PATTERN_NAMES: Mapping[Pattern, str] = {"ebs-aos": "EBS-AOS", "abs-aos": "ABS-AO
 _BACKGROUND: Mapping[Pattern, str] = {"ebs-aos": "BSP", "abs-aos": "KBSAF"}
 _RANKED: frozenset[Metric] = frozenset(("f1", "cao", "op"))
 _PLACES = 3
-_INTERVALS: tuple[Metric, ...] = (*METRICS, "retrieved")
-_HEADINGS: Mapping[Metric, str] = {
+HEADINGS: Mapping[Metric, str] = {
     "recall": "R",
     "precision": "P",
     "f1": "F1",
@@ -64,7 +62,7 @@ def patterns(results: Results) -> list[Pattern]:
 
 def metric_name(metric: Metric, pattern: Pattern) -> str:
     """The headings of table 1, such as "BSP F1" and "CAO R"."""
-    return f"{_BACKGROUND[pattern]} {_HEADINGS[metric]}" if metric in ("recall", "precision", "f1") else _HEADINGS[metric]
+    return f"{_BACKGROUND[pattern]} {HEADINGS[metric]}" if metric in ("recall", "precision", "f1") else HEADINGS[metric]
 
 
 def shown(results: Results, model: str, pattern: Pattern) -> Scores | None:
@@ -92,6 +90,7 @@ def table_1(results: Results) -> PaperTable:
         (_row_name(*row), tuple(_main_cell(results, *row, *column, best=row[0] in best.get(column, ())) for column in columns))
         for row in _paper_rows(results)
     ]
+    rows += [(_average_name(results, paradigm), _average_cells(results, paradigm, columns)) for paradigm in _averaged(results)]
     notes = [f"Percent, averaged over {len(results.samples)} samples that all count the same."]
     if any(best.values()):
         notes.append(f"Set apart: the best {_PLACES} of F1, CAO R and OP, those that tie with them included.")
@@ -103,12 +102,48 @@ def table_1(results: Results) -> PaperTable:
     )
 
 
+def _averaged(results: Results) -> list[Paradigm]:
+    """The paradigm whose values stand in table 1: structured where there is one."""
+    found = {average.paradigm for average in results.averages}
+    return [paradigm for paradigm in PARADIGMS if paradigm in found][:1]
+
+
+def _average_name(results: Results, paradigm: Paradigm) -> str:
+    number = max(average.models for average in results.averages if average.paradigm == paradigm)
+    return _row_name(f"mean of {number} models", paradigm)
+
+
+def _average_cells(
+    results: Results, paradigm: Paradigm, columns: Sequence[tuple[Pattern, Metric]]
+) -> tuple[PaperCell | None, ...]:
+    """Means over models; beside them, the mean size of what reflection changes, up or down."""
+    values = {average.pattern: average.values for average in results.averages if average.paradigm == paradigm}
+    cells: list[PaperCell | None] = []
+    for pattern, metric in columns:
+        estimate = values.get(pattern, {}).get(metric)
+        size = mean_change(results, pattern, metric)
+        known = estimate is not None and estimate.value is not None
+        cells.append(PaperCell(f"{estimate.value:.2f}", "" if size is None else f"↕{size:.2f}") if known and estimate else None)
+    return tuple(cells)
+
+
+def mean_change(results: Results, pattern: Pattern, metric: Metric) -> float | None:
+    """By how many points reflection changes a value, up or down, on average over two or more models (KGDS, section 6.4)."""
+    changes = [d.values[metric].value for d in results.deltas if d.pattern == pattern and metric in d.values]
+    known = [abs(change) for change in changes if change is not None]
+    return round(sum(known) / len(known), 2) if len(known) > 1 else None
+
+
 def table_2(results: Results) -> PaperTable:
     """How opinions that are not covered went wrong: the share of each type."""
     columns = [(pattern, error) for pattern in patterns(results) for error in ErrorType]
     rows = [(_row_name(*row), tuple(_error_cell(results, *row, *column) for column in columns)) for row in _paper_rows(results)]
     groups = tuple((PATTERN_NAMES[pattern], tuple(map(str, ErrorType))) for pattern in patterns(results))
-    notes = ("Percent of the opinions that are not covered and were classified.", *_how_to_read(results))
+    notes = (
+        "Percent of the opinions that are not covered and were classified. `perse kgds errors` counts under IRU those that the summary leaves "
+        "out altogether.",
+        *_how_to_read(results),
+    )
     return PaperTable("Table 2: why opinions are not covered", groups, tuple(rows), notes)
 
 
@@ -127,78 +162,11 @@ def probable_errors(results: Results) -> PaperTable | None:
     return PaperTable("Table 2 by probability", groups, tuple(rows), (note,))
 
 
-def interval_tables(results: Results) -> list[Table]:
-    """Every value with its interval: under each pattern, across patterns, and what reflection changes."""
-    head = ("model", "paradigm")
-    found = []
-    for pattern in patterns(results):
-        metrics = [metric for metric in _INTERVALS if metric != "retrieved" or pattern == "ebs-aos"]
-        header = (*head, *(metric_name(metric, pattern) for metric in metrics))
-        rows = [
-            (scores.model, scores.paradigm, *(scores.values.get(metric) for metric in metrics))
-            for scores in results.scores
-            if scores.pattern == pattern
-        ]
-        found.append(Table(title=f"{PATTERN_NAMES[pattern]} with intervals", header=header, rows=tuple(rows), digits=2))
-    if results.across:
-        across = tuple((one.model, one.paradigm, one.gap, one.mean) for one in results.across)
-        header = (*head, "OP, EBS-AOS minus ABS-AOS", "OP, mean of both")
-        found.append(Table(title="Both patterns", header=header, rows=across, digits=2))
-    if results.deltas:
-        changed = tuple((d.model, PATTERN_NAMES[d.pattern], *map(d.values.get, _INTERVALS)) for d in results.deltas)
-        header = ("model", "pattern", *(_HEADINGS[metric] for metric in _INTERVALS))
-        notes = ("Points of percent, on the same samples. R, P and F1 are of the pattern's background.",)
-        found.append(Table(title="Reflection minus structured", header=header, rows=changed, notes=notes, digits=2))
-    return found
-
-
 def correlation_table(results: Results) -> Table:
     """Behind figures 4 and 5."""
     rows = tuple((PATTERN_NAMES[c.pattern], c.paradigm, str(c.models), c.pearson, c.spearman) for c in results.correlations)
     header = ("pattern", "paradigm", "models", "Pearson", "Spearman")
     return Table(title="F1 of the background with CAO R, across models", header=header, rows=rows)
-
-
-def count_tables(results: Results) -> list[Table]:
-    """The counts behind the values, and what was left out."""
-    rows = tuple(
-        (
-            scores.model,
-            PATTERN_NAMES[scores.pattern],
-            scores.paradigm,
-            str(len(scores.samples)),
-            str(scores.failed),
-            str(scores.unanswered),
-            str(scores.strange) if scores.pattern == "ebs-aos" else None,
-            None if scores.errors is None else str(scores.errors.uncovered),
-            None if scores.errors is None else str(scores.errors.classified),
-        )
-        for scores in results.scores
-    )
-    of_summaries = ("samples", "failed summaries", "questions not answered", "citations of no paragraph")
-    header = ("model", "pattern", "paradigm", *of_summaries, "opinions not covered", "of these classified")
-    notes = (
-        "A failed summary scores 0. A question that was not answered counts as not covered. A citation of a paragraph that does "
-        "not exist counts in nothing.",
-    )
-    found = [Table(title="What was counted", header=header, rows=rows, notes=notes)]
-    if results.left_out:
-        left = tuple((model or "everybody", str(len(out)), named(out)) for model, out in results.left_out.items())
-        title = "Samples of the benchmark that are not compared"
-        found.append(Table(title=title, header=("first missing for", "how many", "which"), rows=left))
-    return found
-
-
-def failure_table(results: Results) -> Table | None:
-    """Why summaries failed; None if none did."""
-    rows = tuple(
-        (scores.model, PATTERN_NAMES[scores.pattern], scores.paradigm, str(sample.sample), sample.failed)
-        for scores in results.scores
-        for sample in scores.samples
-        if sample.failed is not None
-    )
-    header = ("model", "pattern", "paradigm", "sample", "why")
-    return Table(title="Failed summaries", header=header, rows=rows) if rows else None
 
 
 def markdown(tables: Sequence[PaperTable]) -> str:
@@ -270,10 +238,13 @@ def _probable(errors: Errors | None, error: ErrorType) -> PaperCell | None:
 
 
 def _points(change: float) -> str:
-    """A change with its arrow, or ±0.00."""
+    """A change with its arrow; that of none is level, since ± would read as a margin of error."""
     size = f"{abs(change):.2f}"
-    return "±0.00" if size == "0.00" else f"{'↑' if change > 0 else '↓'}{size}"
+    return "→0.00" if size == "0.00" else f"{'↑' if change > 0 else '↓'}{size}"
 
 
 def _how_to_read(results: Results) -> tuple[str, ...]:
-    return ("↑ ↓: reflection minus structured, in points.",) if results.deltas else ()
+    if not results.deltas:
+        return ()
+    averaged = " ↕: the mean size of these changes over models." if results.averages else ""
+    return (f"↑ ↓ →: reflection minus structured, in points.{averaged}",)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from perse.kgds.outcomes import ErrorType
-from perse.kgds.reporting.tables import (
-    PATTERN_NAMES,
-    correlation_table,
+from perse.kgds.reporting.finer import (
+    cost_table,
     count_tables,
     failure_table,
-    highest,
     interval_tables,
-    models,
-    patterns,
+    refused_table,
+    win_rate_table,
 )
+from perse.kgds.reporting.tables import PATTERN_NAMES, correlation_table, highest, models, patterns
 from perse.kgds.scoring.results import Results, Scores
 from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT
@@ -25,7 +24,8 @@ KGDS_METRICS = "kgds metrics"
 def kgds_result(results: Results) -> Result:
     """All models on the same samples."""
     said = [line for pattern in patterns(results) for line in highest(results, pattern)]
-    failures = failure_table(results)
+    beside = [win_rate_table(results), cost_table(results)]
+    missing = [failure_table(results), refused_table(results)]
     correlated = any(one.pearson.value is not None for one in results.correlations)
     return Result(
         name=KGDS_METRICS,
@@ -35,8 +35,9 @@ def kgds_result(results: Results) -> Result:
             *interval_tables(results),
             *_errors(results),
             *([correlation_table(results)] if correlated else []),
+            *(table for table in beside if table),
             *count_tables(results),
-            *([failures] if failures else []),
+            *(table for table in missing if table),
         ),
         notes=tuple(_notes(results, correlated=correlated)),
         details=results.model_dump(mode="json"),
@@ -52,6 +53,7 @@ def _errors(results: Results) -> Iterator[Table]:
                 title=f"{PATTERN_NAMES[pattern]}: why opinions are not covered, in percent of those classified",
                 header=("model", "paradigm", *map(str, ErrorType), "classified"),
                 rows=tuple(rows),
+                notes=("`perse kgds errors` counts under IRU those that the summary leaves out altogether.",),
             )
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from perse.errors import BadInput
 from perse.kgds.benchmark import KEY, NONSUPPORTING, Pattern, Sample
-from perse.kgds.outcomes import Outcome
+from perse.kgds.outcomes import Outcome, tag
 from perse.kgds.scoring.results import Metric
 
 
@@ -33,6 +33,14 @@ def bsp(cited: Collection[int], sample: Sample) -> Background:
     """
     extracted = set(cited) & {paragraph.index for paragraph in sample.article}
     return _background(len(extracted & sample.supporting_indices), all_right=len(sample.supporting), found=len(extracted))
+
+
+def bsp_of_tags(tags: Collection[str], sample: Sample) -> Background:
+    """`bsp` as the authors' script counts: whatever is written is extracted, and right if it is a supporting paragraph's tag letter by
+    letter. A paragraph that does not exist lowers the precision, and so does a tag that names none."""
+    extracted = set(tags)
+    right = extracted & {tag(index) for index in sample.supporting_indices}
+    return _background(len(right), all_right=len(sample.supporting), found=len(extracted))
 
 
 def kbsaf(facts: Sequence[bool], sample: Sample) -> Background:
@@ -95,9 +103,11 @@ def strange(cited: Collection[int], sample: Sample) -> int:
     return len(set(cited) - {paragraph.index for paragraph in sample.article})
 
 
-def sample_values(outcome: Outcome, sample: Sample, *, pattern: Pattern) -> dict[Metric, float]:
+def sample_values(outcome: Outcome, sample: Sample, *, pattern: Pattern, as_published: bool = False) -> dict[Metric, float]:
     """Every known metric of a summary; unverified ones are left out. A failed summary scores 0 in all.
 
+    Args:
+        as_published: count extracted paragraphs by `bsp_of_tags`.
     Raises:
         BadInput: verifications that are not as many as the sample's facts or opinions.
     """
@@ -107,7 +117,8 @@ def sample_values(outcome: Outcome, sample: Sample, *, pattern: Pattern) -> dict
     values: dict[Metric, float] = {}
     background = None
     if pattern == "ebs-aos" and outcome.cited is not None:
-        background = bsp(outcome.cited, sample)
+        tags = {tag(index) for index in outcome.cited} if outcome.tags is None else outcome.tags
+        background = bsp_of_tags(tags, sample) if as_published else bsp(outcome.cited, sample)
         values["retrieved"] = retrieved(outcome.cited, sample)
     if pattern == "abs-aos" and outcome.facts is not None:
         background = kbsaf(outcome.facts, sample)

@@ -8,33 +8,46 @@ summary.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.stats.correlation import FloatArray
-from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Sample
-from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
+from perse.kgds.outcomes import Outcomes
 from perse.kgds.scoring.across_models import correlations
-from perse.kgds.scoring.formulas import sample_values, strange
-from perse.kgds.scoring.proportions import proportions
-from perse.kgds.scoring.results import METRICS, Across, Delta, Errors, Metric, Results, SampleScores, Scores
-from perse.kgds.scoring.words import named
-from perse.results.result import Estimate
+from perse.kgds.scoring.between import across, averages, deltas, differences
+from perse.kgds.scoring.feedback import mean_win_rates, win_rates
+from perse.kgds.scoring.notes import incomplete_notes, left_out_notes, refused_notes, source_notes
+from perse.kgds.scoring.results import Cost, Refused, Results
+from perse.kgds.scoring.sides import percent, side_of
 
-_ALL: tuple[Metric, ...] = (*METRICS, "retrieved")
+if TYPE_CHECKING:
+    from perse.judgement import Prices
+    from perse.kgds.preferences import FeedbackResult
 
 
-def results(benchmark: Benchmark, outcomes: Sequence[Outcomes], *, resamples: int = 1000, seed: int = 0) -> Results:
-    """All numbers of `outcomes`, on their common samples.
+def results(
+    benchmark: Benchmark,
+    outcomes: Sequence[Outcomes],
+    *,
+    feedback: Sequence[FeedbackResult] = (),
+    prices: Mapping[str, Prices] | None = None,
+    as_published: bool = False,
+    resamples: int = 1000,
+    seed: int = 0,
+) -> Results:
+    """All numbers of `outcomes`, on their common samples, and each row also on its own where it has more.
 
-    A metric that is not known of every compared sample of a model (it was not verified) is left out, with a note; it is never 0.
+    A metric that is not known of every compared sample of a model (it was not verified) is left out, with a note; it is never 0. A row
+    whose files were refused, or that has no sample, takes nothing from the others.
 
     Args:
+        feedback: what is known of the experts' selection beside the models'.
+        prices: of those who were asked, by name.
+        as_published: whether extracted tags that name no paragraph of the article are wrong, as to the authors' script, or ignored.
         resamples: of the bootstrap over samples, 100 or more.
         seed: of the resamples.
     Raises:
@@ -44,14 +57,33 @@ def results(benchmark: Benchmark, outcomes: Sequence[Outcomes], *, resamples: in
     if resamples < 100:
         raise BadInput(f"{resamples} resamples say little about an interval; use 100 or more")
     _refuse_odd(benchmark, outcomes)
+    refused = _refused(outcomes)
+    without = {(one.model, one.pattern, one.paradigm) for one in refused}
+    outcomes = [one for one in outcomes if (one.model, one.pattern, one.paradigm) not in without]
+    if not outcomes:
+        raise BadInput(refused[0].why)
     complete = [_complete(one) for one in outcomes]
     numbers = tuple(number for number in benchmark.samples if all(number in have for have in complete))
     if not numbers:
         sources = ", ".join(dict.fromkeys(one.source for one in outcomes))
-        raise BadInput(f"no sample is in all of {sources}, and verified where others are; compare runs that share samples")
-    draws = Resamples(np.arange(len(numbers)), times_drawn(len(numbers), resamples=resamples, seed=seed))
-    ordered = sorted(outcomes, key=lambda one: (PATTERNS.index(one.pattern), PARADIGMS.index(one.paradigm)))
-    sides = [_side(benchmark, one, numbers=numbers, draws=draws) for one in ordered]
+        raise BadInput(
+            f"no sample is in all of {sources}, and verified where others are; compare runs that share samples, or ask for each --model "
+            "alone"
+        )
+
+    def draws(items: Collection[int]) -> Resamples:
+        return Resamples(np.arange(len(items)), times_drawn(len(items), resamples=resamples, seed=seed))
+
+    paired = draws(numbers)
+    ordered = sorted(
+        zip(outcomes, complete, strict=True), key=lambda one: (PATTERNS.index(one[0].pattern), PARADIGMS.index(one[0].paradigm))
+    )
+    sides = [side_of(benchmark, one, numbers=numbers, draws=paired, as_published=as_published) for one, _ in ordered]
+    own = [
+        side_of(benchmark, one, numbers=sorted(have), draws=draws(have), as_published=as_published)
+        for one, have in ordered
+        if len(have) > len(numbers)
+    ]
     left_out = _left_out(benchmark, [(one.model, have) for one, have in zip(outcomes, complete, strict=True)])
     return Results(
         benchmark=benchmark.digest,
@@ -59,22 +91,53 @@ def results(benchmark: Benchmark, outcomes: Sequence[Outcomes], *, resamples: in
         left_out=left_out,
         supporting_share=_supporting_share([benchmark.samples[number] for number in numbers]),
         scores=tuple(side.scores for side in sides),
-        deltas=tuple(_deltas(sides)),
-        across=tuple(_across(sides)),
+        deltas=tuple(deltas(sides)),
+        across=tuple(across(sides)),
         correlations=correlations([(side.scores, side.resampled) for side in sides], samples=len(numbers)),
+        own=tuple(side.scores for side in own),
+        differences=tuple(differences(sides)),
+        averages=tuple(averages(sides)),
+        win_rates=win_rates(feedback),
+        mean_win_rates=mean_win_rates(feedback, resamples=resamples, seed=seed),
+        costs=tuple(_costs([one for one, _ in ordered], prices or {})),
+        refused=refused,
+        as_published=as_published,
         resamples=resamples,
         seed=seed,
-        notes=(*_left_out_notes(left_out, benchmark), *_incomplete_notes(sides), *_source_notes(outcomes)),
+        notes=(
+            *refused_notes(refused),
+            *left_out_notes(left_out, benchmark),
+            *incomplete_notes(sides),
+            *source_notes(outcomes),
+        ),
     )
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One model under one pattern and paradigm: its scores, and its means in each resample."""
+def _costs(outcomes: Sequence[Outcomes], prices: Mapping[str, Prices]) -> Iterator[Cost]:
+    for one in outcomes:
+        for asked in one.asked:
+            price = prices.get(asked.model)
+            yield Cost(
+                model=one.model,
+                pattern=one.pattern,
+                paradigm=one.paradigm,
+                what=asked.what,
+                asked=asked.model,
+                questions=asked.questions,
+                prompt=asked.prompt,
+                cached=asked.cached,
+                generated=asked.generated,
+                cost=None if price is None else price.cost_of(asked.prompt, asked.cached, asked.generated),
+            )
 
-    scores: Scores
-    resampled: Mapping[Metric, FloatArray]
-    """(R,) fractions."""
+
+def _refused(outcomes: Sequence[Outcomes]) -> tuple[Refused, ...]:
+    """Rows that cannot be read, or have nothing to compare."""
+    reasons = [
+        (one, one.refused or (None if _complete(one) else f"{one.source} has no sample that is summarized and verified"))
+        for one in outcomes
+    ]
+    return tuple(Refused(model=one.model, pattern=one.pattern, paradigm=one.paradigm, why=why) for one, why in reasons if why)
 
 
 def _refuse_odd(benchmark: Benchmark, outcomes: Sequence[Outcomes]) -> None:
@@ -118,161 +181,4 @@ def _left_out(benchmark: Benchmark, complete: Sequence[tuple[str, set[int]]]) ->
 
 
 def _supporting_share(samples: Sequence[Sample]) -> float:
-    return _percent(math.fsum(len(one.supporting) / len(one.article) for one in samples) / len(samples))
-
-
-def _side(benchmark: Benchmark, one: Outcomes, *, numbers: Sequence[int], draws: Resamples) -> _Side:
-    here = {number: one.samples[number] for number in numbers}
-    try:
-        values = {
-            number: sample_values(outcome, benchmark.samples[number], pattern=one.pattern) for number, outcome in here.items()
-        }
-    except BadInput as error:
-        raise BadInput(f"{one.source}: {error}") from None
-    known = [metric for metric in _ALL if all(metric in of_sample for of_sample in values.values())]
-    table = np.array([[of_sample[metric] for of_sample in values.values()] for metric in known])  # (k, S)
-    resampled: dict[Metric, FloatArray] = dict(zip(known, draws.sums(table) / len(numbers) if known else (), strict=True))
-    scores = Scores(
-        model=one.model,
-        pattern=one.pattern,
-        paradigm=one.paradigm,
-        values={
-            metric: _estimate(_percent(math.fsum(row) / len(row)), resampled[metric], samples=len(numbers))
-            for metric, row in zip(known, table.tolist(), strict=True)
-        },
-        errors=_errors(here, benchmark),
-        verified_by=one.verified_by,
-        failed=sum(outcome.failed is not None for outcome in here.values()),
-        unanswered=sum(outcome.unanswered for outcome in here.values()),
-        strange=sum(strange(outcome.cited or (), benchmark.samples[number]) for number, outcome in here.items()),
-        samples=tuple(
-            SampleScores(sample=number, values=values[number], failed=outcome.failed) for number, outcome in here.items()
-        ),
-    )
-    return _Side(scores, resampled)
-
-
-def _errors(here: Mapping[int, Outcome], benchmark: Benchmark) -> Errors | None:
-    found = [outcome for outcome in here.values() if outcome.errors is not None]
-    if not found:
-        return None
-    kinds = [kind for outcome in found for kind in outcome.errors or ()]
-    counted = {kind: kinds.count(kind) for kind in ErrorType}
-    shares = [outcome.error_shares for outcome in found if outcome.errors]
-    known = [one for one in shares if one is not None]
-    sums = {kind: math.fsum(one.get(kind, 0.0) for one in known) for kind in ErrorType}
-    return Errors(
-        classified=len(kinds),
-        uncovered=sum(
-            _uncovered(outcome, opinions=len(benchmark.samples[number].opinions)) for number, outcome in here.items()
-        ),
-        shares=proportions(counted) if kinds else None,
-        probable=proportions(sums) if kinds and len(known) == len(shares) and any(sums.values()) else None,
-    )
-
-
-def _uncovered(outcome: Outcome, *, opinions: int) -> int:
-    """Opinions that the summary does not cover, as far as it was asked; a failed one covers none."""
-    if outcome.failed is not None:
-        return opinions
-    return sum(not covered for covered in outcome.opinions or ())
-
-
-def _deltas(sides: Sequence[_Side]) -> Iterable[Delta]:
-    """Reflection minus structured: of the rounded values, so that it equals the difference of a table's values."""
-    by_key = {(side.scores.model, side.scores.pattern, side.scores.paradigm): side for side in sides}
-    for before in sides:
-        after = by_key.get((before.scores.model, before.scores.pattern, "reflection"))
-        if before.scores.paradigm != "structured" or after is None:
-            continue
-        errors = [side.scores.errors.shares if side.scores.errors else None for side in (before, after)]
-        old, new = errors
-        yield Delta(
-            model=before.scores.model,
-            pattern=before.scores.pattern,
-            values={
-                metric: _difference(after, before, metric)
-                for metric in _ALL
-                if metric in before.resampled and metric in after.resampled
-            },
-            errors={kind: round(new[kind] - old[kind], 2) for kind in ErrorType} if old and new else None,
-        )
-
-
-def _across(sides: Sequence[_Side]) -> Iterable[Across]:
-    by_key = {(side.scores.model, side.scores.pattern, side.scores.paradigm): side for side in sides}
-    for extracting in sides:
-        model, paradigm = extracting.scores.model, extracting.scores.paradigm
-        writing = by_key.get((model, "abs-aos", paradigm))
-        if extracting.scores.pattern != "ebs-aos" or writing is None:
-            continue
-        if "op" not in extracting.resampled or "op" not in writing.resampled:
-            continue
-        samples = len(extracting.scores.samples)
-        total = sum(round(100 * _value(side, "op")) for side in (extracting, writing))  # in hundredths
-        mean = (total + 1) // 2 / 100  # half a hundredth is rounded up
-        both = (extracting.resampled["op"] + writing.resampled["op"]) / 2
-        yield Across(
-            model=model,
-            paradigm=paradigm,
-            gap=_difference(extracting, writing, "op"),
-            mean=_estimate(mean, both, samples=samples),
-        )
-
-
-def _difference(more: _Side, less: _Side, metric: Metric) -> Estimate:
-    value = round(_value(more, metric) - _value(less, metric), 2)
-    found = _estimate(value, more.resampled[metric] - less.resampled[metric], samples=len(more.scores.samples))
-    return found.model_copy(update={"difference": True})
-
-
-def _value(side: _Side, metric: Metric) -> float:
-    value = side.scores.values[metric].value
-    if value is None:
-        raise ValueError(f"{side.scores.model} has no {metric}")
-    return value
-
-
-def _estimate(value: float, resampled: FloatArray, *, samples: int) -> Estimate:
-    """`value` in percent, with the interval of the fractions `resampled`, (R,), in percent and rounded as it is."""
-    interval = bootstrap_interval(resampled, reviewers=samples, of="sample")
-    ends = {end: _percent(at) for end, at in (("low", interval.low), ("high", interval.high)) if at is not None}
-    return Estimate(value=value, interval=interval.model_copy(update=ends), items=samples)
-
-
-def _percent(fraction: float) -> float:
-    return round(100 * fraction, 2) + 0.0  # never -0.0
-
-
-def _left_out_notes(left_out: Mapping[str, Sequence[int]], benchmark: Benchmark) -> Iterable[str]:
-    if left_out:
-        total = sum(map(len, left_out.values()))
-        reasons = (
-            f"{f'{model} has no summary' if model else 'nobody has a summary'}, or no verification, of {named(numbers)}"
-            for model, numbers in left_out.items()
-        )
-        yield f"{total} of {len(benchmark.samples)} samples are left out: {'; '.join(reasons)}"
-
-
-def _incomplete_notes(sides: Sequence[_Side]) -> Iterable[str]:
-    for side in sides:
-        scores = side.scores
-        background = "key facts" if scores.pattern == "abs-aos" else "extracted paragraphs"
-        for metric, what in (("f1", background), ("cao", "opinions")):
-            missing = [one.sample for one in scores.samples if metric not in one.values]
-            if missing:
-                where = "" if len(missing) == len(scores.samples) else f" of {named(missing)}"
-                yield f"{scores.model}, {scores.pattern}, {scores.paradigm}: {what}{where} are not known"
-
-
-def _source_notes(outcomes: Sequence[Outcomes]) -> Iterable[str]:
-    verifiers: dict[str, list[str]] = {}
-    for one in outcomes:
-        models = verifiers.setdefault(one.verified_by or "a judge that is not known", [])
-        models += [one.model] if one.model not in models else []
-    if len(verifiers) > 1:
-        told = "; ".join(f"{judge} verified {', '.join(models)}" for judge, models in verifiers.items())
-        yield f"values that different judges made, or ways of asking, cannot be compared: {told}"
-    elif outcomes[0].verified_by:
-        yield f"verified by {outcomes[0].verified_by}"
-    yield from [f"{one.model}, {one.pattern}, {one.paradigm}: {note}" for one in outcomes for note in one.notes]
+    return percent(math.fsum(len(one.supporting) / len(one.article) for one in samples) / len(samples))

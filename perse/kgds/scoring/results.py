@@ -20,6 +20,8 @@ op: overall performance, the geometric mean of f1 and cao. retrieved: extracted 
 METRICS: tuple[Metric, ...] = ("recall", "precision", "f1", "cao", "op")
 """The columns of table 1 under each pattern."""
 
+ALL_METRICS: tuple[Metric, ...] = (*METRICS, "retrieved")
+
 
 class _Result(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -59,7 +61,9 @@ class Scores(_Result):
     unanswered: int
     """Questions that the judge did not answer; they count as not covered."""
     strange: int
-    """Citations of paragraphs that do not exist; they are ignored."""
+    """Citations of paragraphs that do not exist."""
+    odd: int = 0
+    """Extracted tags that name no paragraph at all."""
     samples: tuple[SampleScores, ...]
 
 
@@ -79,6 +83,73 @@ class Across(_Result):
     paradigm: Paradigm
     gap: Estimate
     mean: Estimate
+
+
+class Difference(_Result):
+    """One model minus another, in points of percent, on the same samples."""
+
+    model: str
+    minus: str
+    pattern: Pattern
+    paradigm: Paradigm
+    values: dict[Metric, Estimate]
+
+
+class Average(_Result):
+    """Means over models of one pattern and paradigm, as the paper's "R avg": each model weighs the same."""
+
+    pattern: Pattern
+    paradigm: Paradigm
+    models: int
+    values: dict[Metric, Estimate]
+
+
+class WinRate(_Result):
+    """How often the experts' selection of paragraphs is preferred to a model's own, in percent (figure 3)."""
+
+    model: str
+    judge: str
+    second_turn: bool
+    """Whether asked in the conversation in which the model made its selection, as the paper does."""
+    differs: int
+    """Selections that differ from the experts'."""
+    answered: int
+    share: Estimate
+
+
+class MeanWinRate(_Result):
+    """Over two or more models that were asked in the same way."""
+
+    second_turn: bool
+    models: int
+    share: Estimate
+
+
+class Cost(_Result):
+    """Questions of one kind about a model's summaries, and their tokens."""
+
+    model: str
+    pattern: Pattern
+    paradigm: Paradigm
+    what: str
+    """"summaries", "facts", "opinions", "errors" or "feedback"."""
+    asked: str
+    """Who was asked."""
+    questions: int
+    prompt: int
+    cached: int
+    generated: int
+    cost: float | None = None
+    """In the currency of the prices given; None without."""
+
+
+class Refused(_Result):
+    """A model under one pattern and paradigm whose files cannot be read."""
+
+    model: str
+    pattern: Pattern
+    paradigm: Paradigm
+    why: str
 
 
 class Correlation(_Result):
@@ -106,6 +177,16 @@ class Results(_Result):
     deltas: tuple[Delta, ...]
     across: tuple[Across, ...]
     correlations: tuple[Correlation, ...]
+    own: tuple[Scores, ...] = ()
+    """Rows on all samples that they have themselves, as the authors score, where these are more than `samples`."""
+    differences: tuple[Difference, ...] = ()
+    averages: tuple[Average, ...] = ()
+    win_rates: tuple[WinRate, ...] = ()
+    mean_win_rates: tuple[MeanWinRate, ...] = ()
+    costs: tuple[Cost, ...] = ()
+    refused: tuple[Refused, ...] = ()
+    as_published: bool = False
+    """Whether extracted tags that name no paragraph of the article count as wrong ones."""
     resamples: int
     seed: int
     notes: tuple[str, ...] = ()

@@ -25,14 +25,15 @@ from rewriting_builders import (
     writer,
 )
 
-from perse.engines.base import Failure, Sampling
+from perse.engines.base import Failure, Reply, Sampling
 from perse.engines.openai import RequestFailure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, EngineLost
+from perse.judgement import Tokens
 from perse.judging.judge import Judge
 from perse.rendering.prompt import TextRenderer
 from perse.writing.cache import AnswerCache, answer_key
-from perse.writing.loop import Attempt, Good, Kind, ask_until_good
+from perse.writing.loop import Attempt, Bad, Good, Kind, ask_until_good
 from perse.writing.writer import Writer, Written
 
 MESSAGES = {f"job {n}": f"message {n}" for n in range(11)}
@@ -252,6 +253,46 @@ def test_a_kept_answer_stands_against_a_later_one(tmp_path: Path) -> None:
         }
         assert one.known(["k", "l", "m"]) == other.known(["k", "l", "m"])
         assert one.known([]) == {} == one.keep({})
+
+
+def test_answers_are_kept_with_what_they_took(tmp_path: Path) -> None:
+    took = Tokens(prompt=10, cached=4, generated=3)
+    with AnswerCache(tmp_path / "answers") as cache:
+        assert cache.keep({"k": Written("first", "stop", tokens=took)})["k"].tokens == took
+        assert cache.keep({"k": Written("second", "stop", tokens=Tokens(prompt=1, cached=0, generated=1))})["k"].tokens == took
+    with AnswerCache(tmp_path / "answers") as again:
+        assert again.known(["k"])["k"].tokens == took
+
+
+def test_a_cache_of_an_older_perse_keeps_its_answers_and_takes_new_ones(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "answers") as old:
+        old.execute(
+            "CREATE TABLE answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, refused INTEGER NOT NULL) "
+            "WITHOUT ROWID"
+        )
+        old.execute("INSERT INTO answers VALUES ('k', 'first', 'stop', 0)")
+    took = Tokens(prompt=10, cached=0, generated=3)
+    with AnswerCache(tmp_path / "answers") as cache, AnswerCache(tmp_path / "answers") as other:
+        assert cache.known(["k"]) == {"k": Written("first", "stop")} and cache.known(["k"])["k"].tokens is None
+        assert other.keep({"l": Written("second", "stop", tokens=took)})["l"].tokens == took
+
+
+def test_an_outcome_tells_what_all_its_tries_took_if_that_is_known(cache: AnswerCache) -> None:
+    def reply(message: str, seed: int) -> Reply:
+        return Reply("right" if RETRY in message else "wrong", "stop", Tokens(prompt=len(message), cached=1, generated=2))
+
+    writer = Writer(Judge(ScriptedEngine(reply), TextRenderer(), name="scripted"))
+
+    def check(name: str, text: str) -> Good[str] | Bad:
+        return Good(text) if text == "right" else Bad(Kind.BAD_JSON, "no")
+
+    def ask() -> Tokens | None:
+        done = ask_until_good(
+            writer, {"a": "m"}, check, cache=cache, again=lambda answer, reason: RETRY, sampling=Sampling(), seed=0, purpose="p"
+        )
+        return done["a"].tokens
+
+    assert ask() == ask() == Tokens(prompt=1 + len(f"m\n{RETRY}"), cached=2, generated=4)
 
 
 def test_more_keys_than_one_query_takes_are_found(cache: AnswerCache) -> None:

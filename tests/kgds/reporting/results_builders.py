@@ -7,7 +7,7 @@ from typing import Any
 
 from perse.kgds.benchmark import PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
-from perse.kgds.scoring.results import METRICS, Across, Correlation, Delta, Errors, Results, SampleScores, Scores
+from perse.kgds.scoring.results import METRICS, Across, Correlation, Delta, Errors, Results, SampleScores, Scores, WinRate
 from perse.results.result import Estimate, Interval
 
 FEW = "undefined (few samples)"
@@ -85,4 +85,8 @@ def many(names: Sequence[str], *, paradigms: Sequence[Paradigm] = ("structured",
         for pattern in PATTERNS
         for paradigm in paradigms
     ]
-    return results(*rows, across=tuple(across), deltas=tuple(deltas), correlations=tuple(correlations))
+    wins = tuple(
+        WinRate(model=name, judge=name, second_turn=True, differs=50, answered=50, share=estimate(95 - n))
+        for n, name in enumerate(names)
+    )
+    return results(*rows, across=tuple(across), deltas=tuple(deltas), correlations=tuple(correlations), win_rates=wins)

@@ -6,6 +6,7 @@ import os
 import shutil
 import stat
 from html.parser import HTMLParser
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,10 @@ pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
 from perse.commands.kgds.report import report
 from perse.errors import BadInput
+from perse.kgds.reporting.finer import cost_table, count_tables, difference_tables, interval_tables
 from perse.kgds.reporting.report import write_report
-from perse.kgds.reporting.tables import PaperCell, count_tables, interval_tables, markdown, probable_errors, table_1, table_2
-from perse.kgds.scoring.results import Delta, Errors, Results, SampleScores
+from perse.kgds.reporting.tables import PaperCell, markdown, probable_errors, table_1, table_2
+from perse.kgds.scoring.results import Average, Cost, Delta, Difference, Errors, MeanWinRate, Refused, Results, SampleScores
 from perse.results.result import Result
 
 BREAKOUT = '</script><!--"\'>\u2028<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
@@ -46,7 +48,7 @@ def test_a_report_holds_page_tables_numbers_and_figures_and_is_the_same_again(tm
     page = write_report(given, tmp_path / "deep" / "report", title="Two & more")
     first = files_of(page.parent)
     assert page.name == "report.html" and {"report.html", "results.json", "tables.md"} < set(first)
-    assert len([name for name in first if name.startswith("figures")]) == 27
+    assert len([name for name in first if name.startswith("figures")]) == 30
     assert Results.model_validate(Result.model_validate_json(first["results.json"]).details) == given
     assert "<h1>Two &amp; more</h1>" in page.read_text(encoding="utf-8")
     assert write_report(given, page.parent, title="Two & more") == page
@@ -99,7 +101,7 @@ def test_table_1_sets_reflection_beside_the_structured_value() -> None:
     assert {name: cells[0] for name, cells in table.rows} == {
         "up": PaperCell("80.00", "↑1.56"),
         "down": PaperCell("80.00", "↓7.72"),
-        "same": PaperCell("80.00", "±0.00"),
+        "same": PaperCell("80.00", "→0.00"),
     }
 
 
@@ -168,11 +170,11 @@ def test_counts_and_failures_are_told(tmp_path: Path) -> None:
         notes=("left out: see `below`",),
     )
     counted, left = count_tables(given)
-    assert counted.rows[0] == ("a", "EBS-AOS", "structured", "2", "1", "4", "7", "211", "210")
+    assert counted.rows[0] == ("a", "EBS-AOS", "structured", "2", "1", "4", "7", "0", "211", "210")
     assert counted.rows[1][6] is None  # nothing is cited under ABS-AOS
     assert left.rows == (("a", "4", "samples 61 to 63, 70"), ("everybody", "1", "sample 99"))
     page = write_report(given, tmp_path / "report").read_text(encoding="utf-8")
-    assert "Why summaries failed" in page and "<td>not JSON</td>" in page
+    assert "What failed, and what is left out" in page and "<td>not JSON</td>" in page
     assert "<dd>60 of 65 samples</dd>" in page and "<li>left out: see <code>below</code></li>" in page
 
 
@@ -237,6 +239,95 @@ def test_the_command_writes_a_report_of_runs(tmp_path: Path) -> None:
     assert result.stdout.strip() == str(tmp_path / "report" / "report.html")
     found = Results.model_validate(Result.model_validate_json((tmp_path / "report" / "results.json").read_bytes()).details)
     assert [one.model for one in found.scores] == ["somebody"] and found.resamples == 100
+
+
+def averaged(value: float, change: float) -> Results:
+    rows = [scores("a", start=80), scores("b", start=70)]
+    return results(
+        *rows,
+        averages=(Average(pattern="ebs-aos", paradigm="structured", models=2, values={"f1": estimate(value)}),),
+        deltas=(delta("a", "ebs-aos", change), delta("b", "ebs-aos", -2 * change)),
+    )
+
+
+def test_table_1_ends_with_the_mean_over_models_and_the_mean_size_of_the_changes() -> None:
+    table = table_1(averaged(75.5, 1.0))
+    assert [name for name, _ in table.rows] == ["a", "b", "mean of 2 models"]
+    # Changes of +1 and -2 are 1.5 points in size on average, though -0.5 in the mean.
+    assert table.rows[2][1] == (None, None, PaperCell("75.50", "↕1.50"), None, None)
+    assert any("mean size of these changes" in note for note in table.notes)
+    intervals, changes = interval_tables(averaged(75.5, 1.0))
+    assert intervals.rows[2][:2] == ("mean of 2 models", "structured") and intervals.breaks == (2,)
+    assert changes.rows[2][:5] == ("mean size, up or down", "EBS-AOS", "1.50", "1.50", "1.50")
+
+
+def test_no_change_does_not_look_like_a_margin_of_error() -> None:
+    text = markdown([table_1(averaged(25, 0.0))])
+    assert "→0.00" in text and "±" not in text
+
+
+def test_differences_of_many_models_are_a_finer_table_and_of_few_are_shown() -> None:
+    def between(names: str) -> Results:
+        pairs = [
+            Difference(model=one, minus=other, pattern="ebs-aos", paradigm="structured", values={"op": estimate(1.0)})
+            for one, other in combinations(names, 2)
+        ]
+        return results(*map(scores, names), differences=tuple(pairs))
+
+    [few], [many_rows] = difference_tables(between("abcd")), difference_tables(between("abcde"))
+    assert (len(few.rows), few.detail) == (6, False) and (len(many_rows.rows), many_rows.detail) == (10, True)
+
+
+def test_costs_of_many_runs_are_summed_by_model_and_over_all() -> None:
+    def cost(model: str, what: str, *, price: float | None) -> Cost:
+        return Cost(
+            model=model, pattern="ebs-aos", paradigm="structured", what=what, asked="gpt", questions=10, prompt=1000, cached=250,
+            generated=20, cost=price,
+        )  # fmt: skip
+
+    costs = [cost("a", "opinions", price=0.5), cost("a", "opinions", price=0.25), cost("b", "errors", price=0.25)]
+    table = cost_table(results(scores("a"), scores("b"), costs=tuple(costs)))
+    assert table is not None and table.rows == (
+        ("a", "opinions", "gpt", "20", "2,000", "1,500", "40", "0.7500"),
+        ("b", "errors", "gpt", "10", "1,000", "750", "20", "0.2500"),
+        ("all", "", "", "30", "3,000", "2,250", "60", "1.0000"),
+    )
+    unknown = cost_table(results(scores("a"), costs=(cost("a", "opinions", price=None),)))
+    assert unknown is not None and unknown.rows[0][-1] is None and "unknown without prices" in unknown.notes[1]
+    assert cost_table(results(scores("a"))) is None
+
+
+@pytest.mark.slow
+def test_a_report_has_win_rates_averages_costs_and_what_is_left_out(tmp_path: Path) -> None:
+    given = many(["a", "b"]).model_copy(
+        update={
+            "mean_win_rates": (MeanWinRate(second_turn=True, models=2, share=estimate(94.5)),),
+            "costs": (
+                Cost(
+                    model="a",
+                    pattern="ebs-aos",
+                    paradigm="structured",
+                    what="facts",
+                    asked="gpt",
+                    questions=7,
+                    prompt=9,
+                    cached=0,
+                    generated=0,
+                ),
+            ),
+            "refused": (Refused(model="c", pattern="ebs-aos", paradigm="structured", why="a file is missing"),),
+        }
+    )
+    page = write_report(given, tmp_path / "report").read_text(encoding="utf-8")
+    for words in (
+        "94.50",
+        "mean of 2 models",
+        "second turn",
+        "What it took",
+        "a file is missing",
+        "figure-3-experts-preferred",
+    ):
+        assert words in page
 
 
 @pytest.mark.integration

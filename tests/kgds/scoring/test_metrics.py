@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -275,3 +276,43 @@ def test_samples_are_named_in_runs() -> None:
     assert named([3]) == "sample 3"
     assert named([1, 2]) == "samples 1, 2"
     assert named([1, 3, 5, 6, 7, 9]) == "samples 1, 3, 5 to 7, 9"
+
+
+def test_differences_between_models_are_paired_on_the_same_resamples() -> None:
+    found = results(TWELVE, EVERYTHING, resamples=200, seed=3)
+    assert len(found.differences) == 6 * 4, "four models make six pairs, under two patterns and two paradigms"
+    by_key = {(one.model, one.pattern, one.paradigm): one for one in found.scores}
+    times = times_drawn(12, resamples=200, seed=3)
+    for one in found.differences:
+        for metric, estimate in one.values.items():
+            sides = [by_key[model, one.pattern, one.paradigm] for model in (one.model, one.minus)]
+            values = [np.array([sample.values[metric] for sample in side.samples]) for side in sides]
+            resampled = (values[0] - values[1]) @ times / 12
+            expected = np.nanquantile(resampled, expanded_levels(12))
+            assert estimate.difference and ends(estimate) == tuple(pytest.approx(100 * end, abs=0.0051) for end in expected)
+            assert estimate.value == round((sides[0].values[metric].value or 0) - (sides[1].values[metric].value or 0), 2)
+
+
+def test_a_model_that_differs_from_itself_by_nothing_has_a_difference_of_nothing() -> None:
+    [difference] = results(TWELVE, [EVERYTHING[0], replace(EVERYTHING[0], model="twin")], resamples=100).differences
+    assert {(estimate.value, *ends(estimate)) for estimate in difference.values.values()} == {(0, 0, 0)}
+
+
+def test_averages_over_models_weigh_each_model_the_same() -> None:
+    found = results(TWELVE, EVERYTHING, resamples=100)
+    assert [(one.pattern, one.paradigm, one.models) for one in found.averages] == [
+        (p, q, 4) for p in PATTERNS for q in PARADIGMS
+    ]
+    for average in found.averages:
+        rows = [one for one in found.scores if (one.pattern, one.paradigm) == (average.pattern, average.paradigm)]
+        for metric, estimate in average.values.items():
+            assert estimate.value == pytest.approx(np.mean([row.values[metric].value for row in rows]), abs=0.0051)
+    alone = results(TWELVE, EVERYTHING[:4], resamples=100)
+    assert alone.averages == (), "of one model there is no mean"
+
+
+def test_a_row_without_a_sample_takes_none_from_the_others() -> None:
+    found = results(benchmark(), [of("a", ALL_RIGHT), of("b", {})])
+    assert found.samples == (1, 2) and [(one.model, one.why) for one in found.refused] == [
+        ("b", "runs/b-ebs-aos-structured has no sample that is summarized and verified")
+    ]
