@@ -1,4 +1,6 @@
-"""How far people agree with each other: the ceiling that a judge can be measured against.
+"""How far people agree with each other: what a judge's agreement with them is to be read beside.
+
+It is no ceiling: what two annotators share is correlated with each of them by the root of what they reach with each other.
 
 For each annotated dimension: the correlation of every two annotators, of each with the mean of the others, and
 Krippendorff's alpha (ordinal). Correlations forgive an annotator who is always stricter, alpha does not; so both are shown.
