@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -155,12 +155,18 @@ class PointwiseOptions(BuildOptions):
     """Reviewers with fewer reviews are left out."""
     min_review_chars: int = 0
     """Reviews with fewer characters are left out."""
+    keep_repeats: bool = False
+    """Let a profile show a review that says the same as the one asked for, as shops list one under several variants of a product."""
     valid_items: float = 0.3
     """`reviewer_item`: share of the items that is for validation (why: `perse.data.profiles.splits`)."""
 
     @property
     def least(self) -> tuple[str, int]:
         return "min_reviews", self.min_reviews
+
+    @property
+    def drawing(self) -> Drawing:
+        return replace(super().drawing, keep_repeats=self.keep_repeats)
 
     def _wrong(self) -> dict[str, bool]:
         low, high = self.scale

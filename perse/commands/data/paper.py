@@ -137,6 +137,10 @@ def persum(
         ),
     ] = None,
     min_product_reviews: Annotated[int, typer.Option(help="Reviews by others that a product must have.")] = 1,
+    keep_repeats: Annotated[
+        bool,
+        typer.Option("--keep-repeats", help="Keep samples in which a copy of the own review stands beside it."),
+    ] = False,
     rouge: Annotated[
         Rouge, typer.Option(help="Which overlap must suffice: with history and product's reviews, or with either.")
     ] = "both",
@@ -172,7 +176,7 @@ def persum(
 
     given = read_pairs(counts, option="--counts", example="Electronics=100,all,52")
     settings = PersumOptions(
-        reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, rouge=rouge, min_overlap=min_overlap,
+        reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, keep_repeats=keep_repeats, rouge=rouge, min_overlap=min_overlap,
         counts={name: Counts.parse(text) for name, text in given}, limit=limit, **vars(reading),
     )  # fmt: skip
     loaded = None if judge is None else loading.load(judge)

@@ -80,6 +80,14 @@ class Enough:
 
     min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6
     min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0
+    keep_repeats: Annotated[
+        bool,
+        typer.Option(
+            "--keep-repeats",
+            help="Let a profile show a review that says the same as the one asked for, as shops list one under several variants of "
+            "a product; then the answer stands in the question.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,8 @@
 `per_example` is the paper's way: each query gets a profile of its own, drawn from the reviewer's others.
 `per_reviewer_epoch` draws a profile once and asks about the rest, so that all questions about one reader share the work on
 it (DESIGN.md, section 5); training re-draws it in every epoch (`epoch`), everything else uses epoch 0. Either way a profile
-never holds the query's own work (pairs: no comparison that shares a text with the query).
+never holds the query's own work (pairs: no comparison that shares a text with the query), nor, unless `keep_repeats`, a review
+that says the same as the query's (`perse.data.works.repeats`).
 
 A row keeps the ids in the order of choice (`perse.data.profiles.selection`), so that its first k are the profile of k; how they are
 shown, oldest first or otherwise, is decided when examples are made (`perse.data.profiles.views`).
@@ -20,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from perse.data.profiles.selection import AT_RANDOM, Prepare
-from perse.data.works import text_groups
+from perse.data.works import repeats, text_groups
 from perse.identity import draw
 from perse.records import Comparison, Review, Split
 
@@ -55,6 +56,8 @@ class Drawing:
     seed: int = 0
     epoch: int = 0
     """`per_reviewer_epoch`: which draw."""
+    keep_repeats: bool = False
+    """Reviews: let a profile show one that says the same as the review asked for."""
 
     def purpose(self, what: str) -> str:
         """The purpose of a random choice, which includes the epoch."""
@@ -83,15 +86,17 @@ def pointwise_rows(
         mine = reviews[reviewer]
         queries = _shuffled(mine, seed=seed, who=reviewer, purpose=drawing.purpose("queries"))
         pick = prepare(mine)
+        said = {} if drawing.keep_repeats else repeats(mine)
+        marks = {one.review_id: {works[one.review_id], "said:" + said.get(one.review_id, one.review_id)} for one in mine}
         drawn: list[tuple[Review, list[Review]]] = []
         if drawing.profiles == "per_reviewer_epoch":
             generator = draw(seed, reviewer, drawing.purpose("profile"))
             shared = pick(queries[0], mine, k, generator) if queries else []
-            seen = {works[review.review_id] for review in shared}
-            drawn = [(query, shared) for query in queries if len(shared) == k and works[query.review_id] not in seen]
+            seen = {mark for review in shared for mark in marks[review.review_id]}
+            drawn = [(query, shared) for query in queries if len(shared) == k and seen.isdisjoint(marks[query.review_id])]
         else:
             for query in queries:
-                others = [review for review in mine if works[review.review_id] != works[query.review_id]]
+                others = [review for review in mine if marks[review.review_id].isdisjoint(marks[query.review_id])]
                 if len(others) >= k:
                     profile = pick(query, others, k, draw(seed, reviewer, f"profile for {query.review_id}"))
                     if len(profile) == k:

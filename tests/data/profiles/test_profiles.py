@@ -23,7 +23,7 @@ def review(who: str, item: str, *, text: str | None = None, time: str | None = N
         reviewer_id=who,
         item_id=item,
         text=text or f"text of {item}",
-        review="r",
+        review=f"of {item}",
         score=5,
         original_score=5,
         time=time,
