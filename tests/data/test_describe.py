@@ -124,7 +124,7 @@ def test_scores_and_answers_are_found_where_each_format_has_them(
 
 def test_people_scores_lengths_and_dates_are_counted(tmp_path: Path) -> None:
     rows = [REVIEW | {"item_id": f"i{n}", "score": 1 + n % 3, "review": "w " * (n + 1)} for n in range(6)]
-    rows += [REVIEW | {"reviewer_id": "bob", "score": "4/5", "date": "Nov 10, 2018"}]
+    rows += [REVIEW | {"reviewer_id": "bob", "score": "4/5", "date": "10/11/2018"}]
     rows += [REVIEW | {"reviewer_id": "cyd", "score": 4.5, "date": "2020-01-02T10:00:00"}]
     found = describe(lines(tmp_path / "r.jsonl", rows))
     assert (found.reviewers, found.items, found.rows) == (3, 6, 8)
@@ -245,3 +245,33 @@ def test_real_files_are_described(name: str) -> None:
     if name.startswith("movie_critics/reviews"):
         assert found.per_reviewer is not None and found.per_reviewer.enough == 794
         assert found.problems.counts == {}
+
+
+def test_a_zero_that_means_not_rated_widens_no_scale(tmp_path: Path) -> None:
+    rows = [REVIEW | {"reviewer_id": f"r{n}", "score": n % 6} for n in range(30)]
+    found = describe(lines(tmp_path / "r.jsonl", rows))
+    assert found.next is not None and "--scale 1-5 --on-error skip" in found.next
+    assert any(
+        reason.startswith("score 0, taken for not rated") and count == 5 for reason, count in found.problems.counts.items()
+    )
+    halves = describe(lines(tmp_path / "h.jsonl", [*rows, REVIEW | {"score": 0.5}]))
+    assert halves.next is not None and "--scale 0-5 --out" in halves.next
+
+
+@pytest.mark.parametrize("column", ["content", "body", "review_content"])
+def test_a_review_column_of_another_usual_name_is_found(tmp_path: Path, column: str) -> None:
+    row = {
+        "reviewer_name": "ann",
+        "item_id": "i1",
+        "score": 7,
+        column: "quite fine",
+        "text": "a plot",
+        "date_added": "2018-11-10",
+    }
+    found = describe(lines(tmp_path / "r.jsonl", [row]))
+    assert (
+        found.fields["review"] == column
+        and found.fields["reviewer_id"] == "reviewer_name"
+        and found.fields["time"] == "date_added"
+    )
+    assert found.next is not None and found.next.startswith("perse data pointwise")

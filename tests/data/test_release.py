@@ -198,6 +198,16 @@ def test_an_id_met_before_is_a_bad_row(tmp_path: Path) -> None:
         read_release([one, two], Faults())
 
 
+def test_rows_of_one_idx_and_annotator_are_all_read_under_ids_of_their_own(tmp_path: Path) -> None:
+    rows = [doc_row(5, [(a, "z", "A")], ("c", "d"), "A") for a in ("a", "b", "a")]
+    path = write(tmp_path / "PerDOC.I.jsonl", *rows)
+    found = merge_aspects(read_release([path], Faults())).released
+    assert [one.verbatim.id for one in found] == ["perdoc-I-5", "perdoc-I-5-2", "perdoc-I-5-3"]
+    examples = [one.example for one in found]
+    assert [one.id for one in examples if one] == [one.verbatim.id for one in found]
+    assert [one.profile[0].text_a for one in examples if isinstance(one, PairwiseExample)] == ["a", "b", "a"]
+
+
 def test_a_prompt_of_another_shape_is_kept_verbatim_and_has_no_example(tmp_path: Path) -> None:
     mpst = write(tmp_path / "m.jsonl", changed(prompt="Write what Nora would: Ghost 1 sells tickets."))
     doc = write(tmp_path / "PerDOC.I.jsonl", doc_row(1, [], ("a", "b"), "A") | {"prompt": ["Which one?"]})

@@ -19,6 +19,7 @@ from perse.data.sources.examples import UNKNOWN
 from perse.data.sources.facts import Facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.source import Seen, Source
+from perse.data.sources.table import REVIEW_TABLE, unrated
 from perse.errors import BadInput
 from perse.files.runlog import file_digest
 
@@ -126,6 +127,8 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
             break
         tally.add(facts)
     counts = faults.counts + tally.repeated(source)
+    if source is REVIEW_TABLE and (zeros := unrated(tally.scores)):
+        counts["score 0, taken for not rated (if it is the lowest score, give --scale 0-...)"] = zeros
     columns = source.columns(path)
     scores = _sorted_scores(tally.scores)
     readable = (tally.rows or not counts) and not any("\0" in name for name in columns.names)  # as UTF-16 has it

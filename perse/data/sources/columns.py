@@ -19,7 +19,18 @@ from perse.errors import BadInput
 
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "reviewer_id": ("reviewer", "annotator_id", "annotator", "user_id", "user", "worker_id", "worker", "rater", "critic"),
+        "reviewer_id": (
+            "reviewer",
+            "reviewer_name",
+            "annotator_id",
+            "annotator",
+            "user_id",
+            "user",
+            "worker_id",
+            "worker",
+            "rater",
+            "critic",
+        ),
         "item_id": (
             "item",
             "asin",
@@ -33,9 +44,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "imdb_id",
         ),
         "text": ("plot", "synopsis", "plot_synopsis", "document", "article"),
-        "review": ("review_text", "review_body", "comment"),
+        "review": ("review_text", "review_body", "review_content", "comment", "content", "body"),
         "score": ("rating", "stars", "overall", "grade"),
-        "time": ("date", "timestamp", "review_date", "created_at"),
+        "time": ("date", "timestamp", "review_date", "created_at", "date_added"),
         "aspect": ("criterion", "dimension"),
         "text_a": ("plot_a",),
         "text_b": ("plot_b",),

@@ -205,7 +205,7 @@ def _pair_facts(path: Path, faults: Faults) -> Iterator[Facts]:
 
 def _build_reviews(seen: Seen) -> str:
     items = "" if "text" in seen.fields else " --items ITEMS"
-    return f"perse data pointwise --reviews {seen.file}{items}{_scale(seen.scores)} --out OUT"
+    return f"perse data pointwise --reviews {seen.file}{items}{_scale(seen.scores)}{' --on-error skip' if unrated(seen.scores) else ''} --out OUT"
 
 
 def _build_pairs(seen: Seen) -> str:
@@ -219,7 +219,14 @@ def _scale(scores: Mapping[str, int]) -> str:
     numbers = [float(label) for label in scores if "/" not in label]
     if not numbers or 5 < max(numbers) <= 10:
         return ""
-    return f" --scale {'0' if min(numbers) < 1 else '1'}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"
+    low = "1" if min(numbers) >= 1 or unrated(scores) else "0"
+    return f" --scale {low}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"
+
+
+def unrated(scores: Mapping[str, int]) -> int:
+    """How many scores are 0 and seem to mean "not rated": no score lies between 0 and 1, and none is above 10."""
+    numbers = {float(label): count for label, count in scores.items() if "/" not in label}
+    return numbers.get(0.0, 0) if numbers and max(numbers) <= 10 and not any(0 < one < 1 for one in numbers) else 0
 
 
 REVIEW_TABLE = Source(
