@@ -98,7 +98,7 @@ class Drawing:
     profiles: Annotated[
         Profiles,
         typer.Option(
-            help="per_example: a profile drawn for each query, as in the paper; per_reviewer_epoch: one for each reviewer, shared "
+            help="per_example: a profile drawn for each query from all the others, other queries among them; per_reviewer_epoch: one for each reviewer, shared "
             "by their queries, and drawn again in every epoch of training."
         ),
     ] = "per_example"

@@ -1,6 +1,6 @@
 """k-review profiles: for each query the reviewer's past that the judge is shown (PerSE, section 3).
 
-`per_example` is the paper's way: each query gets a profile of its own, drawn from the reviewer's others.
+`per_example`: each query gets a profile of its own, drawn from the reviewer's others, other queries among them; the paper holds these apart.
 `per_reviewer_epoch` draws a profile once and asks about the rest, so that all questions about one reader share the work on
 it (DESIGN.md, section 5); training re-draws it in every epoch (`epoch`), everything else uses epoch 0. Either way a profile
 never holds the query's own work (pairs: no comparison that shares a text with the query), nor, unless `keep_repeats`, a review
