@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import perse
-from perse.data.dataset.card import shared_texts_notes
+from perse.data.dataset.card import parts_notes
 from perse.data.dataset.folder import DATA_SET, folder_digest, write_folder
 from perse.data.dataset.split_counts import parts_of
 from perse.data.dataset.summary import Summary, dropped_lines, summary_table
@@ -294,7 +294,7 @@ def _finish(
         records=len(records),
         parts=parts,
         dropped=left_out,
-        notes=shared_texts_notes(counts["parts"], split=options.split) + material.notes,
+        notes=parts_notes(counts["parts"], split=options.split) + material.notes,
     )
 
 

@@ -371,3 +371,14 @@ def test_per_doc_has_five_aspects_and_one_prompt_up_to_the_asked_one(tmp_path: P
     assert several
     shared = sum(any(one.profile == examples[0].profile for one in examples[1:]) for examples in several)
     assert shared > len(several) / 2  # all aspects of one comparison draw from one order
+
+
+@pytest.mark.parametrize(("given", "overlap"), [((), False), (("--profiles", "per_example"), True)])
+def test_what_is_asked_is_never_shown_unless_profiles_of_all_others_are_wanted(
+    tmp_path: Path, given: tuple[str, ...], overlap: bool
+) -> None:
+    """PerSE, section 3: prior annotations and queries do not overlap."""
+    said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", "none", *given))
+    rows = load_folder(tmp_path / "set").rows
+    assert rows and overlap != {row.query_id for row in rows}.isdisjoint(one for row in rows for one in row.profile_ids)
+    assert ("show a query of another example" in " ".join(said.split())) == overlap

@@ -19,6 +19,7 @@ from perse.commands.options.building import (
     Ner,
     OfComparisons,
     OfReviews,
+    ProfilesOption,
     Reading,
     ReviewTable,
     Rows,
@@ -40,9 +41,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OfMpst(OfReviews):
-    """The paper has k up to 5."""
+    """The paper has k up to 5, and never asks about what a profile shows."""
 
     max_k: MaxK = 5
+    profiles: ProfilesOption = "per_example_apart"
 
 
 @grouped
