@@ -224,6 +224,12 @@ def _enough(grouped: dict[str, list[Record]], options: BuildOptions, dropped: Dr
         most = max((len(theirs) for theirs in grouped.values()), default=0)
         holders = sum(len(theirs) == most for theirs in grouped.values())
         filters = " or --min-review-chars" if dropped.get("reviews", Counter()).total() else ""
+        if lost := dropped.get("plots", Counter()):
+            what = ", ".join(f"{count} {why}" for why, count in lost.most_common())
+            raise BadInput(
+                f"no reviewer has {least} {unit} of plots that could be rewritten: {what}; try another --writer or more --tries, which asks "
+                f"only for these again, or lower --{name.replace('_', '-')}"
+            )
         raise BadInput(
             f"no reviewer has {least} usable {unit}: of {len(grouped)} reviewers, {holders} have the most, {most}; "
             f"lower --{name.replace('_', '-')}{filters} (it must stay above k = {options.k})"

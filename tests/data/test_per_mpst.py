@@ -382,3 +382,18 @@ def test_what_is_asked_is_never_shown_unless_profiles_of_all_others_are_wanted(
     rows = load_folder(tmp_path / "set").rows
     assert rows and overlap != {row.query_id for row in rows}.isdisjoint(one for row in rows for one in row.profile_ids)
     assert ("show a query of another example" in " ".join(said.split())) == overlap
+
+
+def test_plots_that_could_not_be_rewritten_are_not_blamed_on_the_number_of_reviews(tmp_path: Path, llama: Llama) -> None:
+    """All readers lose some of their reviews to plots that the writer refuses, so none has the 9 that each wrote."""
+    llama.refuses = "All this was in 1717."
+    kept = [
+        {"item_id": one["item_id"], "text": one["plot"] + ("" if n % 2 else " All this was in 1717.")}
+        for n, one in enumerate(PLOTS)
+    ]
+    path = tmp_path / "plots.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in kept), "utf-8")
+    given = ["--writer", llama.url, "--tries", "1", "--min-reviews", "9", "--max-k", "5"]
+    message = r"no reviewer has 9 reviews of plots that could be rewritten: 24 not anonymized: refused; try another --writer"
+    with pytest.raises(BadInput, match=message):
+        CliRunner().invoke(app, command(path, tmp_path / "set", *given), catch_exceptions=False)

@@ -132,6 +132,9 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
     columns = source.columns(path)
     scores = _sorted_scores(tally.scores)
     readable = (tally.rows or not counts) and not any("\0" in name for name in columns.names)  # as UTF-16 has it
+    # Amazon's builds leave out what is reviewed twice; a table's stop at it.
+    stops = bool(faults.met or (source is REVIEW_TABLE and (tally.twice or unrated(tally.scores))))
+    seen = Seen(shlex.quote(str(path)), columns.fields, scores, stops=stops, shared_count=tally.shared_count())
     return Description(
         file=path.resolve().name,
         format=source.title,
@@ -153,7 +156,7 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
             counts=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
             first=tuple(str(bad).removeprefix(f"{path}, ") for bad in faults.rows),
         ),
-        next=source.next_command(Seen(shlex.quote(str(path)), columns.fields, scores)) if readable else None,
+        next=source.next_command(seen) if readable else None,
     )
 
 
@@ -200,6 +203,11 @@ class _Tally:
             self.review_words[facts.review_words] += 1
         if facts.time is not None:
             self._add_time(facts.time)
+
+    def shared_count(self) -> int | None:
+        """The most rows that each of two reviewers have; None where not all rows were read."""
+        two = [count for _, count in self.reviewers.most_common(2)]
+        return two[1] if self.whole and len(two) == 2 else None
 
     def _number(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))

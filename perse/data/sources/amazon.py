@@ -375,7 +375,7 @@ AMAZON = Source(
     facts=_facts,
     once="review",
     next=lambda seen: (
-        f"perse data persum --reviews {seen.file} --judge JUDGE --out OUT, or perse data amazon --reviews {seen.file} --meta META --out OUT"
+        f"perse data persum --reviews {seen.file} --judge JUDGE --out OUT, or perse data amazon --reviews {seen.file} --meta META{seen.needed} --out OUT"
     ),
 )
 

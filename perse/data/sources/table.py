@@ -205,7 +205,8 @@ def _pair_facts(path: Path, faults: Faults) -> Iterator[Facts]:
 
 def _build_reviews(seen: Seen) -> str:
     items = "" if "text" in seen.fields else " --items ITEMS"
-    return f"perse data pointwise --reviews {seen.file}{items}{_scale(seen.scores)}{' --on-error skip' if unrated(seen.scores) else ''} --out OUT"
+    item = "" if "item_id" in seen.fields or not seen.fields else " --map item_id=COLUMN"
+    return f"perse data pointwise --reviews {seen.file}{items}{item}{_scale(seen.scores)}{seen.needed} --out OUT"
 
 
 def _build_pairs(seen: Seen) -> str:
