@@ -353,3 +353,34 @@ def test_a_comma_in_quotes_is_no_delimiter(tmp_path: Path) -> None:
     assert [values for _, values in read_records(tmp_path / "r.csv")] == [
         {"reviewer": "ann", "item": "i1", "score": "7", "review, long": "fine"}
     ]
+
+
+def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(tmp_path: Path) -> None:
+    """Without a mapping it may be the text reviewed; the command that is then shown builds the file."""
+    rows = [
+        {name: value for name, value in row.items() if name not in ("review", "text")} | {"text": row["review"]}
+        for row in table_of(8)
+    ]
+    items = lines(tmp_path / "items.jsonl", [{"item_id": f"i{n}", "text": f"plot {n}"} for n in range(8)])
+    path = lines(tmp_path / "r.jsonl", rows)
+    command = f"perse data pointwise --reviews {path} --items ITEMS --map review=text --scale 1-5 --out OUT"
+    offered, mapped = describe(path), describe(path, columns={"review": "text"})
+    assert (
+        offered.next
+        == f"{command}, if 'text' is what the reviewers wrote; else nothing: it has no review texts; take the file of the same reviews that has them"
+    )
+    assert mapped.fields["review"] == "text" and mapped.review_words == Spread(least=5, median=5, most=5)
+    assert mapped.next == command and "text" not in mapped.fields, "the review is not the text reviewed, too"
+    with pytest.raises(BadInput, match="no column for field 'text'"):
+        build_pointwise(PointwiseOptions(reviews=path, columns={"review": "text"}, scale=(1, 5), out=tmp_path / "no"))
+    typed = command.replace("ITEMS", str(items)).replace("OUT", str(tmp_path / "out"))
+    done = CliRunner().invoke(app, shlex.split(typed)[1:])
+    assert done.exit_code == 0, done.stderr
+    shown = CliRunner().invoke(app, ["data", "describe", str(path), "--map", "review=text", "--json"])
+    assert json.loads(shown.stdout)["format"] == "table of reviews"
+
+
+@pytest.mark.parametrize(("field", "expected"), [("revue", "no field 'revue'"), ("review", "with this --map it is no table")])
+def test_a_mapping_that_fits_nothing_is_refused(tmp_path: Path, field: str, expected: str) -> None:
+    with pytest.raises(BadInput, match=expected):
+        describe(lines(tmp_path / "r.jsonl", [{"who": "ann", "said": "fine"}]), columns={field: "said"})

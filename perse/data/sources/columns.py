@@ -147,11 +147,13 @@ class Header:
         return parts if self._present.issuperset(parts) else None
 
     def _guessed(self, field: str) -> tuple[str, ...] | None:
+        # The column of the reviews is never the text reviewed, too: the answer would be the question.
+        taken = self._mapping.get("review", "") if field == "text" else ""
         for name in (self._hints.get(field), field):
-            if name in self._present:
+            if name in self._present and name != taken:
                 return (name,)
         for name in (field, *self._aliases.get(field, ())):
-            if (found := self._by_plain.get(plain_name(name))) is not None:
+            if (found := self._by_plain.get(plain_name(name))) not in (None, taken):
                 return (found,)
         return None
 

@@ -63,9 +63,9 @@ class Head:
         """The columns without case, spaces and punctuation (`columns.plain_name`)."""
         return frozenset(map(plain_name, self.names))
 
-    def has(self, role: Role, *fields: str) -> bool:
-        """Whether each of these fields of `role` has a column."""
-        header = Header(self.names, {}, role=role)
+    def has(self, role: Role, *fields: str, columns: Mapping[str, str] | None = None) -> bool:
+        """Whether each of these fields of `role` has a column; `columns` is the user's mapping."""
+        header = Header(self.names, columns or {}, role=role)
         return all(header.columns_for(field) is not None for field in fields)
 
 
