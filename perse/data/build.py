@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import perse
-from perse.data.dataset.card import shared_texts_notes
+from perse.data.dataset.card import parts_notes
 from perse.data.dataset.folder import DATA_SET, folder_digest, write_folder
 from perse.data.dataset.split_counts import parts_of
 from perse.data.dataset.summary import Summary, dropped_lines, summary_table
@@ -27,7 +27,7 @@ from perse.data.pseudonyms import hidden, numbered
 from perse.data.sources import source_named
 from perse.data.sources.faults import Faults, skipped_lines
 from perse.data.sources.source import Source, Wanted
-from perse.data.works import works
+from perse.data.works import repeats, works
 from perse.errors import BadInput
 from perse.files.replacing import Claim, claimed
 from perse.files.runlog import file_digest
@@ -130,8 +130,15 @@ def pointwise_set(material: Material, options: PointwiseOptions, place: Claim) -
         if pools is not by_reviewer:
             dropped["examples"]["crossing the split"] = len(draw_rows(by_reviewer)) - len(rows)
     dropped["reviews"]["of items of the other side"] = _count(by_reviewer) - _count(pools)
-    notes = (*material.notes, *_scale_notes(long, options.scale), *_time_notes(long, options.k))
-    told = replace(material, dropped=dropped, notes=notes, made=_made(material, chosen))
+    said = {reviewer: repeats(theirs) for reviewer, theirs in pools.items()}
+    notes = (
+        *material.notes,
+        *_scale_notes(long, options.scale),
+        *_time_notes(long, options.k),
+        *_repeat_notes(said, rows, options),
+    )
+    made = _made(material, chosen) | {"repeated_reviews": _repeated(said)}
+    told = replace(material, dropped=dropped, notes=notes, made=made)
     return _finish(pools, rows, options, told, place)
 
 
@@ -174,6 +181,26 @@ def pairwise_set(material: Material, options: PairwiseOptions, place: Claim) -> 
     return _finish(pools, rows, options, told, place)
 
 
+def _repeated(said: Mapping[str, Mapping[str, str]]) -> int:
+    """How many reviews say the same as another one by the same reviewer."""
+    return sum(count for keys in said.values() for count in Counter(keys.values()).values() if count > 1)
+
+
+def _repeat_notes(
+    said: Mapping[str, Mapping[str, str]], rows: Sequence[ExampleRow], options: PointwiseOptions
+) -> tuple[str, ...]:
+    """Says how many reviews are repeated, and what was done about it; nothing where none is."""
+    if not (repeated := _repeated(said)):
+        return ()
+    what = f"{repeated:,} of {sum(map(len, said.values())):,} reviews say the same, or nearly, as another by the same reviewer"
+    if not options.keep_repeats:
+        return (f"{what}: such two are never profile and query of one example (--keep-repeats lets them)",)
+    shown = sum(
+        any(said[row.reviewer_id][one] == said[row.reviewer_id][row.query_id] for one in row.profile_ids) for row in rows
+    )
+    return (f"{what}, and were kept: in {shown:,} of {len(rows):,} examples the answer stands in the profile",)
+
+
 def _made(material: Material, chosen: Selection) -> dict[str, Any]:
     return {**material.made, **({"selection": dict(chosen.identity)} if chosen.identity else {})}
 
@@ -197,6 +224,12 @@ def _enough(grouped: dict[str, list[Record]], options: BuildOptions, dropped: Dr
         most = max((len(theirs) for theirs in grouped.values()), default=0)
         holders = sum(len(theirs) == most for theirs in grouped.values())
         filters = " or --min-review-chars" if dropped.get("reviews", Counter()).total() else ""
+        if lost := dropped.get("plots", Counter()):
+            what = ", ".join(f"{count} {why}" for why, count in lost.most_common())
+            raise BadInput(
+                f"no reviewer has {least} {unit} of plots that could be rewritten: {what}; try another --writer or more --tries, which asks "
+                f"only for these again, or lower --{name.replace('_', '-')}"
+            )
         raise BadInput(
             f"no reviewer has {least} usable {unit}: of {len(grouped)} reviewers, {holders} have the most, {most}; "
             f"lower --{name.replace('_', '-')}{filters} (it must stay above k = {options.k})"
@@ -267,7 +300,7 @@ def _finish(
         records=len(records),
         parts=parts,
         dropped=left_out,
-        notes=shared_texts_notes(counts["parts"], split=options.split) + material.notes,
+        notes=parts_notes(counts["parts"], split=options.split) + material.notes,
     )
 
 

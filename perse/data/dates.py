@@ -12,11 +12,25 @@ from perse.records import Comparison, Review
 Record = TypeVar("Record", Review, Comparison)
 
 
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_NAMED = re.compile(
+    "(jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)"
+    r"\.? (\d\d?), (\d{4})",
+    re.IGNORECASE | re.ASCII,
+)
+
+
 def sortable(time: str | None) -> datetime | None:
-    """The moment that an ISO date (2018-11-10, with or without a time of day) names; None for anything else.
+    """The moment that an ISO date (2018-11-10, with or without a time of day) or "November 10, 2018" names; None for anything else.
 
     Other formats are not guessed at: 02/03/2018 is ambiguous. A time without a zone is taken as UTC.
     """
+    if time is not None and (named := _NAMED.fullmatch(time.strip())):
+        month = _MONTHS.find(named[1][:3].casefold()) // 3 + 1
+        try:
+            return datetime(int(named[3]), month, int(named[2]), tzinfo=UTC)
+        except ValueError:
+            return None
     if time is None or not re.match(r"\d{4}-\d{2}-\d{2}", time):
         return None
     try:

@@ -31,6 +31,7 @@ def check_leaks(
     comparisons: Mapping[str, Comparison],
     *,
     disjoint_items: bool,
+    repeats: bool = False,
 ) -> None:
     """That no query is in its own profile, no reviewer on two sides, and, if promised, no item or pair on two sides.
 
@@ -40,6 +41,7 @@ def check_leaks(
 
     Args:
         reviews, comparisons: the records by id; those of the other kind are empty.
+        repeats: whether a profile may show a review that says the same as the query's.
         disjoint_items: whether the split promises that training and validation share no item, through queries or profiles.
     Raises:
         BadInput: a leak, or a row that refers to an unknown record or to another reviewer's; the first few rows are named.
@@ -50,7 +52,9 @@ def check_leaks(
     _refuse("the query is in its own profile", _own_query(rows, marks.of), rows="examples")
     if comparisons:  # the marks of a review hold its text, those of a pair only both texts together
         _refuse("a text of the query is in its own profile", _own_query(rows, marks.texts), rows="examples")
-    _refuse("a near-duplicate of the query is in its profile", _near_query(rows, records), rows="examples")
+    _refuse("a near-duplicate of the query is in its profile", _near_query(rows, records, _texts), rows="examples")
+    if reviews and not repeats:
+        _refuse("the review asked for is in the profile", _near_query(rows, records, _said), rows="examples")
     _refuse("a reviewer is on two sides of the split", _reviewers_on_two_sides(rows), rows="reviewers")
     if disjoint_items:
         folds: list[int | None] = [*sorted({row.fold for row in rows if row.fold is not None})]
@@ -95,6 +99,11 @@ def _texts(record: Record) -> tuple[str, ...]:
     return (record.text,) if isinstance(record, Review) else (record.text_a, record.text_b)
 
 
+def _said(record: Record) -> tuple[str, ...]:
+    """The review, if it has a word."""
+    return (record.review,) if isinstance(record, Review) and normalised(record.review) else ()
+
+
 def _check_references(rows: Sequence[ExampleRow], records: Mapping[str, Record]) -> None:
     unknown = (
         f"{row.example_id} ('{next(one for one in (row.query_id, *row.profile_ids) if one not in records)}')"
@@ -120,11 +129,13 @@ def _own_query(rows: Iterable[ExampleRow], marks_of: Callable[[str], tuple[str, 
                 break
 
 
-def _near_query(rows: Sequence[ExampleRow], records: Mapping[str, Record]) -> Iterator[str]:
+def _near_query(
+    rows: Sequence[ExampleRow], records: Mapping[str, Record], texts_of: Callable[[Record], tuple[str, ...]]
+) -> Iterator[str]:
     used = dict.fromkeys(one for row in rows for one in (row.query_id, *row.profile_ids))
     numbers: dict[str, int] = {}
     for one in used:
-        for text in _texts(records[one]):
+        for text in texts_of(records[one]):
             numbers.setdefault(text, len(numbers))
     texts = list(numbers)
     pictures = prints(map(normalised, texts))
@@ -133,8 +144,8 @@ def _near_query(rows: Sequence[ExampleRow], records: Mapping[str, Record]) -> It
             (numbers[asked], numbers[shown], place, one)
             for place, row in enumerate(rows[start : start + _BATCH], start)
             for one in row.profile_ids
-            for shown in _texts(records[one])
-            for asked in _texts(records[row.query_id])
+            for shown in texts_of(records[one])
+            for asked in texts_of(records[row.query_id])
         ]
         named = -1
         for pair in pictures.may_be_near([pair[0] for pair in pairs], [pair[1] for pair in pairs]).nonzero()[0]:

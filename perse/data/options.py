@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -80,7 +80,8 @@ class BuildOptions(RawOptions):
     max_k: int | None = None
     """How many are kept for each profile, so that any k up to it can be shown later (`views.View.k`); k by default."""
     profiles: Profiles = "per_example"
-    """Draw a profile for each query (the paper), or one for each reviewer, re-drawn in every epoch of training."""
+    """Draw a profile for each query, from all others or (the paper) from a part held apart, or one for each reviewer, re-drawn in every
+    epoch of training (`perse.data.profiles.profiles`)."""
     select: Select = "random"
     """Which of the others make a profile (`perse.data.profiles.selection`)."""
     embedding_model: str = EMBEDDING_MODEL
@@ -119,7 +120,7 @@ class BuildOptions(RawOptions):
             "profile": least <= k,
             f"select is '{self.select}', expected {_either(Select)}": self.select not in get_args(Select),
             f"select {self.select} looks at the query, and a profile that is drawn once for a reviewer has many: give profiles "
-            "per_example, or select random or diverse": self.profiles == "per_reviewer_epoch"
+            "per_example or per_example_apart, or select random or diverse": self.profiles == "per_reviewer_epoch"
             and self.select in ("recent", "bm25", "embedding"),
             f"limit is {self.limit}, expected 1 or more": self.limit is not None and self.limit < 1,
             f"valid is {self.valid:g}, expected a share between 0 and 1, such as 0.1": not 0 < self.valid < 1,
@@ -155,12 +156,18 @@ class PointwiseOptions(BuildOptions):
     """Reviewers with fewer reviews are left out."""
     min_review_chars: int = 0
     """Reviews with fewer characters are left out."""
+    keep_repeats: bool = False
+    """Let a profile show a review that says the same as the one asked for, as shops list one under several variants of a product."""
     valid_items: float = 0.3
     """`reviewer_item`: share of the items that is for validation (why: `perse.data.profiles.splits`)."""
 
     @property
     def least(self) -> tuple[str, int]:
         return "min_reviews", self.min_reviews
+
+    @property
+    def drawing(self) -> Drawing:
+        return replace(super().drawing, keep_repeats=self.keep_repeats)
 
     def _wrong(self) -> dict[str, bool]:
         low, high = self.scale

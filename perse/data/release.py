@@ -66,6 +66,7 @@ class ReleaseSummary:
             f"{self.out}: {written}, {counts['examples']} of them in examples.jsonl with profile and query apart",
             *(f"left out: {_counted(count, 'row')}, {reason}" for reason, count in self.manifest["dropped"].items()),
             *(f"not taken apart: {_counted(count, 'row')}, {reason}" for reason, count in self.manifest["not_parsed"].items()),
+            *_repeats(self.manifest["repeated_ids"]),
             *(f"not merged: {reason}, {count} times" for reason, count in self.manifest["conflicts"].items()),
             *(f"warning: {what} stands in {_counted(count, 'prompt')}" for what, count in self.manifest["warnings"].items()),
         )
@@ -160,6 +161,7 @@ def _build(
             if count
         },
         "conflicts": dict(merged.conflicts),
+        "repeated_ids": sum(row.repeated for row in shown),
         "warnings": _warnings(kept),
     }
     files = {
@@ -224,6 +226,11 @@ def _warnings(released: Sequence[Released]) -> dict[str, int]:
 def _named(name: str | None, prompt: str) -> bool:
     """Whether a name is in a prompt as a word, written the same way: "It" is not "it"."""
     return bool(name) and re.search(rf"(?<!\w){re.escape(str(name))}(?!\w)", prompt) is not None
+
+
+def _repeats(count: int) -> tuple[str, ...]:
+    have = "has" if count == 1 else "have"
+    return (f"{_counted(count, 'row')} {have} the idx of a row before: the id then ends in -2, -3 and so on",) if count else ()
 
 
 def _counted(count: int, unit: str) -> str:

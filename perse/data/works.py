@@ -1,11 +1,11 @@
-"""Groups equal or nearly equal texts and works, also transitively: a profile must not show its query's group."""
+"""Groups equal or nearly equal texts, works and reviews, also transitively: a profile must not show its query's group."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from perse.data.near import near_groups
-from perse.identity import text_key
+from perse.identity import normalised, text_key
 from perse.records import Review
 
 
@@ -64,4 +64,21 @@ def works(reviews: Iterable[Review], near: bool = True) -> dict[str, str]:
         parent[max(one, other)] = min(one, other)
     for review_id, node in found.items():
         found[review_id] = root(node)
+    return found
+
+
+def repeats(mine: Sequence[Review]) -> dict[str, str]:
+    """review_id -> a key that is equal for reviews of one reviewer that say the same word for word or nearly.
+
+    Shops list one review under every variant of a product: about another item, but the answer all the same. Reviews without a word
+    say nothing and repeat nothing.
+
+    Raises:
+        BadInput: rensa is not installed.
+    """
+    written = [one for one in mine if normalised(one.review)]
+    found = {one.review_id: one.review_id for one in mine}
+    first: dict[int, str] = {}
+    for one, group in zip(written, near_groups([one.review for one in written]), strict=True):
+        found[one.review_id] = first.setdefault(group, one.review_id)
     return found

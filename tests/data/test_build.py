@@ -148,13 +148,13 @@ def test_validation_texts_that_training_shows_in_other_pairs_are_counted_and_tol
     assert texts_of(data, "valid") - known and texts_of(data, "valid") & known
     assert valid.texts_in_training == sum(text.split()[1] in known for text in spelled) < valid.texts == len(spelled)
     note = f"{valid.texts_in_training} of {valid.texts} validation texts also stand in training, in other pairs"
-    assert summary.notes == (note,)
+    assert summary.notes[0] == note
     assert data.manifest["counts"]["parts"][1]["texts_in_training"] == valid.texts_in_training
     assert f"\n{note}.\n" in (tmp_path / "set" / "README.md").read_text("utf-8")
 
 
 def test_the_count_of_shared_texts_says_what_the_split_keeps_apart(raw: Path, chained: Path, tmp_path: Path) -> None:
-    (loose,) = pairwise(chained.parent, tmp_path / "loose", split="reviewer").notes
+    loose, *_ = pairwise(chained.parent, tmp_path / "loose", split="reviewer").notes
     assert loose.endswith("validation texts also stand in training")
     folded = pairwise(chained.parent, tmp_path / "folded", folds=3)
     for fold, part in enumerate(folded.parts):
@@ -162,8 +162,32 @@ def test_the_count_of_shared_texts_says_what_the_split_keeps_apart(raw: Path, ch
     assert folded.notes[0].startswith("validation texts that also stand in training, in other pairs: Fold 0: ")
     # In this table every text stands in one pair only.
     apart = pairwise(raw, tmp_path / "apart")
-    assert apart.notes == (f"0 of {apart.parts[1].texts} validation texts also stand in training",)
-    assert pointwise(raw, tmp_path / "critics").notes == ()
+    assert apart.notes[0] == f"0 of {apart.parts[1].texts} validation texts also stand in training"
+    assert not any("validation texts" in note for note in pointwise(raw, tmp_path / "critics").notes)
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+@pytest.mark.parametrize("kind", BUILDS)
+def test_profiles_of_all_others_say_what_they_share_and_those_held_apart_share_nothing(
+    raw: Path, tmp_path: Path, kind: str, folds: int | None
+) -> None:
+    """Counted by hand: of the first k entries of a profile, which alone are shown."""
+    loose = BUILDS[kind](raw, tmp_path / "loose", folds=folds)
+    rows = load_folder(tmp_path / "loose").rows
+    asked = {row.query_id for row in rows}
+    shown = {one for row in rows for one in row.profile_ids[: loose.k]}
+    show = sum(bool(asked & {*row.profile_ids[: loose.k]}) for row in rows)
+    stand = sum(row.query_id in shown for row in rows)
+    (note,) = (note for note in loose.notes if "held apart" in note or "holds them apart" in note)
+    assert show > len(rows) / 2 < stand
+    assert note.startswith(f"of {len(rows):,} examples {show:,} ({show / len(rows):.0%}) show a query of another example")
+    assert f"and {stand:,} ({stand / len(rows):.0%}) ask what stands answered" in note
+    assert note[1:] in (tmp_path / "loose" / "README.md").read_text("utf-8")
+    for way in ("per_example_apart", "per_reviewer_epoch"):
+        apart = BUILDS[kind](raw, tmp_path / way, folds=folds, profiles=way)
+        assert not any("holds them apart" in note for note in apart.notes)
+        rows = load_folder(tmp_path / way).rows
+        assert rows and {row.query_id for row in rows}.isdisjoint(one for row in rows for one in row.profile_ids)
 
 
 def test_every_reviewer_validates_in_exactly_one_fold(raw: Path, tmp_path: Path) -> None:
@@ -266,7 +290,7 @@ def test_no_reviewer_left_says_how_many_reviews_there_were(raw: Path, tmp_path: 
         ({"folds": 25}, "24 reviewers left after the filters, fewer than the 25 folds"),
         ({"folds": 3, "split": "reviewer_item"}, "give split reviewer, or no folds"),
         ({"scale": (5, 1)}, "scale is 5-1, expected the lowest"),
-        ({"profiles": "best"}, "profiles is 'best', expected per_example or per_reviewer_epoch"),
+        ({"profiles": "best"}, "profiles is 'best', expected per_example or per_example_apart or per_reviewer_epoch"),
         ({"keep_names": True, "salt": "x"}, "exclude each other"),
         ({"salt": ""}, "the salt is empty"),
         ({"k": -1, "valid": 2}, "k is -1, expected 0 or more; valid is 2"),
@@ -283,10 +307,10 @@ def test_a_scale_that_looks_forgotten_is_noted(raw: Path, tmp_path: Path) -> Non
     stars.write_text(
         "".join(json.dumps(row | {"score": 1 + row["score"] % 5, "date": "May 1"}) + "\n" for row in rows), "utf-8"
     )
-    scale, dates = pointwise(raw, tmp_path / "set", reviews=stars).notes
+    _, scale, dates = pointwise(raw, tmp_path / "set", reviews=stars).notes
     assert "no score is above 5 on the scale 1-10; if it ends there, give --scale 1-5" in scale
     assert "no ISO date" in dates and "'May 1'" in dates
-    assert not pointwise(raw, tmp_path / "right", reviews=stars, scale=(1, 5), k=1).notes
+    assert len(pointwise(raw, tmp_path / "right", reviews=stars, scale=(1, 5), k=1).notes) == 1
 
 
 def test_the_table_fits_a_narrow_terminal_whole(raw: Path, tmp_path: Path) -> None:

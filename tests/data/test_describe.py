@@ -1,22 +1,29 @@
 """Descriptions of files: every format is told by its columns, everything is counted, bad rows never stop it."""
 
+import csv
 import gzip
 import io
 import json
 import random
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from places import SHARED
 from rich.console import Console
+from typer.testing import CliRunner
 
+from perse.commands.app import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.dataset.folder import export_lines, load_folder
 from perse.data.describing.facts import Description, Spread, describe
 from perse.data.describing.table import description_table
 from perse.data.sources import SOURCES
+from perse.data.sources.lines import read_records
 from perse.errors import BadInput
 
 REVIEW = {"reviewer_id": "ann", "item_id": "i1", "score": 7, "review": "quite fine", "text": "a plot", "date": "2018-11-10"}
@@ -124,7 +131,7 @@ def test_scores_and_answers_are_found_where_each_format_has_them(
 
 def test_people_scores_lengths_and_dates_are_counted(tmp_path: Path) -> None:
     rows = [REVIEW | {"item_id": f"i{n}", "score": 1 + n % 3, "review": "w " * (n + 1)} for n in range(6)]
-    rows += [REVIEW | {"reviewer_id": "bob", "score": "4/5", "date": "Nov 10, 2018"}]
+    rows += [REVIEW | {"reviewer_id": "bob", "score": "4/5", "date": "10/11/2018"}]
     rows += [REVIEW | {"reviewer_id": "cyd", "score": 4.5, "date": "2020-01-02T10:00:00"}]
     found = describe(lines(tmp_path / "r.jsonl", rows))
     assert (found.reviewers, found.items, found.rows) == (3, 6, 8)
@@ -206,12 +213,12 @@ def test_what_stands_in_a_file_neither_steers_the_terminal_nor_is_markup(tmp_pat
 
 def test_what_cannot_be_read_at_all_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.csv").touch()
-    (tmp_path / "x.parquet").touch()
+    (tmp_path / "x.xlsx").touch()
     for path, expected in [
         (tmp_path / "no.jsonl", "no such file"),
         (tmp_path / "empty.csv", "empty"),
         (tmp_path, "no perse data set"),
-        (tmp_path / "x.parquet", "cannot tell the format"),
+        (tmp_path / "x.xlsx", "cannot tell the format"),
         (tmp_path / "x", "no such file"),
     ]:
         with pytest.raises(BadInput, match=expected):
@@ -245,3 +252,135 @@ def test_real_files_are_described(name: str) -> None:
     if name.startswith("movie_critics/reviews"):
         assert found.per_reviewer is not None and found.per_reviewer.enough == 794
         assert found.problems.counts == {}
+
+
+def test_a_zero_that_means_not_rated_widens_no_scale(tmp_path: Path) -> None:
+    rows = [REVIEW | {"reviewer_id": f"r{n}", "score": n % 6} for n in range(30)]
+    found = describe(lines(tmp_path / "r.jsonl", rows))
+    assert found.next is not None and "--scale 1-5 --on-error skip" in found.next
+    assert any(
+        reason.startswith("score 0, taken for not rated") and count == 5 for reason, count in found.problems.counts.items()
+    )
+    halves = describe(lines(tmp_path / "h.jsonl", [*rows, REVIEW | {"score": 0.5}]))
+    assert halves.next is not None and "--scale 0-5 --out" in halves.next
+
+
+@pytest.mark.parametrize("column", ["content", "body", "review_content"])
+def test_a_review_column_of_another_usual_name_is_found(tmp_path: Path, column: str) -> None:
+    row = {
+        "reviewer_name": "ann",
+        "item_id": "i1",
+        "score": 7,
+        column: "quite fine",
+        "text": "a plot",
+        "date_added": "2018-11-10",
+    }
+    found = describe(lines(tmp_path / "r.jsonl", [row]))
+    assert (
+        found.fields["review"] == column
+        and found.fields["reviewer_id"] == "reviewer_name"
+        and found.fields["time"] == "date_added"
+    )
+    assert found.next is not None and found.next.startswith("perse data pointwise")
+
+
+def table_of(count: int, reviewers: int = 4, **more: Any) -> list[dict[str, Any]]:
+    """So many reviews by each reviewer, all of other items."""
+    return [
+        {
+            "reviewer_id": f"r{who}",
+            "item_id": f"i{n}",
+            "score": 1 + (who + n) % 5,
+            "review": f"I say {who} of {n}",
+            "text": f"plot {n}",
+        }
+        | more
+        for who in range(reviewers)
+        for n in range(count)
+    ]
+
+
+def kept_as(path: Path, rows: list[dict[str, Any]]) -> Path:
+    """The rows in the format that the name says; `;.csv` is a spreadsheet's with semicolons."""
+    if path.name.startswith("array"):
+        path.write_text(json.dumps(rows, indent=1), "utf-8")
+    elif path.suffix == ".parquet":
+        pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, list(rows[0]), delimiter=";")
+            table.writeheader()
+            table.writerows(rows)
+    return path
+
+
+FORMATS = ["array.json", "array.jsonl", "rows.parquet", "rows.csv"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(
+    ("count", "extra", "options"),
+    [
+        (8, [], "--scale 1-5"),
+        (4, [], "--scale 1-5 --min-reviews 4"),
+        (3, [], "--scale 1-5 --k 2 --min-reviews 3"),
+        (8, table_of(1), "--scale 1-5 --on-error skip"),
+        (8, table_of(1, 1, item_id="i99", score=0), "--scale 1-5 --on-error skip"),
+    ],
+    ids=["plain", "few", "very few", "reviewed twice", "not rated"],
+)
+def test_the_command_that_ends_a_description_builds_the_file(
+    tmp_path: Path, name: str, count: int, extra: list[dict[str, Any]], options: str
+) -> None:
+    path = kept_as(tmp_path / name, table_of(count) + extra)
+    found = describe(path)
+    assert found.next == f"perse data pointwise --reviews {path} {options} --out OUT"
+    command = shlex.split(found.next.replace("OUT", str(tmp_path / "out")))
+    done = CliRunner().invoke(app, command[1:])
+    assert done.exit_code == 0, done.stderr
+    assert len(load_folder(tmp_path / "out").rows) == 4 * count
+
+
+def test_a_damaged_array_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    path.write_text("[\n" + json.dumps(REVIEW) + ",\n" + json.dumps(REVIEW)[:-9], "utf-8")
+    with pytest.raises(BadInput, match=r"r.json, line 3: the JSON array that the file is breaks off or is damaged"):
+        list(read_records(path))
+
+
+def test_a_comma_in_quotes_is_no_delimiter(tmp_path: Path) -> None:
+    (tmp_path / "r.csv").write_text('reviewer;item;score;"review, long"\nann;i1;7;fine\n', "utf-8")
+    assert [values for _, values in read_records(tmp_path / "r.csv")] == [
+        {"reviewer": "ann", "item": "i1", "score": "7", "review, long": "fine"}
+    ]
+
+
+def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(tmp_path: Path) -> None:
+    """Without a mapping it may be the text reviewed; the command that is then shown builds the file."""
+    rows = [
+        {name: value for name, value in row.items() if name not in ("review", "text")} | {"text": row["review"]}
+        for row in table_of(8)
+    ]
+    items = lines(tmp_path / "items.jsonl", [{"item_id": f"i{n}", "text": f"plot {n}"} for n in range(8)])
+    path = lines(tmp_path / "r.jsonl", rows)
+    command = f"perse data pointwise --reviews {path} --items ITEMS --map review=text --scale 1-5 --out OUT"
+    offered, mapped = describe(path), describe(path, columns={"review": "text"})
+    assert (
+        offered.next
+        == f"{command}, if 'text' is what the reviewers wrote; else nothing: it has no review texts; take the file of the same reviews that has them"
+    )
+    assert mapped.fields["review"] == "text" and mapped.review_words == Spread(least=5, median=5, most=5)
+    assert mapped.next == command and "text" not in mapped.fields, "the review is not the text reviewed, too"
+    with pytest.raises(BadInput, match="no column for field 'text'"):
+        build_pointwise(PointwiseOptions(reviews=path, columns={"review": "text"}, scale=(1, 5), out=tmp_path / "no"))
+    typed = command.replace("ITEMS", str(items)).replace("OUT", str(tmp_path / "out"))
+    done = CliRunner().invoke(app, shlex.split(typed)[1:])
+    assert done.exit_code == 0, done.stderr
+    shown = CliRunner().invoke(app, ["data", "describe", str(path), "--map", "review=text", "--json"])
+    assert json.loads(shown.stdout)["format"] == "table of reviews"
+
+
+@pytest.mark.parametrize(("field", "expected"), [("revue", "no field 'revue'"), ("review", "with this --map it is no table")])
+def test_a_mapping_that_fits_nothing_is_refused(tmp_path: Path, field: str, expected: str) -> None:
+    with pytest.raises(BadInput, match=expected):
+        describe(lines(tmp_path / "r.jsonl", [{"who": "ann", "said": "fine"}]), columns={field: "said"})

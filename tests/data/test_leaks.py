@@ -291,7 +291,12 @@ def test_a_catalogue_with_near_duplicates_builds_without_a_leak(tmp_path: Path, 
         "".join(json.dumps({"item_id": f"i{item}", "text": plot}) + "\n" for item, plot in enumerate(plots)), "utf-8"
     )
     rows = [
-        {"reviewer_id": f"R{who}", "item_id": f"i{item}", "score": 1 + (who + item) % 10, "review": "As one expects of it."}
+        {
+            "reviewer_id": f"R{who}",
+            "item_id": f"i{item}",
+            "score": 1 + (who + item) % 10,
+            "review": f"As one expects of number {item}.",
+        }
         for who in range(12)
         for item in range(26)
         if (who + item) % 2

@@ -371,3 +371,29 @@ def test_per_doc_has_five_aspects_and_one_prompt_up_to_the_asked_one(tmp_path: P
     assert several
     shared = sum(any(one.profile == examples[0].profile for one in examples[1:]) for examples in several)
     assert shared > len(several) / 2  # all aspects of one comparison draw from one order
+
+
+@pytest.mark.parametrize(("given", "overlap"), [((), False), (("--profiles", "per_example"), True)])
+def test_what_is_asked_is_never_shown_unless_profiles_of_all_others_are_wanted(
+    tmp_path: Path, given: tuple[str, ...], overlap: bool
+) -> None:
+    """PerSE, section 3: prior annotations and queries do not overlap."""
+    said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", "none", *given))
+    rows = load_folder(tmp_path / "set").rows
+    assert rows and overlap != {row.query_id for row in rows}.isdisjoint(one for row in rows for one in row.profile_ids)
+    assert ("show a query of another example" in " ".join(said.split())) == overlap
+
+
+def test_plots_that_could_not_be_rewritten_are_not_blamed_on_the_number_of_reviews(tmp_path: Path, llama: Llama) -> None:
+    """All readers lose some of their reviews to plots that the writer refuses, so none has the 9 that each wrote."""
+    llama.refuses = "All this was in 1717."
+    kept = [
+        {"item_id": one["item_id"], "text": one["plot"] + ("" if n % 2 else " All this was in 1717.")}
+        for n, one in enumerate(PLOTS)
+    ]
+    path = tmp_path / "plots.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in kept), "utf-8")
+    given = ["--writer", llama.url, "--tries", "1", "--min-reviews", "9", "--max-k", "5"]
+    message = r"no reviewer has 9 reviews of plots that could be rewritten: 24 not anonymized: refused; try another --writer"
+    with pytest.raises(BadInput, match=message):
+        CliRunner().invoke(app, command(path, tmp_path / "set", *given), catch_exceptions=False)

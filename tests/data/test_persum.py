@@ -210,6 +210,7 @@ def test_a_candidate_with_a_copy_of_its_review_beside_it_is_counted_out(place: i
     reviews[place] = reviews[place].model_copy(update={"review": reviews[0].review + " Edited."})
     found, funnel = survivors(reviews)
     assert found == [] and funnel.out["a copy of it stands beside it"] == 1
+    assert survivors(reviews, keep_repeats=True)[0] == ["Toys/u-p"], "unless they are asked for"
 
 
 def test_the_overlap_must_suffice_with_both_or_with_either() -> None:
@@ -506,3 +507,14 @@ def test_of_real_reviews_each_filter_leaves_some_and_some_are_copies(tmp_path: P
         csv.writer(file).writerows(itertools.islice(csv.reader(whole), 2001))
     summary = build_persum(PersumOptions(reviews=(part,), out=tmp_path / "persum"), None)
     assert list(summary.funnel["Musical Instruments"].values()) == [2000, 2000, 107, 107, 80, 80]
+
+
+def test_a_folder_that_keeps_repeats_is_read_with_the_copies_in_it(table: Path, tmp_path: Path) -> None:
+    out = tmp_path / "persum"
+    options = PersumOptions(reviews=(table,), out=out, counts={"Toy Pianos": Counts(3, 0, 0)}, keep_repeats=True)
+    build_persum(options, judging(Scoring()))
+    path = out / "samples.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines[1]["history"][2]["review"] = lines[1]["own"]["review"].upper()
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert len(load_persum(out)) == 3

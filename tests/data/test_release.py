@@ -192,10 +192,23 @@ def test_a_pair_that_stands_in_its_own_profile_is_refused(tmp_path: Path) -> Non
         read_release([path], Faults())
 
 
-def test_an_id_met_before_is_a_bad_row(tmp_path: Path) -> None:
+def test_files_of_several_k_are_read_together_under_ids_of_their_own(tmp_path: Path) -> None:
     one, two = write(tmp_path / "k1.jsonl", two_reviews()), write(tmp_path / "k3.jsonl", two_reviews())
-    with pytest.raises(BadInput, match=r"k3.jsonl, line 1: field 'idx': 'permpst-1-0' already stands in k1.jsonl, line 1"):
-        read_release([one, two], Faults())
+    summary = build_release([one, two], tmp_path / "out")
+    for name in ("verbatim", "examples"):
+        found = read_examples(tmp_path / "out" / f"{name}.jsonl")
+        assert [row.id for row in found] == ["permpst-1-0", "permpst-1-0-2"]
+    assert "1 row has the idx of a row before: the id then ends in -2, -3 and so on" in summary.lines()
+
+
+def test_rows_of_one_idx_and_annotator_are_all_read_under_ids_of_their_own(tmp_path: Path) -> None:
+    rows = [doc_row(5, [(a, "z", "A")], ("c", "d"), "A") for a in ("a", "b", "a")]
+    path = write(tmp_path / "PerDOC.I.jsonl", *rows)
+    found = merge_aspects(read_release([path], Faults())).released
+    assert [one.verbatim.id for one in found] == ["perdoc-I-5", "perdoc-I-5-2", "perdoc-I-5-3"]
+    examples = [one.example for one in found]
+    assert [one.id for one in examples if one] == [one.verbatim.id for one in found]
+    assert [one.profile[0].text_a for one in examples if isinstance(one, PairwiseExample)] == ["a", "b", "a"]
 
 
 def test_a_prompt_of_another_shape_is_kept_verbatim_and_has_no_example(tmp_path: Path) -> None:

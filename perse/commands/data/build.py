@@ -17,7 +17,7 @@ from perse.commands.data.showing import show
 from perse.commands.options.building import Folds, Items, OfComparisons, OfReviews, ReviewTable, Rows, SourceName
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import ShownProfiles
-from perse.commands.options.reading import read_scale
+from perse.commands.options.reading import read_columns, read_scale
 from perse.commands.terminal import run_app
 from perse.data.build import build_pairwise, build_pointwise
 from perse.data.dataset.folder import DATA_SET, export_lines, load_folder
@@ -100,6 +100,7 @@ def describe(
     path: Annotated[
         Path, typer.Argument(metavar="FILE", help="Any file that perse reads, or a data set folder.", show_default=False)
     ],
+    columns: options.Map = None,
     limit: Rows = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -110,7 +111,7 @@ def describe(
     from perse.data.describing.facts import describe as described
     from perse.data.describing.table import description_table
 
-    found = described(path, limit=limit)
+    found = described(path, limit=limit, columns=read_columns(columns))
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
     else:

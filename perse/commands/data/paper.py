@@ -19,6 +19,7 @@ from perse.commands.options.building import (
     Ner,
     OfComparisons,
     OfReviews,
+    ProfilesOption,
     Reading,
     ReviewTable,
     Rows,
@@ -40,9 +41,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class OfMpst(OfReviews):
-    """The paper has k up to 5."""
+    """The paper has k up to 5, and never asks about what a profile shows."""
 
     max_k: MaxK = 5
+    profiles: ProfilesOption = "per_example_apart"
 
 
 @grouped
@@ -137,6 +139,10 @@ def persum(
         ),
     ] = None,
     min_product_reviews: Annotated[int, typer.Option(help="Reviews by others that a product must have.")] = 1,
+    keep_repeats: Annotated[
+        bool,
+        typer.Option("--keep-repeats", help="Keep samples in which a copy of the own review stands beside it."),
+    ] = False,
     rouge: Annotated[
         Rouge, typer.Option(help="Which overlap must suffice: with history and product's reviews, or with either.")
     ] = "both",
@@ -172,7 +178,7 @@ def persum(
 
     given = read_pairs(counts, option="--counts", example="Electronics=100,all,52")
     settings = PersumOptions(
-        reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, rouge=rouge, min_overlap=min_overlap,
+        reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, keep_repeats=keep_repeats, rouge=rouge, min_overlap=min_overlap,
         counts={name: Counts.parse(text) for name, text in given}, limit=limit, **vars(reading),
     )  # fmt: skip
     loaded = None if judge is None else loading.load(judge)

@@ -42,6 +42,15 @@ Folds = Annotated[
     int | None, typer.Option(help="Cross-fitting: every reader in one of N folds, instead of a split.", show_default=False)
 ]
 MinComparisons = Annotated[int, typer.Option(help="Leave out annotators with fewer comparisons.")]
+ProfilesOption = Annotated[
+    Profiles,
+    typer.Option(
+        "--profiles",
+        help="per_example: a profile drawn for each query from all the reader's others; per_example_apart: from a part of them that is "
+        "never asked about, as in the paper; per_reviewer_epoch: one for each reader, shared by their queries, and drawn again in every "
+        "epoch of training.",
+    ),
+]
 MaxQueries = Annotated[
     int | None,
     typer.Option(
@@ -80,6 +89,14 @@ class Enough:
 
     min_reviews: Annotated[int, typer.Option(help="Leave out reviewers with fewer reviews.")] = 6
     min_review_chars: Annotated[int, typer.Option(help="Leave out reviews with fewer characters.")] = 0
+    keep_repeats: Annotated[
+        bool,
+        typer.Option(
+            "--keep-repeats",
+            help="Let a profile show a review that says the same as the one asked for, as shops list one under several variants of "
+            "a product; then the answer stands in the question.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,13 +104,6 @@ class Drawing:
     """Who validates, and how profiles are drawn."""
 
     valid: Annotated[float, typer.Option(help="Share of the readers that is for validation.")] = 0.1
-    profiles: Annotated[
-        Profiles,
-        typer.Option(
-            help="per_example: a profile drawn for each query, as in the paper; per_reviewer_epoch: one for each reviewer, shared "
-            "by their queries, and drawn again in every epoch of training."
-        ),
-    ] = "per_example"
     select: Annotated[
         Select,
         typer.Option(
@@ -126,6 +136,7 @@ class _Built:
     max_k: MaxK = None
     columns: Map = None
     max_queries: MaxQueries = 10
+    profiles: ProfilesOption = "per_example"
     drawing: Drawing
     reading: Reading
 

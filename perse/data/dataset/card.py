@@ -27,7 +27,7 @@ def data_card(manifest: Mapping[str, Any]) -> str:
         **manifest,
         "records": records,
         "header": hub_header({"examples": "examples.parquet", records: f"{records}.parquet"}, rows=counts["records"]),
-        "notes": shared_texts_notes(counts["parts"], split=manifest["options"]["split"]),
+        "notes": parts_notes(counts["parts"], split=manifest["options"]["split"]),
         "table1": table1_cells(counts["parts"]),
         "left_out": [(count, unit, reason) for unit, reasons in dropped for reason, count in sorted(reasons.items())],
     }
@@ -56,7 +56,25 @@ def _size(rows: int) -> str:
     return next((name for bound, name in bounds if rows < bound), "1M<n<10M")
 
 
-def shared_texts_notes(parts: Sequence[Mapping[str, Any]], *, split: str) -> tuple[str, ...]:
+def parts_notes(parts: Sequence[Mapping[str, Any]], *, split: str) -> tuple[str, ...]:
+    """What readers of a result must know of the examples, from the manifest's `parts`."""
+    return (*_shared_texts_notes(parts, split=split), *_shared_profiles_notes(parts))
+
+
+def _shared_profiles_notes(parts: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """How often one example shows what another asks; nothing where none does, or an older perse did not count it."""
+    show, shown, examples = (
+        sum(part.get(name) or 0 for part in parts) for name in ("show_queries", "queries_shown", "examples")
+    )
+    if not show:
+        return ()
+    return (
+        f"of {examples:,} examples {show:,} ({show / examples:.0%}) show a query of another example of the same reader, and {shown:,} "
+        f"({shown / examples:.0%}) ask what stands answered in another's profile; PerSE holds them apart: --profiles per_example_apart",
+    )
+
+
+def _shared_texts_notes(parts: Sequence[Mapping[str, Any]], *, split: str) -> tuple[str, ...]:
     """How many validation texts are also in training, from the manifest's `parts`; nothing for reviews.
 
     `reviewer_item` keeps pairs apart, not the single texts in them (PerSE, section 4.1), so readers of an accuracy must

@@ -207,7 +207,7 @@ def write_folder(
     whole = {"schema": SCHEMA, "kind": kind, **manifest}
     reviews = {one.review_id: one for one in records if isinstance(one, Review)}
     comparisons = {one.comparison_id: one for one in records if isinstance(one, Comparison)}
-    check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(whole))
+    check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(whole), repeats=_repeats(whole))
 
     def write(fresh: Path) -> None:
         write_parquet(fresh / _records_file(kind), records)
@@ -245,7 +245,7 @@ def _load(path: Path) -> DataSet:
         comparisons = _records(source, Comparison, key="comparison_id")
     rows = tuple(ExampleRow(**row) for row in read_parquet(path / "examples.parquet"))
     _check_rows(path / "examples.parquet", rows, manifest, comparisons)
-    check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(manifest))
+    check_leaks(rows, reviews, comparisons, disjoint_items=_disjoint_items(manifest), repeats=_repeats(manifest))
     return DataSet(path, manifest, reviews, comparisons, rows, folder_digest(path, kind=manifest["kind"]))
 
 
@@ -278,6 +278,11 @@ def _records_file(kind: Kind) -> str:
 
 def _disjoint_items(manifest: Mapping[str, Any]) -> bool:
     return bool(manifest["options"]["split"] == "reviewer_item")
+
+
+def _repeats(manifest: Mapping[str, Any]) -> bool:
+    """Whether profiles may show a review that says the same as the query's, as all folders of an older perse may."""
+    return bool(manifest["options"].get("keep_repeats", True))
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -38,6 +38,10 @@ class SplitCounts(BaseModel):
     """Pointwise: {"score": {"1": n, ...}}; pairwise: {aspect: {"A": n, "B": n}}. Of the queries."""
     train_examples: int | None = None
     """Folds: how many examples are for training when this fold validates."""
+    show_queries: int | None = None
+    """How many examples show in their profile a record that another example of the same reader asks about."""
+    queries_shown: int | None = None
+    """How many examples ask about a record that stands in the profile of another of the same reader."""
     texts_in_training: int | None = None
     """Validation sides of pairs: how many of `texts` also stand in examples for training."""
 
@@ -81,6 +85,9 @@ def describe(
             answers["score"][str(reviews[row.query_id].score)] += 1
         else:
             answers[row.aspect][comparisons[row.query_id].preference[row.aspect]] += 1
+    # An id names its record's reviewer, so ids alone tell one reader from another.
+    asked = {row.query_id for row in rows}
+    shown = {one for row in rows for one in row.profile_ids[:k]}
     told = [cell for cell in cells if cell.name == f"k={k}" or not reviews]
     fitting = sum(cell.examples - cell.too_long for cell in told)
     return SplitCounts(
@@ -91,6 +98,8 @@ def describe(
         words=sum(cell.words * (cell.examples - cell.too_long) for cell in told) / fitting if fitting else 0.0,
         cells=tuple(cells),
         answers={of: _ordered(counts) for of, counts in sorted(answers.items())},
+        show_queries=sum(not asked.isdisjoint(row.profile_ids[:k]) for row in rows),
+        queries_shown=sum(row.query_id in shown for row in rows),
     )
 
 

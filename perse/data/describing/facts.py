@@ -18,7 +18,8 @@ from perse.data.sources import recognised
 from perse.data.sources.examples import UNKNOWN
 from perse.data.sources.facts import Facts
 from perse.data.sources.faults import Faults
-from perse.data.sources.source import Seen, Source
+from perse.data.sources.source import Head, Seen, Source
+from perse.data.sources.table import REVIEW_TABLE, mapped_table, unrated
 from perse.errors import BadInput
 from perse.files.runlog import file_digest
 
@@ -107,15 +108,17 @@ class Description(_Part):
     """The command that builds something from it; what stands in capitals is to be filled in. None if it cannot be read as it is."""
 
 
-def describe(path: Path, *, limit: int | None = None) -> Description:
+def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str] | None = None) -> Description:
     """Describes a raw file, a file of examples or a data set folder; at most `limit` rows are read.
 
+    Args:
+        columns: our field -> the column of a table of reviews or comparisons, binding.
     Raises:
-        BadInput: it cannot be read at all: absent, empty, damaged, or a folder that is no data set.
+        BadInput: with `columns` it is no such table; it cannot be read at all: absent, empty, damaged, or a folder that is no data set.
     """
     if limit is not None and limit < 1:
         raise BadInput(f"limit is {limit}, expected 1 or more")
-    source = recognised(path)
+    source = mapped_table(Head(path), columns) if columns else recognised(path)
     if path.is_dir() and source is UNKNOWN:
         raise BadInput(f"{path}: the folder is no perse data set; give a file in it")
     faults = Faults("skip", keep=SHOWN_PROBLEMS)
@@ -126,9 +129,14 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
             break
         tally.add(facts)
     counts = faults.counts + tally.repeated(source)
-    columns = source.columns(path)
+    if source.name == REVIEW_TABLE.name and (zeros := unrated(tally.scores)):
+        counts["score 0, taken for not rated (if it is the lowest score, give --scale 0-...)"] = zeros
+    found = source.columns(path)
     scores = _sorted_scores(tally.scores)
-    readable = (tally.rows or not counts) and not any("\0" in name for name in columns.names)  # as UTF-16 has it
+    readable = (tally.rows or not counts) and not any("\0" in name for name in found.names)  # as UTF-16 has it
+    # Amazon's builds leave out what is reviewed twice; a table's stop at it.
+    stops = bool(faults.met or (source.name == REVIEW_TABLE.name and (tally.twice or unrated(tally.scores))))
+    seen = Seen(shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=tally.shared_count())
     return Description(
         file=path.resolve().name,
         format=source.title,
@@ -136,8 +144,8 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
         sha256=_digest(path),
         rows=tally.rows,
         whole=tally.whole,
-        columns=columns.names,
-        fields=dict(columns.fields),
+        columns=found.names,
+        fields=dict(found.fields),
         reviewers=len(tally.reviewers),
         items=len(tally.items),
         per_reviewer=_per_reviewer(tally.reviewers.values()),
@@ -150,7 +158,7 @@ def describe(path: Path, *, limit: int | None = None) -> Description:
             counts=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
             first=tuple(str(bad).removeprefix(f"{path}, ") for bad in faults.rows),
         ),
-        next=source.next_command(Seen(shlex.quote(str(path)), columns.fields, scores)) if readable else None,
+        next=source.next_command(seen) if readable else None,
     )
 
 
@@ -197,6 +205,11 @@ class _Tally:
             self.review_words[facts.review_words] += 1
         if facts.time is not None:
             self._add_time(facts.time)
+
+    def shared_count(self) -> int | None:
+        """The most rows that each of two reviewers have; None where not all rows were read."""
+        two = [count for _, count in self.reviewers.most_common(2)]
+        return two[1] if self.whole and len(two) == 2 else None
 
     def _number(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))

@@ -95,7 +95,7 @@ def filtered(reviews: Sequence[ProductReview], category: str, options: PersumOpt
         own = tokens(candidate.own.review)
         history = [tokens(one.review) for one in candidate.history]
         product = [tokens(one.review) for one in candidate.product]
-        copied = any(is_copy(own, other) for other in (*history, *product))
+        copied = not options.keep_repeats and any(is_copy(own, other) for other in (*history, *product))
         if not funnel.keeps("no copy", "a copy of it stands beside it" if copied else None):
             continue
         enough = all if options.rouge == "both" else any

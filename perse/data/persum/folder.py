@@ -27,6 +27,7 @@ from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of
 from perse.files.replacing import Claim, reading
+from perse.formats.json_text import read_object
 from perse.formats.templates import table, templates
 from perse.records import explain
 from perse.strict import Strict
@@ -100,9 +101,11 @@ class PersumSummary(_Record):
     """Cautions about the data."""
 
 
-def check_samples(samples: Sequence[Sample], where: Path) -> None:
+def check_samples(samples: Sequence[Sample], where: Path, *, repeats: bool = False) -> None:
     """Check that no sample gives its own answer away, and that its reviews are of the right people and products.
 
+    Args:
+        repeats: whether copies of the user's review may stand there (`PersumOptions.keep_repeats`).
     Raises:
         BadInput: the user's review, or nearly, is among the other reviews, or a review stands on the wrong side; names the line.
     """
@@ -122,7 +125,7 @@ def check_samples(samples: Sequence[Sample], where: Path) -> None:
                         f"{'another reviewer of the same' if name == 'product_reviews' else 'the same reviewer of another'} product; "
                         "build the folder again"
                     )
-                if is_copy(tokens(own.review), tokens(other.review)):
+                if not repeats and is_copy(tokens(own.review), tokens(other.review)):
                     raise BadInput(f"{place}: leak: {name}[{at}] is a copy of the user's own review; build the folder again")
 
 
@@ -132,7 +135,7 @@ def write_persum(place: Claim, samples: Sequence[Sample], manifest: Mapping[str,
     Raises:
         BadInput: as `check_samples`, or the folder cannot be written.
     """
-    check_samples(samples, place.out / SAMPLES)
+    check_samples(samples, place.out / SAMPLES, repeats=_repeats(manifest))
     whole = {"schema": SCHEMA, "kind": KIND, **manifest}
 
     def write(fresh: Path) -> None:
@@ -158,8 +161,14 @@ def _load(folder: Path) -> list[Sample]:
     if kind_of(folder) != KIND:
         raise BadInput(f"{folder}: found no PerSum folder (manifest.json of kind 'persum'); build one with `perse data persum`")
     samples = parse_samples(read_json_lines(folder / SAMPLES), folder / SAMPLES)
-    check_samples(samples, folder / SAMPLES)
+    manifest = read_object(folder / "manifest.json", remedy="build the folder again")
+    check_samples(samples, folder / SAMPLES, repeats=_repeats(manifest))
     return samples
+
+
+def _repeats(manifest: Mapping[str, Any]) -> bool:
+    options = manifest.get("options")
+    return isinstance(options, dict) and options.get("keep_repeats") is True
 
 
 def parse_samples(lines: Iterable[tuple[int, object]], where: Path) -> list[Sample]:

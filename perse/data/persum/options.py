@@ -60,6 +60,8 @@ class PersumOptions(RawOptions):
     """... and fewer than this,"""
     chars_under: int = 27_000
     """which have fewer characters together than this."""
+    keep_repeats: bool = False
+    """Keep samples in which a copy of the own review stands in the history or among the product's reviews."""
     rouge: Rouge = "both"
     """Which overlaps must suffice: with history and product's reviews, or either."""
     min_overlap: float = 0.45

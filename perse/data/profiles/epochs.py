@@ -34,7 +34,9 @@ def redrawn(
     """
     if options["profiles"] != "per_reviewer_epoch":
         raise BadInput(f"profiles are drawn {options['profiles']}, not again in every epoch; build with per_reviewer_epoch")
-    drawing = Drawing(options["max_k"], "per_reviewer_epoch", options["max_queries"], options["seed"], epoch)
+    # A folder that says nothing of repeats is of an older perse, which kept them.
+    keep = bool(options.get("keep_repeats", True))
+    drawing = Drawing(options["max_k"], "per_reviewer_epoch", options["max_queries"], options["seed"], epoch, keep)
     prepare = selection(options["select"]).prepare
     first = {row.reviewer_id: row for row in rows}
     if reviews:

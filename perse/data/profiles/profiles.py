@@ -1,9 +1,13 @@
 """k-review profiles: for each query the reviewer's past that the judge is shown (PerSE, section 3).
 
-`per_example` is the paper's way: each query gets a profile of its own, drawn from the reviewer's others.
-`per_reviewer_epoch` draws a profile once and asks about the rest, so that all questions about one reader share the work on
-it (DESIGN.md, section 5); training re-draws it in every epoch (`epoch`), everything else uses epoch 0. Either way a profile
-never holds the query's own work (pairs: no comparison that shares a text with the query).
+`per_example_apart` is the paper's way: a part of each reviewer's reviews is held apart for profiles, each query gets one drawn from it,
+and no query stands in any profile. How large that part is, the paper does not say; here it is half of them, at least k, and all that
+`max_queries` leaves over. `per_example` draws from all of the reviewer's others: more queries for readers with few reviews, but what is
+asked in one example stands answered in another's profile (a build says how often). `per_reviewer_epoch` draws a profile once and
+asks about the rest, so that all questions about one reader share the work on it (DESIGN.md, section 5); training re-draws it in every
+epoch (`epoch`), everything else uses epoch 0. In all three a profile
+never holds the query's own work (pairs: no comparison that shares a text with the query), nor, unless `keep_repeats`, a review
+that says the same as the query's (`perse.data.works.repeats`).
 
 A row keeps the ids in the order of choice (`perse.data.profiles.selection`), so that its first k are the profile of k; how they are
 shown, oldest first or otherwise, is decided when examples are made (`perse.data.profiles.views`).
@@ -20,11 +24,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from perse.data.profiles.selection import AT_RANDOM, Prepare
-from perse.data.works import text_groups
+from perse.data.works import repeats, text_groups
 from perse.identity import draw
 from perse.records import Comparison, Review, Split
 
-Profiles = Literal["per_example", "per_reviewer_epoch"]
+Profiles = Literal["per_example", "per_example_apart", "per_reviewer_epoch"]
 
 Record = TypeVar("Record", Review, Comparison)
 
@@ -55,6 +59,21 @@ class Drawing:
     seed: int = 0
     epoch: int = 0
     """`per_reviewer_epoch`: which draw."""
+    keep_repeats: bool = False
+    """Reviews: let a profile show one that says the same as the review asked for."""
+
+    def apart(self, shuffled: list[Record], mine: Sequence[Record], *, capped: bool) -> tuple[list[Record], Sequence[Record]]:
+        """(queries, what profiles are drawn from) of one reviewer; both are all of `mine` unless they are held apart.
+
+        Args:
+            shuffled: `mine` in the order in which they are asked about.
+            capped: whether `max_queries` counts records, as with reviews.
+        """
+        if self.profiles != "per_example_apart":
+            return shuffled, mine
+        left_over = len(shuffled) - self.max_queries if capped and self.max_queries is not None else 0
+        asked = len(shuffled) - max(self.k, len(shuffled) // 2, left_over)
+        return shuffled[: max(0, asked)], shuffled[max(0, asked) :]
 
     def purpose(self, what: str) -> str:
         """The purpose of a random choice, which includes the epoch."""
@@ -83,15 +102,21 @@ def pointwise_rows(
         mine = reviews[reviewer]
         queries = _shuffled(mine, seed=seed, who=reviewer, purpose=drawing.purpose("queries"))
         pick = prepare(mine)
+        said = {} if drawing.keep_repeats else repeats(mine)
+        marks = {one.review_id: {works[one.review_id], "said:" + said.get(one.review_id, one.review_id)} for one in mine}
         drawn: list[tuple[Review, list[Review]]] = []
         if drawing.profiles == "per_reviewer_epoch":
             generator = draw(seed, reviewer, drawing.purpose("profile"))
             shared = pick(queries[0], mine, k, generator) if queries else []
-            seen = {works[review.review_id] for review in shared}
-            drawn = [(query, shared) for query in queries if len(shared) == k and works[query.review_id] not in seen]
+            seen = {mark for review in shared for mark in marks[review.review_id]}
+            drawn = [(query, shared) for query in queries if len(shared) == k and seen.isdisjoint(marks[query.review_id])]
         else:
+            queries, pool = drawing.apart(queries, mine, capped=True)
+            if drawing.profiles == "per_example_apart":  # no work of a query, and nothing it says, stands in any profile
+                seen = {mark for review in pool for mark in marks[review.review_id]}
+                queries = [query for query in queries if seen.isdisjoint(marks[query.review_id])]
             for query in queries:
-                others = [review for review in mine if works[review.review_id] != works[query.review_id]]
+                others = [review for review in pool if marks[review.review_id].isdisjoint(marks[query.review_id])]
                 if len(others) >= k:
                     profile = pick(query, others, k, draw(seed, reviewer, f"profile for {query.review_id}"))
                     if len(profile) == k:
@@ -130,6 +155,7 @@ def pairwise_rows(
             shared.sort(key=lambda one: -len(one.preference))
         texts = {one.comparison_id: {groups[one.text_a], groups[one.text_b]} for one in mine}
         asked: Counter[str] = Counter()
+        queries, pool = drawing.apart(queries, mine, capped=False)
         for query in queries:
             own = texts[query.comparison_id]
             if drawing.profiles == "per_reviewer_epoch":
@@ -137,7 +163,7 @@ def pairwise_rows(
                     continue
                 candidates = shared
             else:
-                others = [one for one in mine if not own & texts[one.comparison_id]]
+                others = [one for one in pool if not own & texts[one.comparison_id]]
                 candidates = pick(query, others, len(others), draw(seed, reviewer, f"profile for {query.comparison_id}"))
             if len(candidates) < k:
                 continue
@@ -145,7 +171,7 @@ def pairwise_rows(
                 if asked[aspect] == drawing.max_queries:
                     continue
                 asked[aspect] += 1
-                if drawing.profiles == "per_example":
+                if drawing.profiles != "per_reviewer_epoch":
                     profile = sorted(candidates, key=lambda one: aspect not in one.preference)[:k]
                 else:
                     profile = candidates[:k]

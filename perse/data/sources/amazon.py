@@ -18,8 +18,9 @@ from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
+from perse.data.dates import sortable
 from perse.data.pseudonyms import numbered
-from perse.data.sources.columns import REVIEWS, Role, check_fields
+from perse.data.sources.columns import REVIEWS, Role, check_fields, plain_name
 from perse.data.sources.facts import Facts, item_facts, review_facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.lines import first_fields, is_csv, shown
@@ -39,6 +40,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "title": ("summary", "review_headline"),
         "time": ("unixReviewTime", "timestamp", "reviewTime", "review_date"),
         "category": ("main_category", "product_category"),
+        "features": ("feature",),
     }
 )
 """The names of fields in the files; here `text` is the review and `title` its headline or the product's name."""
@@ -148,12 +150,17 @@ def read_product_texts(path: Path, faults: Faults, *, wanted: Container[str] | N
         faults: takes the bad rows: no id, or a line that is neither JSON nor a Python literal.
         wanted: keep these products alone, if given.
     Raises:
-        BadInput: the file cannot be used; the first bad row, if those are to stop the reading.
+        BadInput: the file cannot be used, or holds reviews, whose headlines would be taken for the products' names; the first bad
+            row, if those are to stop the reading.
     """
     texts: dict[str, str] = {}
 
     def read(row: Row) -> None:
         item = row.text("item_id", reason="item without id")
+        if _names_reviewer(row.header.names):
+            raise BadInput(
+                f"{path}: holds reviews, not products (columns {', '.join(row.header.names)}); give the category's meta file"
+            )
         if wanted is not None and item not in wanted:
             return
         parts = [joined_texts(row, "title"), joined_texts(row, "description") or joined_texts(row, "features")]
@@ -274,6 +281,8 @@ def iso_date(value: object) -> str | None:
             seconds = float(text)
             # Milliseconds of any review are above this number, seconds below it until the year 5138.
             moment = datetime.fromtimestamp(seconds / 1000 if seconds >= 1e11 else seconds, UTC).replace(tzinfo=None)
+        elif (written := sortable(text)) is not None and text[:1].isalpha():
+            moment = written.replace(tzinfo=None)
         elif re.fullmatch(r"\d\d? \d\d?, \d{4}", text, re.ASCII):
             moment = datetime.strptime(text, "%m %d, %Y")
         else:
@@ -282,6 +291,10 @@ def iso_date(value: object) -> str | None:
         return None
     midnight = moment.time() == datetime.min.time()
     return moment.date().isoformat() if midnight else moment.isoformat(timespec="seconds")
+
+
+def _names_reviewer(names: Iterable[str]) -> bool:
+    return not {plain_name(name) for name in names}.isdisjoint(("reviewerid", "userid", "customerid"))
 
 
 def _is_amazon(head: Head) -> bool:
@@ -362,7 +375,7 @@ AMAZON = Source(
     facts=_facts,
     once="review",
     next=lambda seen: (
-        f"perse data persum --reviews {seen.file} --judge JUDGE --out OUT, or perse data amazon --reviews {seen.file} --meta META --out OUT"
+        f"perse data persum --reviews {seen.file} --judge JUDGE --out OUT, or perse data amazon --reviews {seen.file} --meta META{seen.needed} --out OUT"
     ),
 )
 

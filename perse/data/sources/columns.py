@@ -19,7 +19,18 @@ from perse.errors import BadInput
 
 ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
-        "reviewer_id": ("reviewer", "annotator_id", "annotator", "user_id", "user", "worker_id", "worker", "rater", "critic"),
+        "reviewer_id": (
+            "reviewer",
+            "reviewer_name",
+            "annotator_id",
+            "annotator",
+            "user_id",
+            "user",
+            "worker_id",
+            "worker",
+            "rater",
+            "critic",
+        ),
         "item_id": (
             "item",
             "asin",
@@ -33,9 +44,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "imdb_id",
         ),
         "text": ("plot", "synopsis", "plot_synopsis", "document", "article"),
-        "review": ("review_text", "review_body", "comment"),
+        "review": ("review_text", "review_body", "review_content", "comment", "content", "body"),
         "score": ("rating", "stars", "overall", "grade"),
-        "time": ("date", "timestamp", "review_date", "created_at"),
+        "time": ("date", "timestamp", "review_date", "created_at", "date_added"),
         "aspect": ("criterion", "dimension"),
         "text_a": ("plot_a",),
         "text_b": ("plot_b",),
@@ -136,11 +147,13 @@ class Header:
         return parts if self._present.issuperset(parts) else None
 
     def _guessed(self, field: str) -> tuple[str, ...] | None:
+        # The column of the reviews is never the text reviewed, too: the answer would be the question.
+        taken = self._mapping.get("review", "") if field == "text" else ""
         for name in (self._hints.get(field), field):
-            if name in self._present:
+            if name in self._present and name != taken:
                 return (name,)
         for name in (field, *self._aliases.get(field, ())):
-            if (found := self._by_plain.get(plain_name(name))) is not None:
+            if (found := self._by_plain.get(plain_name(name))) not in (None, taken):
                 return (found,)
         return None
 

@@ -13,16 +13,19 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perse.data.sources.faults import BadRow, Faults
+from perse.data.sources.whole import array_records, parquet_records
 from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
 
 JSON_SUFFIXES = (".jsonl", ".json")
+PARQUET = ".parquet"
 
 MAX_LITERAL = 200_000
 """Longest line of Python literals in characters, since building one takes a hundred times its length in memory."""
@@ -113,22 +116,27 @@ def read_records(
     faults = faults or Faults()
     if is_csv(path):
         yield from _csv_records(path, faults, names=header)
-    elif (kind := suffix(path)) in JSON_SUFFIXES:
+    elif (kind := suffix(path)) == PARQUET:
+        yield from parquet_records(path)
+    elif kind in JSON_SUFFIXES and (text := _array_text(path)) is not None:
+        yield from array_records(path, text, faults)
+    elif kind in JSON_SUFFIXES:
         for line, value in read_json_lines(path, faults, literals=literals):
             if isinstance(value, dict):
                 yield line, value
                 continue
-            hint = "; the file seems to be one JSON array: give one object a line" if isinstance(value, list) else ""
-            faults.add(BadRow(path, line, f"found {shown(value)}, expected a JSON object{hint}", reason="no JSON object"))
+            faults.add(BadRow(path, line, f"found {shown(value)}, expected a JSON object", reason="no JSON object"))
     elif not path.exists():
         raise BadInput(f"{path}: no such file")
     else:
-        raise BadInput(f"{path}: cannot tell the format from '{kind}'; expected .jsonl, .json, .csv or .tsv, each also as .gz")
+        raise BadInput(
+            f"{path}: cannot tell the format from '{kind}'; expected .jsonl, .json, .csv or .tsv, each also as .gz, or .parquet"
+        )
 
 
 def holds_records(path: Path) -> bool:
     """Whether `read_records` knows the format by the name of the file."""
-    return is_csv(path) or suffix(path) in JSON_SUFFIXES
+    return is_csv(path) or suffix(path) in (*JSON_SUFFIXES, PARQUET)
 
 
 def is_csv(path: Path) -> bool:
@@ -182,7 +190,7 @@ def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
 
 def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
     """(line number of its start, fields) of each record that is not blank."""
-    delimiter = "\t" if suffix(path) == ".tsv" else ","
+    delimiter = "\t" if suffix(path) == ".tsv" else _delimiter(path)
     # `line_num` counts what the csv module was given, so the line that each piece came from is kept beside it.
     seen: list[int] = [0]
 
@@ -211,6 +219,28 @@ def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
             return
         if record:
             yield before + 1, record
+
+
+def _delimiter(path: Path) -> str:
+    """A comma, or the semicolon where the first line of the file has semicolons and no comma outside quotes, as spreadsheets write it
+    where the comma is the decimal mark."""
+    first = next((text for _, text in _lines(path, Faults("skip", keep=1)) if text.strip()), "")
+    bare = re.sub(r'"(?:[^"]|"")*"', "", first)
+    return ";" if ";" in bare and "," not in bare else ","
+
+
+def _array_text(path: Path) -> str | None:
+    """The whole of a file that is one JSON array of objects; None for any other, of which only the beginning is read."""
+    lines = _lines(path, Faults("skip", keep=1))
+    begun = ""
+    for _, text in lines:
+        begun += text
+        plain = begun.replace(" ", "").replace("\t", "").replace("\r", "").replace("\n", "")
+        if not plain.startswith("[") and plain:
+            return None
+        if len(plain) > 1:
+            return begun + "".join(more for _, more in lines) if plain[1] in "{]" else None
+    return None
 
 
 def _csv_records(path: Path, faults: Faults, *, names: Sequence[str] | None) -> Iterator[tuple[int, dict[str, object]]]:

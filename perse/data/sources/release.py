@@ -9,7 +9,7 @@ hides them.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,19 +64,29 @@ class Released:
     title: str | None = None
     """Of the plot that is asked about, as the public knows it."""
     profile_titles: tuple[str, ...] = ()
+    repeated: bool = False
+    """Whether a row before it has its `idx`, so that its id ends in a number more."""
+
+    def named(self, name: str) -> Released:
+        """A row that repeats another's `idx`, under an id of its own."""
+        example = None if self.example is None else self.example.model_copy(update={"id": name})
+        return replace(self, repeated=True, verbatim=self.verbatim.model_copy(update={"id": name}), example=example)
 
 
 def read_release(paths: Sequence[Path], faults: Faults, *, aspect: str | None = None) -> list[Released]:
     """The rows of released files, in their order. Reviewers and annotators stand under their own names.
 
+    The release has rows with one `idx`, annotator and query and different profiles, and files of several k ask the same: all are read,
+    and the second has an id that ends in -2.
+
     Args:
-        faults: takes rows without prompt or answer, rows whose prompt and `examples` disagree, and ids met before.
+        faults: takes rows without prompt or answer, and rows whose prompt and `examples` disagree.
         aspect: of all Per-DOC files, if their names do not tell it.
     Raises:
         BadInput: a file that cannot be read, or a Per-DOC file whose aspect is not known; a bad row, if those are to stop.
     """
     found: list[Released] = []
-    places: dict[str, tuple[Path, int]] = {}
+    times: Counter[str] = Counter()
     for path in paths:
         for line, fields in read_json_lines(path, faults):
             row = _Row(path, line, fields if isinstance(fields, dict) else {})
@@ -90,11 +100,9 @@ def read_release(paths: Sequence[Path], faults: Faults, *, aspect: str | None = 
                     row.bad(
                         None, f"found {keys}, expected idx, prompt, completion and examples (Per-MPST) or review_id (Per-DOC)"
                     )
-                first_path, first = places.setdefault(one.verbatim.id, (path, line))
-                if (first_path, first) != (path, line):
-                    row.bad(
-                        "idx", f"'{one.verbatim.id}' already stands in {first_path.name}, line {first}; read files of one k"
-                    )
+                times[one.verbatim.id] += 1
+                if (time := times[one.verbatim.id]) > 1:
+                    one = one.named(f"{one.verbatim.id}-{time}")
             except BadRow as error:
                 faults.add(error)
             else:

@@ -63,9 +63,9 @@ class Head:
         """The columns without case, spaces and punctuation (`columns.plain_name`)."""
         return frozenset(map(plain_name, self.names))
 
-    def has(self, role: Role, *fields: str) -> bool:
-        """Whether each of these fields of `role` has a column."""
-        header = Header(self.names, {}, role=role)
+    def has(self, role: Role, *fields: str, columns: Mapping[str, str] | None = None) -> bool:
+        """Whether each of these fields of `role` has a column; `columns` is the user's mapping."""
+        header = Header(self.names, columns or {}, role=role)
         return all(header.columns_for(field) is not None for field in fields)
 
 
@@ -87,6 +87,19 @@ class Seen:
     """As in `Columns`."""
     scores: Mapping[str, int]
     """score as in the file -> how many."""
+    stops: bool = False
+    """Whether there are rows at which a build stops unless it may skip them."""
+    shared_count: int | None = None
+    """The most rows that each of two reviewers have, without whom nothing can be split; None where not all rows were read."""
+
+    @property
+    def needed(self) -> str:
+        """The options without which a build of these rows stops, or finds no reader: defaults as in PerSE (6 reviews, k = 3)."""
+        skip = " --on-error skip" if self.stops else ""
+        if self.shared_count is None or not 2 <= self.shared_count < 6:
+            return skip
+        fewer = f" --k {self.shared_count - 1}" if self.shared_count <= 3 else ""
+        return f"{fewer} --min-reviews {self.shared_count}{skip}"
 
 
 @dataclass(frozen=True, kw_only=True)

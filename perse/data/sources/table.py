@@ -28,8 +28,9 @@ Rows that do not fit:
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
@@ -41,7 +42,8 @@ from perse.data.sources.lines import read_json_lines
 from perse.data.sources.merging import Merging
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import NO_COLUMN, Row, read_choice, read_rows, read_score, usable
-from perse.data.sources.source import Columns, Seen, Source, table_columns
+from perse.data.sources.source import Columns, Head, Seen, Source, table_columns
+from perse.errors import BadInput
 from perse.identity import text_key
 from perse.records import Comparison, Review
 from perse.scale import rescale
@@ -178,12 +180,12 @@ def _pair_texts(row: Row, texts: _Texts | None) -> tuple[str, str]:
     return texts.look_up(row, "item_a")[1], texts.look_up(row, "item_b")[1]
 
 
-def _columns(role: Role) -> Callable[[Path], Columns]:
-    return lambda path: table_columns(read_rows(path, {}, Faults("skip", keep=1), role=role), role)
+def _columns(role: Role, columns: Mapping[str, str]) -> Callable[[Path], Columns]:
+    return lambda path: table_columns(read_rows(path, columns, Faults("skip", keep=1), role=role), role)
 
 
-def _review_facts(path: Path, faults: Faults) -> Iterator[Facts]:
-    for row in read_rows(path, {}, faults):
+def _review_facts(path: Path, faults: Faults, columns: Mapping[str, str]) -> Iterator[Facts]:
+    for row in read_rows(path, columns, faults):
         yield review_facts(
             row,
             faults,
@@ -197,21 +199,38 @@ def _rating_facts(path: Path, faults: Faults) -> Iterator[Facts]:
         yield review_facts(row, faults, review=lambda row: row.optional_text("review"))
 
 
-def _pair_facts(path: Path, faults: Faults) -> Iterator[Facts]:
-    for row in read_rows(path, {}, faults, role=PAIRS):
+def _pair_facts(path: Path, faults: Faults, columns: Mapping[str, str]) -> Iterator[Facts]:
+    for row in read_rows(path, columns, faults, role=PAIRS):
         aspect = faults.attempt(lambda row=row: row.text("aspect", reason="no aspect"))  # type: ignore[misc]
         yield pair_facts(row, faults, {aspect or "": faults.attempt(lambda row=row: row.need("preference"))})  # type: ignore[misc]
 
 
-def _build_reviews(seen: Seen) -> str:
+def _build_reviews(seen: Seen, columns: Mapping[str, str]) -> str:
     items = "" if "text" in seen.fields else " --items ITEMS"
-    return f"perse data pointwise --reviews {seen.file}{items}{_scale(seen.scores)} --out OUT"
+    item = "" if not seen.fields or {"item_id", "text"} & seen.fields.keys() else " --map item_id=COLUMN"
+    return (
+        f"perse data pointwise --reviews {seen.file}{items}{_maps(columns)}{item}{_scale(seen.scores)}{seen.needed} --out OUT"
+    )
 
 
-def _build_pairs(seen: Seen) -> str:
+def _build_pairs(seen: Seen, columns: Mapping[str, str]) -> str:
     texts = "" if {"text_a", "item_a"} & seen.fields.keys() else " --map text_a=COLUMN --map text_b=COLUMN"
     items = " --items ITEMS" if "text_a" not in seen.fields and "item_a" in seen.fields else ""
-    return f"perse data pairwise --pairs {seen.file}{items}{texts} --out OUT"
+    return f"perse data pairwise --pairs {seen.file}{items}{_maps(columns)}{texts} --out OUT"
+
+
+def _maps(columns: Mapping[str, str]) -> str:
+    return "".join(f" --map {shlex.quote(f'{field}={column}')}" for field, column in columns.items())
+
+
+def _build_ratings(seen: Seen) -> str:
+    """What is called `text` is taken for the text reviewed, but may be what the reviewer wrote."""
+    nothing = "nothing: it has no review texts; take the file of the same reviews that has them"
+    if "text" not in seen.fields:
+        return nothing
+    columns = {"review": seen.fields["text"]}
+    others = replace(seen, fields={field: column for field, column in seen.fields.items() if field != "text"})
+    return f"{_build_reviews(others, columns)}, if '{columns['review']}' is what the reviewers wrote; else {nothing}"
 
 
 def _scale(scores: Mapping[str, int]) -> str:
@@ -219,42 +238,74 @@ def _scale(scores: Mapping[str, int]) -> str:
     numbers = [float(label) for label in scores if "/" not in label]
     if not numbers or 5 < max(numbers) <= 10:
         return ""
-    return f" --scale {'0' if min(numbers) < 1 else '1'}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"
+    low = "1" if min(numbers) >= 1 or unrated(scores) else "0"
+    return f" --scale {low}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"
 
 
-REVIEW_TABLE = Source(
-    name="reviews",
-    title="table of reviews",
-    recognise=lambda head: head.has(REVIEWS, "reviewer_id", "score", "review"),
-    columns=_columns(REVIEWS),
-    kind="pointwise",
-    read=lambda wanted, faults: read_reviews(
-        wanted.file, wanted.items, faults, columns=wanted.columns, scale=wanted.scale, limit=wanted.limit
-    ),
-    files=("reviews", "items"),
-    facts=_review_facts,
-    once="review",
-    next=_build_reviews,
-)
+def unrated(scores: Mapping[str, int]) -> int:
+    """How many scores are 0 and seem to mean "not rated": no score lies between 0 and 1, and none is above 10."""
+    numbers = {float(label): count for label, count in scores.items() if "/" not in label}
+    return numbers.get(0.0, 0) if numbers and max(numbers) <= 10 and not any(0 < one < 1 for one in numbers) else 0
+
+
+def _review_table(columns: Mapping[str, str]) -> Source:
+    return Source(
+        name="reviews",
+        title="table of reviews",
+        recognise=lambda head: head.has(REVIEWS, "reviewer_id", "score", "review", columns=columns),
+        columns=_columns(REVIEWS, columns),
+        kind="pointwise",
+        read=lambda wanted, faults: read_reviews(
+            wanted.file, wanted.items, faults, columns=wanted.columns, scale=wanted.scale, limit=wanted.limit
+        ),
+        files=("reviews", "items"),
+        facts=lambda path, faults: _review_facts(path, faults, columns),
+        once="review",
+        next=lambda seen: _build_reviews(seen, columns),
+    )
+
+
+def _pair_table(columns: Mapping[str, str]) -> Source:
+    return Source(
+        name="pairs",
+        title="table of comparisons",
+        recognise=lambda head: head.has(PAIRS, "reviewer_id", "aspect", "preference", columns=columns),
+        columns=_columns(PAIRS, columns),
+        kind="pairwise",
+        read=lambda wanted, faults: read_comparisons(
+            wanted.file, wanted.items, faults, columns=wanted.columns, limit=wanted.limit
+        ),
+        files=("pairs", "items"),
+        facts=lambda path, faults: _pair_facts(path, faults, columns),
+        next=lambda seen: _build_pairs(seen, columns),
+    )
+
+
+def mapped_table(head: Head, columns: Mapping[str, str]) -> Source:
+    """The table of reviews or comparisons that a file is with the user's mapping.
+
+    Raises:
+        BadInput: it is neither, or a field does not exist.
+    """
+    for role, made in ((PAIRS, _pair_table), (REVIEWS, _review_table)):
+        if columns.keys() <= {*role.fields} and (source := made(columns)).recognise(head):
+            return source
+    check_fields(columns, REVIEWS if columns.keys() & {*REVIEWS.fields} else PAIRS, with_items=False)
+    raise BadInput(
+        f"{head.path}: with this --map it is no table of reviews (reviewer_id, score, review) or comparisons (reviewer_id, aspect, "
+        f"preference); columns found: {', '.join(head.names) or 'none'}"
+    )
+
+
+REVIEW_TABLE = _review_table({})
+PAIR_TABLE = _pair_table({})
 
 RATINGS = Source(
     name="ratings",
     title="ratings without review texts",
     recognise=lambda head: head.has(REVIEWS, "reviewer_id", "score"),
-    columns=_columns(REVIEWS),
+    columns=_columns(REVIEWS, {}),
     facts=_rating_facts,
     once="review",
-    next=lambda seen: "nothing: it has no review texts; take the file of the same reviews that has them",
-)
-
-PAIR_TABLE = Source(
-    name="pairs",
-    title="table of comparisons",
-    recognise=lambda head: head.has(PAIRS, "reviewer_id", "aspect", "preference"),
-    columns=_columns(PAIRS),
-    kind="pairwise",
-    read=lambda wanted, faults: read_comparisons(wanted.file, wanted.items, faults, columns=wanted.columns, limit=wanted.limit),
-    files=("pairs", "items"),
-    facts=_pair_facts,
-    next=_build_pairs,
+    next=_build_ratings,
 )

@@ -23,7 +23,7 @@ def review(who: str, item: str, *, text: str | None = None, time: str | None = N
         reviewer_id=who,
         item_id=item,
         text=text or f"text of {item}",
-        review="r",
+        review=f"of {item}",
         score=5,
         original_score=5,
         time=time,
@@ -90,6 +90,38 @@ def test_a_query_is_never_in_its_profile(seed: int, k: int, shared: bool, cap: i
     assert len({row.query_id for row in rows}) == len({row.example_id for row in rows}) == len(rows)
 
 
+@settings(max_examples=50, deadline=None)
+@given(seed=st.integers(0, 1000), k=st.integers(1, 5), count=st.integers(2, 30), cap=st.none() | st.integers(1, 12))
+def test_held_apart_no_query_stands_in_any_profile_of_its_reader(seed: int, k: int, count: int, cap: int | None) -> None:
+    """Nor does its work (items 0 and 1 have one text), nor a review that says the same (items 2 and 3)."""
+    mine = [review("p", f"i{n}", text="same" if n < 2 else None) for n in range(count)]
+    mine[2:4] = [replace(one, review="All the same to me.") for one in mine[2:4]]
+    about = works(mine)
+    rows = rows_of({"p": mine}, seed=seed, k=k, profiles="per_example_apart", max_queries=cap)
+    shown = {one for row in rows for one in row.profile_ids}
+    asked = {row.query_id for row in rows}
+    assert {about[one] for one in asked}.isdisjoint(about[one] for one in shown)
+    assert not ({"p-i2", "p-i3"} & asked and {"p-i2", "p-i3"} & shown)
+    assert all(len(set(row.profile_ids)) == k for row in rows) and len(rows) <= (cap or count)
+    if count >= k + 3:  # at most one query is lost to each of the two pairs
+        assert len(rows) >= min(cap or count, count - max(k, count // 2, count - (cap or count))) - 2
+
+
+def test_held_apart_each_query_has_a_draw_of_its_own_from_half_the_reviews() -> None:
+    rows = rows_of(people(1, 12), profiles="per_example_apart", max_queries=None)
+    assert len(rows) == 6 and len({frozenset(row.profile_ids) for row in rows}) > 3
+    assert len({one for row in rows for one in row.profile_ids}) > 3
+    ten = rows_of(people(1, 30), profiles="per_example_apart")
+    assert len(ten) == 10 and len({one for row in ten for one in row.profile_ids}) > 15, "what is not asked about is drawn from"
+
+
+def test_held_apart_no_comparison_is_both_asked_and_shown() -> None:
+    mine = [comparison("p", n, "Ending", "Surprise") for n in range(9)]
+    rows = pairwise_rows({"p": mine}, Drawing(k=2, profiles="per_example_apart", max_queries=None, seed=0))
+    asked = {row.query_id for row in rows}
+    assert len(asked) == 5 and len(rows) == 10 and asked.isdisjoint(one for row in rows for one in row.profile_ids)
+
+
 def test_a_reviewer_without_k_others_has_no_example() -> None:
     assert rows_of({"p": [review("p", f"i{n}") for n in range(3)]}) == []
 
@@ -111,12 +143,14 @@ def test_a_drawing_is_the_same_in_every_version() -> None:
     """Written down once: a data set built again from the same files, or redrawn in training, is the one that was published."""
     drawn = {
         (profiles, epoch): rows_of(people(1, 5), profiles="".join(profiles), k=2, max_queries=1, seed=1, epoch=epoch)
-        for profiles in ("per_example", "per_reviewer_epoch")
+        for profiles in ("per_example", "per_reviewer_epoch", "per_example_apart")
         for epoch in (0, 1)
     }
     assert {key: [(row.query_id, row.profile_ids) for row in rows] for key, rows in drawn.items()} == {
         ("per_example", 0): [("p0-i1", ("p0-i3", "p0-i2"))],
         ("per_example", 1): [("p0-i0", ("p0-i1", "p0-i2"))],
+        ("per_example_apart", 0): [("p0-i1", ("p0-i3", "p0-i0"))],
+        ("per_example_apart", 1): [("p0-i0", ("p0-i4", "p0-i3"))],
         ("per_reviewer_epoch", 0): [("p0-i1", ("p0-i0", "p0-i2"))],
         ("per_reviewer_epoch", 1): [("p0-i4", ("p0-i2", "p0-i0"))],
     }
@@ -125,7 +159,7 @@ def test_a_drawing_is_the_same_in_every_version() -> None:
 def test_profiles_stand_oldest_first_only_where_all_times_sort() -> None:
     dated = [review("p", "b", time="2020-05-01"), review("p", "a", time="2019-01-01T10:00:00+00:00")]
     assert [one.item_id for one in oldest_first(dated)] == ["a", "b"]
-    assert [one.item_id for one in oldest_first([*dated, review("p", "c", time="May 1, 2018")])] == ["b", "a", "c"]
+    assert [one.item_id for one in oldest_first([*dated, review("p", "c", time="05/01/2018")])] == ["b", "a", "c"]
     assert sortable("2020-13-01") is None and sortable("1393545600") is None
 
 

@@ -12,11 +12,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import SHARED
 
+from perse.data.dates import sortable
 from perse.data.sources import recognised
 from perse.data.sources.amazon import (
     NINE_COLUMNS,
     amazon_reviews_as_records,
     category_of,
+    iso_date,
     plain_text,
     read_amazon,
     read_product_texts,
@@ -479,3 +481,24 @@ def test_the_real_amazon_sample_is_read_the_same_with_and_without_its_header(tmp
     bare = write(tmp_path / "bare.csv", path.read_text("utf-8").split("\n", 1)[1])
     assert read_amazon(bare, Faults()) == reviews
     assert all(one.time is not None for one in reviews)
+
+
+@pytest.mark.parametrize("who", ["reviewerID", "user_id"])
+def test_a_file_of_reviews_is_not_taken_for_products(tmp_path: Path, who: str) -> None:
+    """The headline of a review (`title`, `summary`) would become the text of its product."""
+    rows = [{who: "A1", "asin": "B000000001", "title": "Love it", "summary": "Love it", "reviewText": "fine", "overall": 5}]
+    reviews = lines(tmp_path / "r.json", rows)
+    with pytest.raises(BadInput, match=r"r.json: holds reviews, not products .*; give the category's meta file"):
+        read_product_texts(reviews, Faults("skip"))
+
+
+def test_features_of_2018_are_read(tmp_path: Path) -> None:
+    meta = lines(tmp_path / "m.json", [{"asin": "B000000001", "title": "Pick", "feature": ["thin", "red"]}])
+    assert read_product_texts(meta, Faults()) == {"B000000001": "Pick\nthin\nred"}
+
+
+@pytest.mark.parametrize("written", ["September 10, 2012", "Sep 10, 2012", "sept. 10, 2012"])
+def test_a_month_by_name_is_a_date(written: str) -> None:
+    assert iso_date(written) == "2012-09-10"
+    assert sortable(written) == sortable("2012-09-10")
+    assert sortable("September 31, 2012") is None
