@@ -191,7 +191,7 @@ def test_runs_that_showed_other_profiles_are_told_apart_and_notes_stand_once_wit
     data_folder = tmp_path / "private" / "critics"
     runs = [scored_run(tmp_path / "bare", seed=1, profiles=False, data_folder=data_folder)]
     runs.append(scored_run(tmp_path / "full", seed=2, data_folder=data_folder))
-    page = write_report(runs, out=tmp_path / "out", resamples=100).read_text()
+    page = write_report(runs, out=tmp_path / "out", resamples=100, resample="reviewers").read_text()
     packed = re.findall(r'class="items-chunk">([^<]+)<', page)
     assert [detail["same"] for detail in unpacked(tuple(packed))] == [[False, True]] * 96
     read = page[: page.index('<section id="manifest"')]  # what it was made of is written there in full
