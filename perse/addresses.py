@@ -7,10 +7,12 @@ name, a password or a query is refused, in a sentence that repeats nothing of it
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from perse.errors import BadInput
 
+_IN_PATH = re.compile(r"\w://|(?:^|/)[a-z][\w+.-]+:/", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(?:%[\w.-]+)?", re.IGNORECASE)
 
 
@@ -54,3 +56,8 @@ def plain_address(url: str, *, of: str, keys: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not _HOST.fullmatch(parts.hostname) or not port_fits:
         raise BadInput(f"{of} cannot be read as one; write http://HOST:PORT/v1, and a key {keys}")
     return url.rstrip("/")
+
+
+def is_address(path: str | Path) -> bool:
+    """Whether what is given as a path on this machine is an address; a `Path` has lost one of its slashes."""
+    return _IN_PATH.search(str(path)) is not None

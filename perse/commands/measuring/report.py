@@ -14,7 +14,9 @@ from perse.commands.terminal import err
 def report(
     runs: options.ScoredRuns,
     study: Annotated[list[Path] | None, typer.Option(help="A folder that `perse study` finished; once for each.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; by default `report` in the first run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=options.here, help="The folder to write; by default `report` in the first run.")
+    ] = None,
     title: options.Title = None,
     train_data: options.TrainData = None,
     seed: options.Seed = 0,
