@@ -6,7 +6,6 @@ A recipe is a YAML file of configs/KIND (packaged with perse); overrides are dot
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
