@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from perse.errors import BadInput, SaveFailed
+from perse.formats.plain_files import own_bytes, refuse_other_than_plain
 from perse.secrets import without_keys
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -169,16 +170,6 @@ def refuse_link(path: Path) -> None:
         raise BadInput(f"{path} is a link to {path.readlink()}, and is not written through; put the file itself there")
 
 
-def refuse_other_than_plain(path: Path) -> None:
-    """That it is a file, where it is there: a pipe would be waited for without end.
-
-    Raises:
-        BadInput: it is something else.
-    """
-    if path.exists() and not path.is_file():
-        raise BadInput(f"{path} is no plain file; move it away")
-
-
 class GrowingFile:
     """A file of lines, open for adding to it; made if absent. To be closed, or used in a `with`.
 
@@ -268,7 +259,7 @@ class GrowingFile:
             raise BadInput(
                 f"{self.path} is a hard link: the same file has another name, and would change there, too; put a copy in its place"
             )
-        data = self.path.read_bytes()
+        data = own_bytes(self.path)
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             if _is_whole(data[whole:]):

@@ -16,6 +16,7 @@ from typing import Any
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, read_manifest
 from perse.formats.json_text import read_object
+from perse.formats.plain_files import own_text
 from perse.licences import terms_in
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
@@ -144,11 +145,7 @@ def _of_run(folder: Path, *, merged: bool, scored: Sequence[Path], base: str | N
         raise BadInput(f"the training run {folder} is not finished; run the same `perse train` command again to its end")
     adapter = facts.has_adapter and not merged
     card = folder / CARD
-    text = (
-        card.read_text(encoding="utf-8")
-        if card.exists() and not scored and base is None
-        else card_text(folder, scored=scored, base=base)
-    )
+    text = own_text(card) if card.exists() and not scored and base is None else card_text(folder, scored=scored, base=base)
     called = base or named_base(text) or public_name(facts.model)
     place = folder / (ADAPTER if adapter else MERGED)
     return _parcel(place, folder / MERGED, for_weights(text, adapter=adapter), base=called)
@@ -187,7 +184,7 @@ def _cleaned(file: Path, base: str | None) -> Path | bytes:
 
 def _card_in(folder: Path) -> str:
     place = folder / CARD
-    text = place.read_text(encoding="utf-8") if place.exists() else _TEMPLATE
+    text = own_text(place) if place.exists() else _TEMPLATE
     if _TEMPLATE in text:
         raise BadInput(f"{folder} has no card; write one as {place}, or push the training run's folder, which has its own")
     return text

@@ -174,6 +174,15 @@ def test_a_run_without_a_card_is_sent_with_a_new_one(judge: Published) -> None:
     assert b"### first-valid" in pack(judge.run, scored=[judge.scored]).files["README.md"]  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_pipe_in_the_place_of_the_card_is_not_waited_for(judge: Published, merged: bool) -> None:
+    place = write_card(judge.run)
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(BadInput, match="README.md is no plain file; move it away"):
+        pack(judge.run, merged=merged)
+
+
 def test_what_is_no_judge_is_refused(judge: Published, tmp_path: Path) -> None:
     [checkpoint, *_] = (judge.run / "checkpoints").glob("checkpoint-*")
     with pytest.raises(BadInput, match="is a checkpoint, to go on training from"):

@@ -9,6 +9,7 @@ import typer
 
 from perse.commands import options
 from perse.commands.terminal import err
+from perse.formats.plain_files import own_bytes
 
 
 def report(
@@ -50,7 +51,7 @@ def report(
             texts=Texts(True, bertscore_model, bartscore_model),
             max_samples=max_samples,
         )
-    result = Result.model_validate_json((page.parent / NUMBERS).read_bytes())
+    result = Result.model_validate_json(own_bytes(page.parent / NUMBERS))
     err.print(safe(result.answer), style="bold", highlight=False, soft_wrap=True)
     err.print("report:", end=" ")
     typer.echo(page)

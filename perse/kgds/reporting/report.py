@@ -23,6 +23,7 @@ from perse.drawing.named_rows import value_in_words
 from perse.errors import BadInput
 from perse.files.own_files import write_together
 from perse.files.runlog import MANIFEST
+from perse.formats.plain_files import own_bytes
 from perse.kgds.reporting.figures import kgds_figures
 from perse.kgds.reporting.finer import (
     cost_table,
@@ -119,7 +120,7 @@ def refuse_strangers(out: Path) -> None:
     if not out.exists() or all(entry.name.startswith(".") for entry in out.iterdir()):
         return
     try:
-        ours = Result.model_validate_json((out / NUMBERS).read_bytes()).name == KGDS_METRICS
+        ours = Result.model_validate_json(own_bytes(out / NUMBERS)).name == KGDS_METRICS
     except (FileNotFoundError, IsADirectoryError, ValidationError):
         ours = False
     if not ours:
