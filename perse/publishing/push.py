@@ -21,7 +21,8 @@ from perse.licences import terms_in
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
 from perse.publishing.facts import ADAPTER, MERGED, read_facts
-from perse.secrets import redact, without_keys
+from perse.publishing.hub_client import pushing, refuse_missing_xet
+from perse.secrets import redact
 
 _TOKENIZER = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -89,34 +90,27 @@ def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
     """
     check_name(to)
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
-    from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     if get_token() is None:
         raise BadInput("there is no Hugging Face token here; run `hf auth login`, or set HF_TOKEN to one that may write")
     disable_progress_bars()
-    http_error: Any = HfHubHTTPError.__mro__[
-        1
-    ]  # httpx's or httpx2's, whichever this hub client stands on: lost connections are one
     api = HfApi()
-    try:
+    with pushing(to, api.endpoint):
         api.create_repo(to, private=private or None, exist_ok=True)
-        known = api.repo_info(to)
-        if private and not known.private:
+        known = api.model_info(to)
+        if private and known.private is not True:
             raise BadInput(
                 f"the repository {to} is there already and is public; make it private on the hub first, or choose another"
             )
-        old = [name for name in api.list_repo_files(to) if _ours(name) and name not in parcel.files]
+        refuse_missing_xet(to, api.endpoint)
+        old = [file.rfilename for file in known.siblings or () if _ours(file.rfilename) and file.rfilename not in parcel.files]
         operations: list[Any] = [CommitOperationDelete(path_in_repo=name) for name in old]
         operations += [CommitOperationAdd(path_in_repo=name, path_or_fileobj=file) for name, file in parcel.files.items()]
         done = api.create_commit(
             to, operations, commit_message=f"{'Adapter' if parcel.adapter else 'Model'}, tokenizer and card"
         )
-    except (http_error, OSError, ValueError, RuntimeError) as error:
-        raise BadInput(
-            f"{to} was not pushed: {_reason(error)}; check the name, the token's right to write and the network, and push again"
-        ) from None
-    return redact(str(done.repo_url))
+        return redact(str(done.repo_url))
 
 
 def check_name(to: str) -> None:
@@ -197,14 +191,3 @@ def _is_run(folder: Path) -> bool:
 def _ours(name: str) -> bool:
     """Whether `name` is one that a push may send, and a later push remove; terms may have been put there by hand, and stay."""
     return name in (*_TOKENIZER, *_OF_ADAPTER, *_OF_MODEL) or _SHARD.fullmatch(name) is not None
-
-
-def _reason(error: BaseException) -> str:
-    """The message of the hub or the network, on one line."""
-    whole = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
-    said = getattr(whole, "server_message", None) or " ".join(str(whole).split())
-    status = getattr(getattr(whole, "response", None), "status_code", None)
-    from huggingface_hub import get_token
-
-    said = redact(without_keys(said, get_token() or ""))
-    return f"{'' if status is None else f'HTTP {status}, '}{said[:300] or type(whole).__name__}"
