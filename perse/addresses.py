@@ -24,6 +24,7 @@ def header_key(key: str, *, of: str) -> str:
     Raises:
         BadInput: it has a character that no header can carry.
     """
+    _text(key, f"the key in {of}")
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise BadInput(
@@ -42,6 +43,7 @@ def plain_address(url: str, *, of: str, keys: str) -> str:
     Raises:
         BadInput: not http or https, no host, a wrong port; or a user name, a password, a query or a fragment.
     """
+    _text(url, of)
     try:
         parts = urlsplit(url)
         port_fits = parts.port is None or parts.port > 0
@@ -61,3 +63,9 @@ def plain_address(url: str, *, of: str, keys: str) -> str:
 def is_address(path: str | Path) -> bool:
     """Whether what is given as a path on this machine is an address; a `Path` has lost one of its slashes."""
     return _IN_PATH.search(str(path)) is not None
+
+
+def _text(value: object, of: str) -> None:
+    """What programs give is not checked by anybody before."""
+    if not isinstance(value, str):
+        raise BadInput(f"{of} is of type {type(value).__name__}, expected text")
