@@ -55,6 +55,13 @@ def save_failed(place: Path | str, error: BaseException) -> SaveFailed:
     )
 
 
+def no_folder(folder: Path, error: OSError) -> str:
+    """Why a folder could not be made, in a few words; of a link to nothing the system says only that it is there."""
+    if folder.is_symlink() and not folder.exists():
+        return f"it is a link to {folder.readlink()}, where nothing is"
+    return error.strerror or str(error)
+
+
 @contextmanager
 def writing(place: Path | str) -> Iterator[None]:
     """Say in one sentence why `place` cannot be written.

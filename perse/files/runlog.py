@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.belongings import MANIFEST as MANIFEST
-from perse.files.disk import GrowingFile
+from perse.files.disk import GrowingFile, no_folder
 from perse.files.disk import write_bytes as write_bytes
 from perse.files.disk import write_whole as write_whole
 from perse.files.locking import lock_file
@@ -141,7 +141,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"cannot make the run folder {folder}: {error.strerror}; choose another") from None
+        raise BadInput(f"cannot make the run folder {folder}: {no_folder(folder, error)}; choose another") from None
 
 
 def refuse_strangers(folder: Path, lines: str) -> None:

@@ -18,6 +18,7 @@ from perse.files.runlog import MANIFEST, read_manifest
 from perse.formats.json_text import read_object
 from perse.formats.plain_files import own_text
 from perse.licences import terms_in
+from perse.models.model_files import tensors
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
 from perse.publishing.facts import ADAPTER, MERGED, read_facts
@@ -75,8 +76,8 @@ def pack(folder: Path, *, merged: bool = False, scored: Sequence[Path] = (), bas
         raise BadInput(f"{folder} holds no {'merged ' if merged else ''}model: there is no config.json; give a training run")
     card = _card_in(folder)
     if merged or adapter is None:
-        return _parcel(folder, folder, for_weights(card, adapter=False), base=base or named_base(card))
-    return _parcel(adapter, adapter, for_weights(card, adapter=True), base=base or named_base(card))
+        return _parcel(folder, folder, folder, for_weights(card, adapter=False), base=base or named_base(card))
+    return _parcel(folder, adapter, adapter, for_weights(card, adapter=True), base=base or named_base(card))
 
 
 def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
@@ -139,13 +140,14 @@ def _of_run(folder: Path, *, merged: bool, scored: Sequence[Path], base: str | N
         raise BadInput(f"the training run {folder} is not finished; run the same `perse train` command again to its end")
     adapter = facts.has_adapter and not merged
     card = folder / CARD
+    _refuse_outside(card, folder)
     text = own_text(card) if card.exists() and not scored and base is None else card_text(folder, scored=scored, base=base)
     called = base or named_base(text) or public_name(facts.model)
     place = folder / (ADAPTER if adapter else MERGED)
-    return _parcel(place, folder / MERGED, for_weights(text, adapter=adapter), base=called)
+    return _parcel(folder, place, folder / MERGED, for_weights(text, adapter=adapter), base=called)
 
 
-def _parcel(weights: Path, tokenizer: Path, card: str, *, base: str | None) -> Parcel:
+def _parcel(within: Path, weights: Path, tokenizer: Path, card: str, *, base: str | None) -> Parcel:
     adapter = (weights / "adapter_config.json").exists()
     named = (
         (*_OF_ADAPTER,)
@@ -155,12 +157,23 @@ def _parcel(weights: Path, tokenizer: Path, card: str, *, base: str | None) -> P
     terms = terms_in(file.name for file in tokenizer.iterdir())  # those of the base model, which merging carried here
     found = {name: weights / name for name in named} | {name: tokenizer / name for name in (*_TOKENIZER, *terms)}
     files: dict[str, Path | bytes] = {CARD: card.encode()}
-    files |= {name: _cleaned(file, base) for name, file in found.items() if file.is_file()}
+    for name, file in found.items():
+        if file.is_file():
+            _refuse_outside(file, within)
+            if file.suffix == ".safetensors":
+                tensors(file)  # refuses one that is damaged or empty
+            files[name] = _cleaned(file, base)
     if not any(name.endswith(".safetensors") for name in files):
         raise BadInput(f"{weights} holds no weights as safetensors, the only kind that is sent; train or merge again")
     if "tokenizer_config.json" not in files:
         raise BadInput(f"{tokenizer} holds no tokenizer (tokenizer_config.json); merge again with `perse models merge`")
     return Parcel(files, adapter)
+
+
+def _refuse_outside(file: Path, folder: Path) -> None:
+    """A link that somebody put into a folder could send any file of this machine under a harmless name."""
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(f"{file} leads out of {folder}, to {file.resolve()}, and is not sent; put the file itself there")
 
 
 def _cleaned(file: Path, base: str | None) -> Path | bytes:
@@ -178,6 +191,7 @@ def _cleaned(file: Path, base: str | None) -> Path | bytes:
 
 def _card_in(folder: Path) -> str:
     place = folder / CARD
+    _refuse_outside(place, folder)
     text = own_text(place) if place.exists() else _TEMPLATE
     if _TEMPLATE in text:
         raise BadInput(f"{folder} has no card; write one as {place}, or push the training run's folder, which has its own")
