@@ -7,10 +7,12 @@ name, a password or a query is refused, in a sentence that repeats nothing of it
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from perse.errors import BadInput
 
+_IN_PATH = re.compile(r"\w://|(?:^|/)[a-z][\w+.-]+:/", re.IGNORECASE)
 _HOST = re.compile(r"[\w.-]+|[0-9a-f:.]+(?:%[\w.-]+)?", re.IGNORECASE)
 
 
@@ -22,6 +24,7 @@ def header_key(key: str, *, of: str) -> str:
     Raises:
         BadInput: it has a character that no header can carry.
     """
+    _text(key, f"the key in {of}")
     key = key.strip()
     if not (key.isascii() and key.isprintable()):
         raise BadInput(
@@ -40,6 +43,7 @@ def plain_address(url: str, *, of: str, keys: str) -> str:
     Raises:
         BadInput: not http or https, no host, a wrong port; or a user name, a password, a query or a fragment.
     """
+    _text(url, of)
     try:
         parts = urlsplit(url)
         port_fits = parts.port is None or parts.port > 0
@@ -54,3 +58,14 @@ def plain_address(url: str, *, of: str, keys: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname or not _HOST.fullmatch(parts.hostname) or not port_fits:
         raise BadInput(f"{of} cannot be read as one; write http://HOST:PORT/v1, and a key {keys}")
     return url.rstrip("/")
+
+
+def is_address(path: str | Path) -> bool:
+    """Whether what is given as a path on this machine is an address; a `Path` has lost one of its slashes."""
+    return _IN_PATH.search(str(path)) is not None
+
+
+def _text(value: object, of: str) -> None:
+    """What programs give is not checked by anybody before."""
+    if not isinstance(value, str):
+        raise BadInput(f"{of} is of type {type(value).__name__}, expected text")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, MutableMapping
+from urllib.parse import urlsplit
 
 from perse.errors import BadInput
 from perse.secrets import redact
@@ -43,8 +44,16 @@ def clean(environment: MutableMapping[str, str]) -> None:
         if environment.get(name, words[0]).lower() not in words:
             raise _wrong(name, environment[name], f"one of {', '.join(words)}")
     for name in _ADDRESSES:
-        if not re.match(r"https?://[^/\s]", environment.get(name, "https://host")):
+        if not _is_address(environment.get(name, "https://host")):
             raise _wrong(name, environment[name], "an address that begins with https:// or http://")
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # [::1 without its end, or a port that is no number
+        return False
 
 
 def named_in(error: BaseException, environment: Iterable[str]) -> BadInput | None:

@@ -22,6 +22,14 @@ class Hostile:
         self.headers: list[dict[str, str]] = []
 
 
+def _body(sent: bytes) -> Any:
+    """JSON, or what else was sent."""
+    try:
+        return json.loads(sent)
+    except ValueError:
+        return sent
+
+
 @contextmanager
 def hostile(say: Say) -> Iterator[Hostile]:
     """Such a server, for as long as the block runs."""
@@ -31,7 +39,7 @@ def hostile(say: Say) -> Iterator[Hostile]:
 
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
-            body = json.loads(self.rfile.read(length)) if length else None
+            body = _body(self.rfile.read(length)) if length else None
             route = f"{self.command} {self.path}"
             served.asked.append((route, body))
             served.headers.append({name.lower(): value for name, value in self.headers.items()})

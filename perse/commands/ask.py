@@ -22,6 +22,7 @@ from perse.commands.options.judging import Answering, Loading
 from perse.commands.terminal import err
 from perse.data.examples_file import read_profile
 from perse.errors import BadInput
+from perse.formats.plain_files import refuse_endless
 from perse.judgement import Judgement, Status
 from perse.records import ProfileReview, explain
 from perse.secrets import printable
@@ -60,6 +61,7 @@ def read_text(given: str) -> str:
     if not given.startswith("@"):
         return _typed(given)
     path = Path(given[1:])
+    refuse_endless(path)
     try:
         return path.read_text(encoding="utf-8")
     except OSError as error:

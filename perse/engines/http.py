@@ -13,8 +13,6 @@ import os
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from ssl import SSLContext
 from typing import Any, ClassVar, TypeVar
 
@@ -24,7 +22,7 @@ from pydantic import BaseModel
 
 from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
-from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
+from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, asked_to_wait, not_followed
 from perse.secrets import printable, redact
 from perse.strict import Strict
 
@@ -119,7 +117,7 @@ class _Http(DefaultAsyncHttpxClient):
         except Exception as error:
             stands_on = f"openai {openai_version} on {_HTTP.__name__} {_HTTP.__version__}"
             raise ClientFault(f"nothing was sent: {type(error).__name__}: {error} ({stands_on})") from error
-        if response.is_error and (wait := _asked_to_wait(response.headers)) > HEEDED:
+        if response.is_error and (wait := asked_to_wait(response.headers)) > HEEDED:
             if wait > LONGEST_WAIT:
                 response.headers["x-should-retry"] = "false"
             else:
@@ -172,17 +170,6 @@ class _Client(AsyncOpenAI):
             if isinstance(error.__cause__, ClientFault):
                 raise error.__cause__ from None
             raise
-
-
-def _asked_to_wait(headers: Mapping[str, str]) -> float:
-    """Seconds that Retry-After says, as a number or as a date; 0 without one."""
-    said = headers.get("retry-after", "")
-    if said.isascii() and said.isdigit():
-        return float(said)
-    try:
-        return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
-    except (TypeError, ValueError, OverflowError):  # a date without a zone is invalid
-        return 0.0
 
 
 def tls_context() -> SSLContext:

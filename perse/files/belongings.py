@@ -22,6 +22,7 @@ from typing import Any
 from perse.errors import BadInput
 from perse.files.locking import SUFFIX
 from perse.formats.json_text import parsed
+from perse.formats.plain_files import open_own, own_bytes
 
 MANIFEST = "manifest.json"
 
@@ -140,7 +141,7 @@ def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:
 def manifest_of(folder: Path) -> dict[str, Any] | None:
     """The manifest of a folder, or None if it cannot be read."""
     try:
-        manifest = parsed((folder / MANIFEST).read_bytes())
+        manifest = parsed(own_bytes(folder / MANIFEST))
     except (OSError, ValueError):
         return None
     return manifest if isinstance(manifest, dict) else None
@@ -163,7 +164,7 @@ def listed_files(manifest: Mapping[str, Any]) -> frozenset[str] | None:
 def written_in(folder: Path) -> dict[str, list[str]]:
     """The contents of the folder's `LIST`."""
     try:
-        found = parsed((folder / LIST).read_bytes())
+        found = parsed(own_bytes(folder / LIST))
     except (OSError, ValueError):
         return {}
     if not isinstance(found, dict):
@@ -194,7 +195,7 @@ def keep_changed(path: Path, digests: Collection[str | None]) -> None:
 
 def digest_of(path: Path) -> str:
     """sha256 of a file."""
-    with path.open("rb") as file:
+    with open_own(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from perse.errors import BadInput, SaveFailed
+from perse.formats.plain_files import own_bytes, refuse_other_than_plain
 from perse.secrets import without_keys
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -52,6 +53,13 @@ def save_failed(place: Path | str, error: BaseException) -> SaveFailed:
     return SaveFailed(
         f"{place} could not be written ({why}); what was finished before is kept whole: {remedy}, and the same command resumes from there"
     )
+
+
+def no_folder(folder: Path, error: OSError) -> str:
+    """Why a folder could not be made, in a few words; of a link to nothing the system says only that it is there."""
+    if folder.is_symlink() and not folder.exists():
+        return f"it is a link to {folder.readlink()}, where nothing is"
+    return error.strerror or str(error)
 
 
 @contextmanager
@@ -169,16 +177,6 @@ def refuse_link(path: Path) -> None:
         raise BadInput(f"{path} is a link to {path.readlink()}, and is not written through; put the file itself there")
 
 
-def refuse_other_than_plain(path: Path) -> None:
-    """That it is a file, where it is there: a pipe would be waited for without end.
-
-    Raises:
-        BadInput: it is something else.
-    """
-    if path.exists() and not path.is_file():
-        raise BadInput(f"{path} is no plain file; move it away")
-
-
 class GrowingFile:
     """A file of lines, open for adding to it; made if absent. To be closed, or used in a `with`.
 
@@ -268,7 +266,7 @@ class GrowingFile:
             raise BadInput(
                 f"{self.path} is a hard link: the same file has another name, and would change there, too; put a copy in its place"
             )
-        data = self.path.read_bytes()
+        data = own_bytes(self.path)
         whole = data.rfind(b"\n") + 1
         if whole < len(data):
             if _is_whole(data[whole:]):

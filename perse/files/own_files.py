@@ -17,7 +17,7 @@ from perse.errors import BadInput, RunMismatch
 from perse.files.belongings import LIST as LIST
 from perse.files.belongings import digest_of, keep_changed, leads_within, list_text, resolved, unchanged, written_in
 from perse.files.belongings import refuse_inputs as refuse_inputs
-from perse.files.disk import save_failed, write_bytes, write_failed, write_whole, writing
+from perse.files.disk import no_folder, save_failed, write_bytes, write_failed, write_whole, writing
 from perse.files.locking import locked
 from perse.files.replacing import finish, update_files
 from perse.secrets import without_keys
@@ -67,7 +67,9 @@ def write_together(folder: Path, contents: Mapping[str, bytes]) -> None:
     except OSError as error:
         if write_failed(error):
             raise save_failed(folder, error) from None
-        raise BadInput(f"cannot make the report folder {folder}: {error.strerror}; choose another with --out") from None
+        raise BadInput(
+            f"cannot make the report folder {folder}: {no_folder(folder, error)}; choose another with --out"
+        ) from None
     if taken := next((name for name in contents if (folder / name).is_dir()), None):
         raise BadInput(f"{folder / taken} is a folder, where a file is to be written; move it away")
     with writing(folder), locked(resolved(folder)):

@@ -43,6 +43,7 @@ from perse.files.belongings import (
 from perse.files.disk import save_failed, share_like, sweep_temporaries, write_failed
 from perse.files.locking import locked
 from perse.formats.json_text import parsed
+from perse.formats.plain_files import own_bytes
 from perse.secrets import without_keys
 
 COMMIT = ".perse-commit"
@@ -212,7 +213,7 @@ def _plain(manifest: Mapping[str, Any]) -> str:
 def _edited(target: Path) -> bool:
     """Whether a folder's manifest is not as perse wrote it; older ones do not tell."""
     manifest = manifest_of(target) or {}
-    return ITSELF in manifest and (target / MANIFEST).read_bytes() != manifest_text(manifest).encode()
+    return ITSELF in manifest and own_bytes(target / MANIFEST) != manifest_text(manifest).encode()
 
 
 def _begin(stage: Path, names: Iterable[str]) -> None:
@@ -275,7 +276,7 @@ def finish(target: Path) -> None:
         return
     try:
         new = _files(commit)
-        plan = parsed((commit / PLAN).read_bytes()) if new or (commit / PLAN).exists() else {"remove": [], "ours": {}}
+        plan = parsed(own_bytes(commit / PLAN)) if new or (commit / PLAN).exists() else {"remove": [], "ours": {}}
         ours = plan["ours"]
         odd = [name for name in plan["remove"] if not leads_within(target, str(name))]
         odd += [name for name in new if not _may_take(target, name, ours)]
@@ -320,7 +321,7 @@ def _discard(stage: Path, belongings: Belongings) -> None:
     if stage.is_symlink() or not stage.is_dir():
         return
     try:
-        named = {str(name) for name in parsed((stage / NAMES).read_bytes())}
+        named = {str(name) for name in parsed(own_bytes(stage / NAMES))}
     except (OSError, ValueError, TypeError):
         named = set()
     ours = [name for name in entries(stage) if name in (PLAN, NAMES) or name in named or belongings.may_own(name)]

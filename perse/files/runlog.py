@@ -24,18 +24,19 @@ from typing import Any, Self
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.belongings import MANIFEST as MANIFEST
-from perse.files.disk import GrowingFile, refuse_other_than_plain
+from perse.files.disk import GrowingFile, no_folder
 from perse.files.disk import write_bytes as write_bytes
 from perse.files.disk import write_whole as write_whole
 from perse.files.locking import lock_file
 from perse.files.replacing import settle
 from perse.formats.json_text import json_value, read_object, shortened
+from perse.formats.plain_files import open_own, own_bytes, refuse_other_than_plain
 from perse.secrets import redact, redact_command, redact_tree
 
 
 def file_digest(path: Path) -> str:
     """sha256 of a file's bytes, in hex."""
-    with path.open("rb") as file:
+    with open_own(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
@@ -98,7 +99,7 @@ class RunLog:
     def cut(self, wanted: Callable[[dict[str, Any]], bool]) -> None:
         """Drop the first unwanted line and all after it, which were written after the state to resume from."""
         end = 0
-        for number, line in enumerate(self.path.read_bytes().splitlines(keepends=True), start=1):
+        for number, line in enumerate(own_bytes(self.path).splitlines(keepends=True), start=1):
             try:
                 keep = wanted(_line(self.path, number, line, remedy=REJUDGE))
             except (KeyError, TypeError):
@@ -140,7 +141,7 @@ def make_folder(folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise BadInput(f"cannot make the run folder {folder}: {error.strerror}; choose another") from None
+        raise BadInput(f"cannot make the run folder {folder}: {no_folder(folder, error)}; choose another") from None
 
 
 def refuse_strangers(folder: Path, lines: str) -> None:

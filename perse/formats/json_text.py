@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.errors import BadInput
+from perse.formats.plain_files import refuse_endless
 
 DEEPEST = 100
 """Lists and objects within each other; the deepest files of ours have about 10."""
@@ -92,6 +93,7 @@ def file_bytes(path: Path, *, remedy: str) -> bytes:
         BadInput: there is no such file that can be read.
     """
     try:
+        refuse_endless(path)
         return path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot read {path}: {error.strerror or error}; {remedy}") from None

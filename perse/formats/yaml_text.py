@@ -13,6 +13,7 @@ import yaml
 from yaml.constructor import ConstructorError
 
 from perse.errors import BadInput
+from perse.formats.plain_files import refuse_endless
 
 DEEPEST = 50
 """Lists and mappings within each other; the deepest settings of ours have 3."""
@@ -82,6 +83,7 @@ def read_yaml(file: Path) -> Any:
         BadInput: it cannot be read; the message names the line.
     """
     try:
+        refuse_endless(file)
         return parsed(file.read_text(encoding="utf-8"))
     except OSError as error:
         raise BadInput(f"{file} cannot be read ({error.strerror or error}); give a file that you may read") from None

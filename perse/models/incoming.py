@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 LARGEST = 64 << 20
@@ -73,6 +75,17 @@ class Body:
     @property
     def content(self) -> bytes:
         return b"".join(self._parts)
+
+
+def asked_to_wait(headers: Mapping[str, str]) -> float:
+    """Seconds that Retry-After says, as a number or as a date; 0 without one."""
+    said = headers.get("retry-after", "")
+    if said.isascii() and said.isdigit():
+        return float(said)
+    try:
+        return (parsedate_to_datetime(said) - datetime.now(UTC)).total_seconds()
+    except (TypeError, ValueError, OverflowError):  # a date without a zone is invalid
+        return 0.0
 
 
 def not_followed(url: str, location: str) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from perse.errors import BadInput
 from perse.files.runlog import read_lines, read_manifest, what_it_is
 from perse.formats.json_text import parsed
+from perse.formats.plain_files import own_bytes, refuse_endless
 from perse.settings.config import Section
 from perse.settings.training import Data, Lora, Model, Train, TrainConfig
 from perse.settings.watching import Watch
@@ -112,9 +113,10 @@ def read_facts(folder: Path) -> RunFacts:
 def _trained(rows: Path, *, digest: Any) -> Trained:
     """Counts of the rows that were trained on; unknown if other rows are there now."""
     try:
-        about = parsed((rows / "about.json").read_bytes())
+        about = parsed(own_bytes(rows / "about.json"))
         if about["digest"] != digest:
             return Trained()
+        refuse_endless(rows / "ids.npy")
         examples = int(np.load(rows / "ids.npy", mmap_mode="r", allow_pickle=False).shape[0])
         return Trained(examples, len(about["reviewers"]), len(about["too_long"]))
     except (OSError, ValueError, KeyError, TypeError):

@@ -21,6 +21,7 @@ from perse.errors import BadInput, ModelNotFound, PerseError, SaveFailed
 from perse.files.disk import aside, staged, write_failed
 from perse.files.own_files import one_writer
 from perse.files.runlog import MANIFEST, read_manifest, what_it_is, write_whole
+from perse.formats.plain_files import own_text
 from perse.licences import carry_terms
 from perse.models import finding as models
 from perse.models.opening import causal_lm, check_adapter, check_model, with_adapter
@@ -209,7 +210,7 @@ def _ship_card(run: Path, making: Path, *, shipped: bool) -> None:
     owner = next((each for each in (run, run.parent) if (each / MANIFEST).exists()), None)
     if owner is None or not (owner / CARD).exists():
         return
-    text = (owner / CARD).read_text(encoding="utf-8")
+    text = own_text(owner / CARD)
     write_whole(making / CARD, for_weights(text, adapter=False))
     if shipped:
         write_whole(making / ADAPTER / CARD, for_weights(text, adapter=True))

@@ -16,11 +16,14 @@ from typing import Any
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, read_manifest
 from perse.formats.json_text import read_object
+from perse.formats.plain_files import own_text
 from perse.licences import terms_in
+from perse.models.model_files import tensors
 from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
 from perse.publishing.facts import ADAPTER, MERGED, read_facts
-from perse.secrets import redact, without_keys
+from perse.publishing.hub_client import pushing, refuse_missing_xet
+from perse.secrets import redact
 
 _TOKENIZER = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -73,8 +76,8 @@ def pack(folder: Path, *, merged: bool = False, scored: Sequence[Path] = (), bas
         raise BadInput(f"{folder} holds no {'merged ' if merged else ''}model: there is no config.json; give a training run")
     card = _card_in(folder)
     if merged or adapter is None:
-        return _parcel(folder, folder, for_weights(card, adapter=False), base=base or named_base(card))
-    return _parcel(adapter, adapter, for_weights(card, adapter=True), base=base or named_base(card))
+        return _parcel(folder, folder, folder, for_weights(card, adapter=False), base=base or named_base(card))
+    return _parcel(folder, adapter, adapter, for_weights(card, adapter=True), base=base or named_base(card))
 
 
 def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
@@ -88,34 +91,27 @@ def push(parcel: Parcel, to: str, *, private: bool = False) -> str:
     """
     check_name(to)
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, get_token
-    from huggingface_hub.errors import HfHubHTTPError
     from huggingface_hub.utils.tqdm import disable_progress_bars
 
     if get_token() is None:
         raise BadInput("there is no Hugging Face token here; run `hf auth login`, or set HF_TOKEN to one that may write")
     disable_progress_bars()
-    http_error: Any = HfHubHTTPError.__mro__[
-        1
-    ]  # httpx's or httpx2's, whichever this hub client stands on: lost connections are one
     api = HfApi()
-    try:
+    with pushing(to, api.endpoint):
         api.create_repo(to, private=private or None, exist_ok=True)
-        known = api.repo_info(to)
-        if private and not known.private:
+        known = api.model_info(to)
+        if private and known.private is not True:
             raise BadInput(
                 f"the repository {to} is there already and is public; make it private on the hub first, or choose another"
             )
-        old = [name for name in api.list_repo_files(to) if _ours(name) and name not in parcel.files]
+        refuse_missing_xet(to, api.endpoint)
+        old = [file.rfilename for file in known.siblings or () if _ours(file.rfilename) and file.rfilename not in parcel.files]
         operations: list[Any] = [CommitOperationDelete(path_in_repo=name) for name in old]
         operations += [CommitOperationAdd(path_in_repo=name, path_or_fileobj=file) for name, file in parcel.files.items()]
         done = api.create_commit(
             to, operations, commit_message=f"{'Adapter' if parcel.adapter else 'Model'}, tokenizer and card"
         )
-    except (http_error, OSError, ValueError, RuntimeError) as error:
-        raise BadInput(
-            f"{to} was not pushed: {_reason(error)}; check the name, the token's right to write and the network, and push again"
-        ) from None
-    return redact(str(done.repo_url))
+        return redact(str(done.repo_url))
 
 
 def check_name(to: str) -> None:
@@ -144,17 +140,14 @@ def _of_run(folder: Path, *, merged: bool, scored: Sequence[Path], base: str | N
         raise BadInput(f"the training run {folder} is not finished; run the same `perse train` command again to its end")
     adapter = facts.has_adapter and not merged
     card = folder / CARD
-    text = (
-        card.read_text(encoding="utf-8")
-        if card.exists() and not scored and base is None
-        else card_text(folder, scored=scored, base=base)
-    )
+    _refuse_outside(card, folder)
+    text = own_text(card) if card.exists() and not scored and base is None else card_text(folder, scored=scored, base=base)
     called = base or named_base(text) or public_name(facts.model)
     place = folder / (ADAPTER if adapter else MERGED)
-    return _parcel(place, folder / MERGED, for_weights(text, adapter=adapter), base=called)
+    return _parcel(folder, place, folder / MERGED, for_weights(text, adapter=adapter), base=called)
 
 
-def _parcel(weights: Path, tokenizer: Path, card: str, *, base: str | None) -> Parcel:
+def _parcel(within: Path, weights: Path, tokenizer: Path, card: str, *, base: str | None) -> Parcel:
     adapter = (weights / "adapter_config.json").exists()
     named = (
         (*_OF_ADAPTER,)
@@ -164,12 +157,23 @@ def _parcel(weights: Path, tokenizer: Path, card: str, *, base: str | None) -> P
     terms = terms_in(file.name for file in tokenizer.iterdir())  # those of the base model, which merging carried here
     found = {name: weights / name for name in named} | {name: tokenizer / name for name in (*_TOKENIZER, *terms)}
     files: dict[str, Path | bytes] = {CARD: card.encode()}
-    files |= {name: _cleaned(file, base) for name, file in found.items() if file.is_file()}
+    for name, file in found.items():
+        if file.is_file():
+            _refuse_outside(file, within)
+            if file.suffix == ".safetensors":
+                tensors(file)  # refuses one that is damaged or empty
+            files[name] = _cleaned(file, base)
     if not any(name.endswith(".safetensors") for name in files):
         raise BadInput(f"{weights} holds no weights as safetensors, the only kind that is sent; train or merge again")
     if "tokenizer_config.json" not in files:
         raise BadInput(f"{tokenizer} holds no tokenizer (tokenizer_config.json); merge again with `perse models merge`")
     return Parcel(files, adapter)
+
+
+def _refuse_outside(file: Path, folder: Path) -> None:
+    """A link that somebody put into a folder could send any file of this machine under a harmless name."""
+    if not file.resolve().is_relative_to(folder.resolve()):
+        raise BadInput(f"{file} leads out of {folder}, to {file.resolve()}, and is not sent; put the file itself there")
 
 
 def _cleaned(file: Path, base: str | None) -> Path | bytes:
@@ -187,7 +191,8 @@ def _cleaned(file: Path, base: str | None) -> Path | bytes:
 
 def _card_in(folder: Path) -> str:
     place = folder / CARD
-    text = place.read_text(encoding="utf-8") if place.exists() else _TEMPLATE
+    _refuse_outside(place, folder)
+    text = own_text(place) if place.exists() else _TEMPLATE
     if _TEMPLATE in text:
         raise BadInput(f"{folder} has no card; write one as {place}, or push the training run's folder, which has its own")
     return text
@@ -200,14 +205,3 @@ def _is_run(folder: Path) -> bool:
 def _ours(name: str) -> bool:
     """Whether `name` is one that a push may send, and a later push remove; terms may have been put there by hand, and stay."""
     return name in (*_TOKENIZER, *_OF_ADAPTER, *_OF_MODEL) or _SHARD.fullmatch(name) is not None
-
-
-def _reason(error: BaseException) -> str:
-    """The message of the hub or the network, on one line."""
-    whole = error.__cause__ if isinstance(error, RuntimeError) and error.__cause__ else error
-    said = getattr(whole, "server_message", None) or " ".join(str(whole).split())
-    status = getattr(getattr(whole, "response", None), "status_code", None)
-    from huggingface_hub import get_token
-
-    said = redact(without_keys(said, get_token() or ""))
-    return f"{'' if status is None else f'HTTP {status}, '}{said[:300] or type(whole).__name__}"

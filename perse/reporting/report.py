@@ -34,7 +34,7 @@ from perse.reporting.run_figures import run_figures
 from perse.reporting.samples import pack_samples
 from perse.reporting.study_figures import study_figures
 from perse.reporting.summary import cautions, sections, verdicts
-from perse.secrets import without_keys
+from perse.secrets import redact, redact_command, redact_tree, without_keys
 from perse.studies.frame.running import RESULT, read_study
 from perse.training.curves import training_figure
 
@@ -104,7 +104,7 @@ def write_report(
     options |= {"bertscore_model": _shown(texts.bertscore_model), "bartscore_model": _shown(texts.bartscore_model)}
     own = _manifest(runs, studies, out, {**options, "max_samples": max_samples})
     page = PageData(
-        title=title or f"{', '.join(gathered.judges)}: a report",
+        title=redact(title) if title else f"{', '.join(gathered.judges)}: a report",
         facts=_facts(evaluation, gathered, manifests),
         verdicts=verdicts(shown, of_judges),
         cautions=cautions(shown, contamination=any(result.name == "contamination" for result in results)),
@@ -236,16 +236,17 @@ def _manifest(runs: Sequence[Path], studies: Sequence[Path], out: Path, options:
             command += [f"--{name.replace('_', '-')}", str(value)]
     around = environment()
     digests = {str(run): {name: file_digest(run / name) for name in (EXAMPLES, JUDGEMENTS)} for run in runs}
-    return {
+    manifest = {
         "run": {
             "kind": "report",
             "runs": digests,
             "studies": {str(study): file_digest(study / RESULT) for study in studies},
             **options,
         },
-        "command": [*command, "--out", str(out)],
+        "command": redact_command([*command, "--out", str(out)]),
         "environment": {name: around[name] for name in ("python", "packages", "git_commit")},
     }
+    return redact_tree(manifest)
 
 
 def _shown(path: Path | None) -> str | None:

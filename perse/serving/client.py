@@ -304,6 +304,8 @@ class _Call:
 def _as_json(body: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(body).encode()
+    except RecursionError:
+        raise BadInput("the items cannot be sent as JSON (lists or dictionaries are nested too deeply); give texts") from None
     except (TypeError, ValueError) as error:
         raise BadInput(f"the items cannot be sent as JSON ({error}); give texts, numbers, lists and dictionaries") from None
 

@@ -6,7 +6,6 @@ A recipe is a YAML file of configs/KIND (packaged with perse); overrides are dot
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -17,6 +16,7 @@ import yaml
 from pydantic import AfterValidator, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
+from perse.addresses import is_address
 from perse.errors import BadInput
 from perse.formats.yaml_text import parsed, read_yaml
 from perse.strict import Strict
@@ -36,7 +36,7 @@ def _local(path: str | None) -> str | None:
     Raises:
         PydanticCustomError: it is an address, or nothing that can be a path.
     """
-    if path and re.search(r"\w://", path):
+    if path and is_address(path):
         raise PydanticCustomError(_NO_PATH, "is an address, expected a path on this machine; give a file or a folder here")
     if path and "\0" in path:
         raise PydanticCustomError(_NO_PATH, "holds a NUL character, which no path can; give a path without it")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -204,6 +205,9 @@ def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: 
         BadInput: as `prepare`; or the run folder is not seen by all processes.
     """
     folder = Path(config.output) / FOLDER
+    if process.is_main_process and os.path.lexists(folder.parent):  # before the rows are made, which may take minutes
+        make_folder(folder.parent)
+        refuse_strangers(folder.parent, LOG)
     key = rows_key(config, base) if process.is_main_process else ""
     if process.is_main_process and read_rows(folder, renderer, key=key) is None:
         prepared = prepare(config, renderer, quiet=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -106,3 +107,22 @@ def test_what_is_nested_as_deep_as_allowed_is_read_and_no_deeper() -> None:
 
 def test_a_message_shows_forty_characters_of_a_value() -> None:
     assert shortened(["x" * 5000]) == '["' + "x" * 35 + "..."
+
+
+@pytest.mark.parametrize("name", ["examples.jsonl", "judgements.jsonl", "manifest.json"])
+def test_a_pipe_in_the_place_of_a_file_of_a_run_is_not_waited_for(run: Path, name: str) -> None:
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    refused(run, f"{name} is no plain file; move it away")
+    assert "is no plain file; move it away" in perse("compare", run, run).stderr
+
+
+def test_a_pipe_in_the_place_of_a_study_is_not_waited_for(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "study").mkdir()
+    os.mkfifo(tmp_path / "study" / "study.json")
+    for command in (
+        ("report", run, "--study", tmp_path / "study", "--out", tmp_path / "page"),
+        ("study", "paper", "--study", tmp_path / "study"),
+    ):
+        done = perse(*command)
+        assert done.returncode == 2 and "study.json is no plain file; move it away" in done.stderr

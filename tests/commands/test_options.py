@@ -21,6 +21,7 @@ from perse.commands import options, terminal
 from perse.commands.app import app
 from perse.commands.options import building, judging, kgds, training
 from perse.commands.options.grouping import grouped
+from perse.errors import BadInput
 from perse.evaluation.stats.results import Resample
 from perse.kgds.benchmark import PARADIGMS, PATTERNS
 from perse.training.planning.hardware import CPU, GPUS
@@ -201,3 +202,41 @@ def test_a_pipe_of_the_shell_is_no_named_pipe() -> None:
     finally:
         os.close(read)
         os.close(write)
+
+
+def writing_options(command: Any, path: str = "perse") -> list[tuple[str, Any, Any]]:
+    """Every option that says where a command writes: the command's name, its context and the option."""
+    found = [(path, command.context_class(command), one) for one in command.params if one.name in ("out", "output", "cache")]
+    for name, inner in getattr(command, "commands", {}).items():
+        found += writing_options(inner, f"{path} {name}")
+    return found
+
+
+WRITING = writing_options(typer.main.get_command(app))
+
+
+@pytest.mark.parametrize(("path", "context", "option"), WRITING, ids=[f"{path} {option.name}" for path, _, option in WRITING])
+@pytest.mark.parametrize(
+    "address", ["https://me:hunter2pass@h/x", "https:/me:hunter2pass@h/x", "runs/s3://hunter2pass", "S3:/hunter2pass"]
+)
+def test_no_command_writes_to_an_address_and_none_of_it_is_repeated(path: str, context: Any, option: Any, address: str) -> None:
+    with pytest.raises(BadInput, match="is an address, expected a path on this machine") as error:
+        option.process_value(context, address)
+    assert "hunter2pass" not in str(error.value)
+
+
+def test_every_command_that_writes_was_asked() -> None:
+    assert len(WRITING) > 30 and {"perse score", "perse report", "perse data export", "perse kgds import"} <= {
+        p for p, *_ in WRITING
+    }
+
+
+def test_a_folder_may_have_colons_in_its_name(tmp_path: Path) -> None:
+    for name in ("run:1", "12:30/run", "C:/run"):
+        assert options.here(tmp_path / name) == tmp_path / name and options.here(Path(name)) == Path(name)
+
+
+def test_a_report_at_an_address_makes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = perse("report", "runs/a", "--out", "https://me:hunter2pass@h/x")
+    assert done.returncode == 2 and "hunter2pass" not in done.stderr and not list(tmp_path.iterdir())

@@ -93,7 +93,12 @@ class _Asked(BaseHTTPRequestHandler):
             return 404, {"error": "Repository not found"}
         match parts[4:]:
             case []:
-                return 200, {"id": name, "private": repository.private, "sha": "0" * 40, "siblings": []}
+                return 200, {
+                    "id": name,
+                    "private": repository.private,
+                    "sha": "0" * 40,
+                    "siblings": [{"rfilename": path} for path in repository.files],
+                }
             case ["tree", *_]:
                 return 200, [
                     {"type": "file", "path": path, "size": len(content), "oid": "0" * 40}

@@ -174,6 +174,50 @@ def test_a_run_without_a_card_is_sent_with_a_new_one(judge: Published) -> None:
     assert b"### first-valid" in pack(judge.run, scored=[judge.scored]).files["README.md"]  # type: ignore[operator]
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_pipe_in_the_place_of_the_card_is_not_waited_for(judge: Published, merged: bool) -> None:
+    place = write_card(judge.run)
+    place.unlink()
+    os.mkfifo(place)
+    with pytest.raises(BadInput, match="README.md is no plain file; move it away"):
+        pack(judge.run, merged=merged)
+
+
+@pytest.mark.parametrize(
+    ("name", "merged"),
+    [
+        ("README.md", False),
+        ("merged/NOTICE", False),
+        ("merged/model.safetensors", True),
+        ("adapter/adapter_config.json", False),
+    ],
+)
+def test_a_link_that_leads_out_of_the_run_is_not_sent(judge: Published, tmp_path: Path, name: str, merged: bool) -> None:
+    write_card(judge.run)
+    file, outside = judge.run / name, tmp_path / "private"
+    if file.exists():
+        file.rename(outside)
+    else:
+        outside.write_text("private")
+    file.symlink_to(outside)
+    with pytest.raises(BadInput, match=f"{name} leads out of .*, to .*private, and is not sent; put the file itself there"):
+        pack(judge.run, merged=merged)
+
+
+def test_a_link_within_the_run_is_sent(judge: Published, tmp_path: Path) -> None:
+    (judge.run / "adapter" / "adapter_model.safetensors").rename(judge.run / "weights")
+    (judge.run / "adapter" / "adapter_model.safetensors").symlink_to(judge.run / "weights")
+    (tmp_path / "linked").symlink_to(judge.run)
+    assert "adapter_model.safetensors" in pack(tmp_path / "linked").files
+
+
+@pytest.mark.parametrize("content", [b"", b"\x05\0\0\0\0\0\0\0hello"])
+def test_weights_that_are_none_are_not_sent(judge: Published, content: bytes) -> None:
+    (judge.run / "adapter" / "adapter_model.safetensors").write_bytes(content)
+    with pytest.raises(BadInput, match="adapter_model.safetensors is damaged or no safetensors file"):
+        pack(judge.run)
+
+
 def test_what_is_no_judge_is_refused(judge: Published, tmp_path: Path) -> None:
     [checkpoint, *_] = (judge.run / "checkpoints").glob("checkpoint-*")
     with pytest.raises(BadInput, match="is a checkpoint, to go on training from"):

@@ -88,6 +88,22 @@ def test_names_that_are_scripts_stay_names_in_tables_and_plots(tmp_path: Path) -
 
 
 @pytest.mark.slow
+def test_a_key_in_a_title_is_in_no_file_of_the_report(tmp_path: Path) -> None:
+    run = scored_run(tmp_path / "run", seed=1)
+    title = "see http://me:hunter2pass@h.com/x?api_key=ABCDEFGH12345"
+    page = write_report([run], out=tmp_path / "report", resamples=100, title=title)
+    assert "see http://***@h.com/x?api_key=***" in page.read_text()
+    for file in page.parent.rglob("*"):
+        assert not file.is_file() or not re.search(b"hunter2pass|ABCDEFGH12345", file.read_bytes()), file
+
+
+def test_a_report_at_a_link_to_nothing_says_so(tmp_path: Path) -> None:
+    (tmp_path / "report").symlink_to("nowhere")
+    with pytest.raises(BadInput, match="it is a link to nowhere, where nothing is; choose another with --out"):
+        write_together(tmp_path / "report", {"page": b""})
+
+
+@pytest.mark.slow
 def test_a_report_replaces_its_own_files_and_no_others(tmp_path: Path) -> None:
     run = scored_run(tmp_path / "run", seed=1)
     for name in ("one", "two"):

@@ -12,6 +12,7 @@ import pytest
 from hostile_server import DRIPS, dripping, hostile
 
 import perse.models.incoming
+from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
 
@@ -205,3 +206,37 @@ def test_a_question_that_the_client_asks_by_name_is_the_one_that_is_expected() -
     score = {**JUDGEMENT, "question": "pointwise_score"}
     with hostile(lambda *_: score) as server:
         assert ask(server.url, question="pointwise_score").question == "pointwise_score"
+
+
+@pytest.mark.parametrize("client", [JudgeClient, AsyncJudgeClient])
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ((5,), "the server's address is of type int"),
+        ((None,), "the server's address is of type NoneType"),
+        ((b"http://h",), "bytes"),
+    ],
+)
+def test_an_address_that_is_no_text_is_one_sentence(client: Any, given: tuple[Any, ...], said: str) -> None:
+    with pytest.raises(BadInput, match=said):
+        client(*given)
+    with pytest.raises(BadInput, match="the key in key= is of type int, expected text"):
+        client("http://127.0.0.1:9", key=5)
+
+
+def test_an_item_nested_too_deeply_is_one_sentence() -> None:
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    item = {"profile": deep, "query": "q"}
+
+    async def later() -> None:
+        async with AsyncJudgeClient("http://127.0.0.1:9") as client:
+            await client.pointwise(item)
+
+    with JudgeClient("http://127.0.0.1:9") as judge, pytest.raises(BadInput, match="nested too deeply"):
+        judge.pointwise(item)
+    with JudgeClient("http://127.0.0.1:9") as judge, pytest.raises(BadInput, match="nested too deeply"):
+        judge.pairwise_many([item])
+    with pytest.raises(BadInput, match="nested too deeply"):
+        asyncio.run(later())

@@ -83,7 +83,10 @@ def test_a_folder_may_be_called_what_yaml_has_another_meaning_for(name: str) -> 
 
 
 @pytest.mark.parametrize("setting", ["output", "data.path", "watch.data"])
-@pytest.mark.parametrize("address", ["https://u:hunter2pass@h/x", "s3://KEY:hunter2pass@bucket", "gs://b?sig=hunter2pass"])
+@pytest.mark.parametrize(
+    "address",
+    ["https://u:hunter2pass@h/x", "https:/u:hunter2pass@h/x", "s3://KEY:hunter2pass@bucket", "gs://b?sig=hunter2pass"],
+)
 def test_an_address_is_no_local_path_and_none_of_it_is_repeated(setting: str, address: str) -> None:
     with pytest.raises(BadInput) as error:
         load_config("embedded_lora", [*OK, f"{setting}={address}"])

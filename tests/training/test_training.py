@@ -98,6 +98,28 @@ def test_an_example_without_reference_is_refused(tokenizers: dict[str, Any]) -> 
         training_branches(Renderer(tokenizers["chatml"], 2048), QUESTIONS["pointwise"], [example])
 
 
+@pytest.mark.parametrize(
+    ("harm", "error", "said"),
+    [
+        (lambda out: out.write_text("mine"), BadInput, "cannot make the run folder .*: File exists; choose another"),
+        (lambda out: out.symlink_to("nowhere"), BadInput, "it is a link to nowhere, where nothing is; choose another"),
+        (
+            lambda out: (out.mkdir(), (out / "mine.txt").touch()),
+            RunMismatch,
+            "is not empty and holds no run; choose another folder",
+        ),
+    ],
+    ids=["a file", "a link to nothing", "a folder of somebody's"],
+)
+def test_an_output_that_cannot_be_used_is_refused_before_the_data_are_read(
+    tiny_model_folder: Path, tmp_path: Path, harm: Any, error: Any, said: str
+) -> None:
+    harm(tmp_path / "run")
+    (tmp_path / "train.jsonl").write_text("no data")
+    with pytest.raises(error, match=said):
+        train(load_config("embedded_lora", settings(tiny_model_folder, tmp_path / "train.jsonl", tmp_path / "run")))
+
+
 @pytest.mark.slow
 @pytest.mark.numeric
 def test_training_lowers_the_loss_and_the_merged_model_equals_base_plus_adapter(

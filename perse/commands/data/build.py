@@ -136,7 +136,9 @@ def export(
     fold: options.Fold = None,
     shown: ShownProfiles,
     epoch: Annotated[int, typer.Option(min=0, help="Of a data set drawn per reviewer and epoch: which draw.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="A file to write; else stdout.", show_default=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=options.here, help="A file to write; else stdout.", show_default=False)
+    ] = None,
     overwrite: options.OverwriteFile = False,
 ) -> None:
     """Write one side of a data set as self-contained JSON lines, which every judging command reads.

@@ -25,7 +25,10 @@ class Table:
     """The table to read and the one to write."""
 
     items: Annotated[Path, typer.Option(help="Table of items: id, text[, title].", show_default=False)]
-    out: Annotated[Path, typer.Option("--out", help="The JSON lines file to write: item_id, text.", show_default=False)]
+    out: Annotated[
+        Path,
+        typer.Option("--out", callback=options.here, help="The JSON lines file to write: item_id, text.", show_default=False),
+    ]
     columns: options.Map = None
     seed: options.Seed = 0
     on_error: ErrorAt = "stop"

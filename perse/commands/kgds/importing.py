@@ -18,7 +18,12 @@ def import_(
     outputs: Annotated[
         Path, typer.Argument(metavar="OUTPUTS", help="The `outputs` that the authors released.", show_default=False)
     ],
-    out: Annotated[Path, typer.Option("--out", help="Folder for the runs: each model's is OUT/MODEL.", show_default=False)],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", callback=options.here, help="Folder for the runs: each model's is OUT/MODEL.", show_default=False
+        ),
+    ],
     model: Models = None,
     as_json: options.AsJson = False,
 ) -> None:

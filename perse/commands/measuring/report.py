@@ -9,12 +9,15 @@ import typer
 
 from perse.commands import options
 from perse.commands.terminal import err
+from perse.formats.plain_files import own_bytes
 
 
 def report(
     runs: options.ScoredRuns,
     study: Annotated[list[Path] | None, typer.Option(help="A folder that `perse study` finished; once for each.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; by default `report` in the first run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=options.here, help="The folder to write; by default `report` in the first run.")
+    ] = None,
     title: options.Title = None,
     train_data: options.TrainData = None,
     seed: options.Seed = 0,
@@ -48,7 +51,7 @@ def report(
             texts=Texts(True, bertscore_model, bartscore_model),
             max_samples=max_samples,
         )
-    result = Result.model_validate_json((page.parent / NUMBERS).read_bytes())
+    result = Result.model_validate_json(own_bytes(page.parent / NUMBERS))
     err.print(safe(result.answer), style="bold", highlight=False, soft_wrap=True)
     err.print("report:", end=" ")
     typer.echo(page)

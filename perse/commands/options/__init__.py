@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from perse.addresses import is_address
+from perse.errors import BadInput
 from perse.judging.loading import judge_help
 from perse.questions import QUESTIONS
 from perse.records import Split
@@ -21,10 +23,22 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON o
 
 # Where things are read and written.
 
-Out = Annotated[Path, typer.Option("--out", help="The folder to write, or to continue.", show_default=False)]
-NewFolder = Annotated[Path, typer.Option("--out", help="The folder to write.", show_default=False)]
+
+def here(path: Path | None) -> Path | None:
+    """Callback of each option that says where to write. An address would become folders, of which one has the password for a name.
+
+    Raises:
+        BadInput: it is an address; none of it is repeated.
+    """
+    if path is not None and is_address(path):
+        raise BadInput("the place to write is an address, expected a path on this machine; give a file or a folder here")
+    return path
+
+
+Out = Annotated[Path, typer.Option("--out", callback=here, help="The folder to write, or to continue.", show_default=False)]
+NewFolder = Annotated[Path, typer.Option("--out", callback=here, help="The folder to write.", show_default=False)]
 MaybeOut = Annotated[
-    Path | None, typer.Option("--out", help="A folder for study.json, table.md and figures.", show_default=False)
+    Path | None, typer.Option("--out", callback=here, help="A folder for study.json, table.md and figures.", show_default=False)
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what perse wrote there before.")]
 OverwriteFile = Annotated[bool, typer.Option("--overwrite", help="Replace the file at --out, whoever wrote it.")]

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from perse.commands.options import Map, Overwrite, Seed
+from perse.commands.options import Map, Overwrite, Seed, here
 from perse.commands.options.reading import read_columns
 from perse.data.options import PairwiseOptions, PointwiseOptions
 from perse.data.profiles.profiles import Profiles
@@ -79,7 +79,8 @@ Ner = Annotated[
 ]
 Words = Annotated[int, typer.Option(help="Length of a summary to ask for.")]
 Cache = Annotated[
-    Path | None, typer.Option(help="File that keeps the writer's answers.", show_default="OUT.work/answers.sqlite")
+    Path | None,
+    typer.Option(callback=here, help="File that keeps the writer's answers.", show_default="OUT.work/answers.sqlite"),
 ]
 
 

@@ -35,6 +35,7 @@ from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of
 from perse.files.replacing import ITSELF, Claim, reading
 from perse.formats.json_text import read_object, shortened
+from perse.formats.plain_files import open_own
 from perse.records import (
     ChoiceReference,
     Comparison,
@@ -256,7 +257,7 @@ def folder_digest(path: Path, *, kind: Kind) -> str:
     said = {name: value for name, value in manifest.items() if name not in ("perse", "files", ITSELF)}
     digest = sha256()
     for name in (_records_file(kind), "examples.parquet"):
-        with (path / name).open("rb") as file:
+        with open_own(path / name) as file:
             digest.update(f"{name} {os.fstat(file.fileno()).st_size}\n".encode())
             while piece := file.read(1 << 20):
                 digest.update(piece)

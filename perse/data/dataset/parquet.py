@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from perse.errors import BadInput
+from perse.formats.plain_files import refuse_endless
 
 ROWS = 200_000
 """Rows of a row group. A million reviews of 20,000 items make a file of 540 MB in groups of 50,000, of 415 MB in these."""
@@ -92,6 +93,7 @@ def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
         BadInput: the file is absent, damaged or has other columns.
     """
     shared: dict[str, str] = {}
+    refuse_endless(path)
     try:
         schema = pq.read_schema(path)
         if not schema.equals(SCHEMAS[path.name]):

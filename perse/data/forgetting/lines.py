@@ -18,8 +18,8 @@ from perse.data.persum.folder import PERSUM
 from perse.data.release import RELEASE
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, listed_files, manifest_of, written_in
-from perse.files.disk import refuse_other_than_plain
 from perse.formats.json_text import parsed, shortened
+from perse.formats.plain_files import own_bytes, refuse_other_than_plain
 from perse.secrets import without_keys
 
 _FOLDERS: tuple[Belongings, ...] = (DATA_SET, PERSUM, RELEASE)
@@ -86,7 +86,7 @@ def is_export(file: Path) -> bool:
     if file.is_symlink():
         return False
     try:
-        rows = [parsed(_text(line)) for line in _split(file.read_bytes()) if line.strip()]
+        rows = [parsed(_text(line)) for line in _split(own_bytes(file)) if line.strip()]
     except (OSError, ValueError):
         return False
     return bool(rows) and all(isinstance(row, dict) and "id" in row and ("query" in row or "prompt" in row) for row in rows)

@@ -23,6 +23,7 @@ from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.whole import array_records, parquet_records
 from perse.errors import BadInput
 from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
+from perse.formats.plain_files import refuse_endless
 
 JSON_SUFFIXES = (".jsonl", ".json")
 PARQUET = ".parquet"
@@ -172,6 +173,7 @@ def shown(value: object) -> str:
 
 def _lines(path: Path, faults: Faults) -> Iterator[tuple[int, str]]:
     """(number, text with its line end) of each line that ends at "\\n", without a byte order mark."""
+    refuse_endless(path)
     try:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as file:
             for number, line in enumerate(file, start=1):

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.formats.json_text import json_value
+from perse.formats.plain_files import refuse_endless
 from perse.kgds.benchmark import Utterance
 from perse.kgds.building.consistency import Consistency, consistency
 from perse.records import explain
@@ -106,6 +107,7 @@ def agreed(drafts: Sequence[Draft], path: Path) -> tuple[list[Agreed], Consisten
 
 def _values(path: Path) -> Iterable[object]:
     """The values of a JSON list, or of JSON lines, told apart by the first character."""
+    refuse_endless(path)
     try:
         text = "" if path.suffix == ".gz" else path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from perse.errors import BadInput
 from perse.files.runlog import RunLog
+from perse.formats.plain_files import own_bytes
 from perse.kgds.asking.reading import content_of
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern
 from perse.kgds.folder import SUMMARIES, Summary, read_summaries
@@ -93,7 +94,7 @@ def _digest(found: Found) -> str:
     digest = hashlib.sha256()
     for way, files in found.items():
         for number, path in files.items():
-            digest.update(json.dumps([*way, number, hashlib.sha256(path.read_bytes()).hexdigest()]).encode())
+            digest.update(json.dumps([*way, number, hashlib.sha256(own_bytes(path)).hexdigest()]).encode())
     return digest.hexdigest()
 
 

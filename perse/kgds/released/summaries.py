@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.formats.json_text import parsed
+from perse.formats.plain_files import own_bytes
 from perse.kgds.asking.reading import EXTRACTIVE, paragraph_number
 from perse.kgds.benchmark import Pattern
 from perse.kgds.outcomes import Outcome
@@ -50,7 +51,7 @@ def summary_object(path: Path) -> dict[str, Any]:
         ValueError: it cannot be read; the message says what it is instead.
     """
     try:
-        summary: Any = parsed(path.read_bytes())
+        summary: Any = parsed(own_bytes(path))
     except ValueError:
         raise ValueError("is not JSON") from None
     if not isinstance(summary, dict):

@@ -23,6 +23,7 @@ from perse.drawing.named_rows import value_in_words
 from perse.errors import BadInput
 from perse.files.own_files import write_together
 from perse.files.runlog import MANIFEST
+from perse.formats.plain_files import own_bytes
 from perse.kgds.reporting.figures import kgds_figures
 from perse.kgds.reporting.finer import (
     cost_table,
@@ -49,7 +50,7 @@ from perse.kgds.reporting.telling import KGDS_METRICS, kgds_result
 from perse.kgds.scoring.results import Results
 from perse.reporting.page import fill
 from perse.results.result import Result, Table
-from perse.secrets import without_keys
+from perse.secrets import redact, redact_tree, without_keys
 
 PAGE = "report.html"
 NUMBERS = "results.json"
@@ -102,7 +103,7 @@ def write_report(
         NUMBERS: kgds_result(results).model_dump_json(indent=2) + "\n"
     }  # first, so that a killed report is recognized as one
     contents |= {TABLES: markdown([table_1(results), table_2(results)]), PAGE: html}
-    contents |= {MANIFEST: json.dumps(manifest, indent=2) + "\n"} if manifest is not None else {}
+    contents |= {MANIFEST: json.dumps(redact_tree(dict(manifest)), indent=2) + "\n"} if manifest is not None else {}
     drawn = {f"{FIGURES}/{name}": content for figure in figures.values() for name, content in figure.files.items()}
     write_together(out, {**{name: without_keys(text).encode() for name, text in contents.items()}, **drawn})
     return out / PAGE
@@ -119,7 +120,7 @@ def refuse_strangers(out: Path) -> None:
     if not out.exists() or all(entry.name.startswith(".") for entry in out.iterdir()):
         return
     try:
-        ours = Result.model_validate_json((out / NUMBERS).read_bytes()).name == KGDS_METRICS
+        ours = Result.model_validate_json(own_bytes(out / NUMBERS)).name == KGDS_METRICS
     except (FileNotFoundError, IsADirectoryError, ValidationError):
         ours = False
     if not ours:
@@ -130,7 +131,7 @@ def _page(results: Results, figures: Mapping[str, Figure], title: str | None) ->
     names = models(results)
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return KgdsPage(
-        title=title or f"{', '.join(names[:3])}{more}: KGDS",
+        title=redact(title) if title else f"{', '.join(names[:3])}{more}: KGDS",
         lead=_lead(results),
         models=tuple((model, _model_sentence(results, model)) for model in names),
         facts=_facts(results),

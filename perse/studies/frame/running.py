@@ -21,6 +21,7 @@ from perse.engines.kind import portable
 from perse.errors import BadInput
 from perse.files.own_files import write_own
 from perse.files.runlog import RunLog, file_digest
+from perse.formats.plain_files import own_bytes
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loading import portable_name
 from perse.progress import OnPart, unseen_part
@@ -179,7 +180,7 @@ def read_study(folder: Path) -> Result:
 
     path = folder / RESULT
     try:
-        return Result.model_validate_json(path.read_bytes())
+        return Result.model_validate_json(own_bytes(path))
     except OSError:
         raise BadInput(f"{folder} holds no finished study: it has no {RESULT}; run the study's command to its end") from None
     except ValidationError as error:

@@ -25,6 +25,7 @@ from perse.files.disk import aside, staged
 from perse.files.own_files import fresh_folder, replace_folder
 from perse.files.runlog import file_digest, write_whole
 from perse.formats.json_text import parsed
+from perse.formats.plain_files import own_bytes, refuse_endless
 from perse.questions import QUESTIONS
 from perse.rendering.prompt import Ids, Renderer
 from perse.settings.training import TrainConfig
@@ -106,7 +107,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
 def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
     """What `write_rows` kept under `key`; None if that is something else, damaged, or nothing."""
     try:
-        about: dict[str, Any] = parsed((folder / ABOUT).read_bytes())
+        about: dict[str, Any] = parsed(own_bytes(folder / ABOUT))
         if about["key"] != key or any(file_digest(folder / name) != known for name, known in about["files"].items()):
             return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
@@ -173,6 +174,7 @@ def _write(path: Path, array: NDArray[Any]) -> None:
 
 
 def _array(folder: Path, name: str) -> NDArray[Any]:
+    refuse_endless(folder / f"{name}.npy")
     found: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
     return found
 

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from perse.data.load import LoadedExamples, load_examples
 from perse.errors import BadInput
-from perse.files.disk import refuse_other_than_plain
+from perse.formats.plain_files import refuse_other_than_plain
 from perse.models import finding as models
 from perse.progress import counted, shown_on, unseen_part
 from perse.questions import Question, question_for

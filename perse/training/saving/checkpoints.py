@@ -28,6 +28,7 @@ from perse.files.disk import write_failed, write_whole
 from perse.files.own_files import put_back, remove_own, replace_folder
 from perse.files.runlog import file_digest
 from perse.formats.json_text import parsed
+from perse.formats.plain_files import own_bytes
 from perse.training.saving.saved_state import state_problem
 
 log = logging.getLogger(__name__)
@@ -197,7 +198,7 @@ def _read_list(folder: Path, objects: Sequence[str]) -> dict[str, Any]:
         ValueError: it is not so; the message is a few words.
     """
     try:
-        found = parsed((folder / LIST).read_bytes())
+        found = parsed(own_bytes(folder / LIST))
     except OSError as error:
         raise ValueError(error.strerror or "no file") from None
     if not (isinstance(found, dict) and all(isinstance(found.get(part), dict) for part in objects)):

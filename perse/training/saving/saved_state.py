@@ -11,6 +11,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from perse.formats.json_text import parsed, shortened
+from perse.formats.plain_files import own_bytes
 
 STATE = "trainer_state.json"
 
@@ -32,7 +33,7 @@ def state_problem(checkpoint: Path, step: int) -> str | None:
     from transformers import TrainerState
 
     try:
-        found = parsed((checkpoint / STATE).read_bytes())
+        found = parsed(own_bytes(checkpoint / STATE))
     except FileNotFoundError:
         return f"{STATE} is missing"
     except (OSError, ValueError) as error:

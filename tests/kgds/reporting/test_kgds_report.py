@@ -56,6 +56,15 @@ def test_a_report_holds_page_tables_numbers_and_figures_and_is_the_same_again(tm
 
 
 @pytest.mark.slow
+def test_a_key_in_a_title_is_in_no_file_of_the_report(tmp_path: Path) -> None:
+    title = "see http://me:hunter2pass@h.com/x?api_key=ABCDEFGH12345"
+    page = write_report(many(["a"]), tmp_path / "report", title=title, manifest={"title": title})
+    assert "see http://***@h.com/x?api_key=***" in page.read_text(encoding="utf-8")
+    for name, content in files_of(page.parent).items():
+        assert b"hunter2pass" not in content and b"ABCDEFGH12345" not in content, name
+
+
+@pytest.mark.slow
 def test_a_page_fetches_nothing_and_runs_its_own_script_alone(tmp_path: Path) -> None:
     elements = Elements(write_report(many(["a", "b"]), tmp_path / "report").read_text(encoding="utf-8")).found
     assert not [tag for tag, _ in elements if tag in ("link", "img", "iframe", "object", "embed", "base", "form")]
