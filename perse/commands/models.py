@@ -22,6 +22,10 @@ Scored = Annotated[
     list[Path] | None,
     typer.Option("--scored", help="A folder that `perse score` wrote of this judge, for the card; may be repeated."),
 ]
+Unidentified = Annotated[
+    bool,
+    typer.Option("--unidentified", help="Take --scored runs that do not say which weights answered; the card says so."),
+]
 OnHub = Annotated[
     str | None, typer.Option("--base", help="OWNER/NAME of the base model on the hub, where it was trained from a folder.")
 ]
@@ -91,7 +95,7 @@ def merge(
 
 
 @app.command()
-def card(run: Run, scored: Scored = None, base: OnHub = None) -> None:
+def card(run: Run, scored: Scored = None, base: OnHub = None, unidentified: Unidentified = False) -> None:
     """Write a training run's model card (README.md) anew, with what `perse score` runs of it measured.
 
     Example:  perse models card runs/first --scored runs/first-valid
@@ -104,7 +108,7 @@ def card(run: Run, scored: Scored = None, base: OnHub = None) -> None:
             f"{run} is no finished training run (merged/config.json is not there); let it finish, then write its card"
         )
     with err.status("evaluating"):
-        written = write_card(run, scored=scored or (), base=base)
+        written = write_card(run, scored=scored or (), base=base, unidentified=unidentified)
     err.print(f"written: [bold]{escape(str(written))}[/bold]", soft_wrap=True)
 
 
@@ -119,6 +123,7 @@ def push(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be sent, and send nothing.")] = False,
     scored: Scored = None,
     base: OnHub = None,
+    unidentified: Unidentified = False,
 ) -> None:
     """Publish an adapter or a merged model with tokenizer and card on the Hugging Face hub.
 
@@ -129,7 +134,7 @@ def push(
 
     check_name(to)
     with err.status("packing"):
-        parcel = pack(folder, merged=merged, scored=scored or (), base=base)
+        parcel = pack(folder, merged=merged, scored=scored or (), base=base, unidentified=unidentified)
     err.print(_shown(parcel.sizes(), to))
     if dry_run:
         err.print("nothing was sent: --dry-run")

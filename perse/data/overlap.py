@@ -106,6 +106,16 @@ def best_overlap(one: Tokens, others: Iterable[Tokens]) -> float:
     return best
 
 
+def mean_overlap(one: Tokens, others: Sequence[Tokens]) -> float:
+    """The mean `overlap` of `one` with `others`; 0.0 without any."""
+    return sum(overlap(one, other) for other in others) / len(others) if others else 0.0
+
+
+def together(texts: Sequence[Tokens]) -> Tokens:
+    """Several texts as one, in their order."""
+    return _tokens("\n".join(one.text for one in texts), tuple(word for one in texts for word in one.words))
+
+
 def is_copy(a: Tokens, b: Tokens) -> bool:
     """Whether one text is the other, or nearly, or contains it: `COPIED` of the shorter one's word pairs."""
     if normalised(a.text) == normalised(b.text) or (a.words and a.words == b.words):

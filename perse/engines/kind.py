@@ -74,6 +74,8 @@ class Loaded:
     engine: Engine | ChatEngine
     renderer: Renderer | TextRenderer
     identity: Identity
+    in_words: str = ""
+    """Why the judge is asked in words, if that is not plain from its name: nobody should find out from what the answers lack."""
 
 
 @dataclass(frozen=True)

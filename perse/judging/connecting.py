@@ -70,7 +70,8 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
     base = entries.get(entry.parent or "", entry)  # an adapter has its base model's tokenizer and context
     base_name, adapter = (entry.parent, name) if entry.parent else (name, None)
     if entry.owned_by != "vllm" or base.max_model_len is None:
-        return Loaded(ChatCompletionsEngine(url, name), TextRenderer(), Identity(base_name, adapter))
+        engine = ChatCompletionsEngine(url, name)
+        return Loaded(engine, TextRenderer(), Identity(base_name, adapter), _not_vllm(url, name, entry, known=bool(entries)))
     if base.max_model_len < 1:
         raise BadInput(f"{url} says that {name} takes {base.max_model_len} tokens (max_model_len); look after the server")
     longest = min(context or base.max_model_len, base.max_model_len)
@@ -86,11 +87,23 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
             "with --tokenizer FOLDER"
         )
     version = _version(url)
-    engine = CompletionsEngine(url, name, server=f"vllm {safe(version.version)[:LONGEST_VERSION]}".strip())
-    engine.check_raw(ids)
+    exact = CompletionsEngine(url, name, server=f"vllm {safe(version.version)[:LONGEST_VERSION]}".strip())
+    exact.check_raw(ids)
     told = version.models.get(name, {}).get("sha256") if version.perse else None
     digest = told if isinstance(told, str) and DIGEST.fullmatch(told) else ""
-    return Loaded(engine, renderer, Identity(base_name, adapter, digest))
+    return Loaded(exact, renderer, Identity(base_name, adapter, digest))
+
+
+def _not_vllm(url: str, name: str, entry: Entry, *, known: bool) -> str:
+    """Why a server is not asked as vLLM is. A proxy before vLLM lists models as its own, so its judge would lose its distributions."""
+    if not known:
+        reason = f"{url} lists no models, as vLLM does"
+    elif entry.owned_by == "vllm":
+        reason = f"{url} does not say how many tokens {safe(name)} takes (max_model_len), as vLLM does"
+    else:
+        owner = f"owned by '{safe(entry.owned_by)}'" if entry.owned_by else "nobody's"
+        reason = f"{url} lists {safe(name)} as {owner}, and vLLM as owned by 'vllm'"
+    return f"{reason}; if vLLM runs behind it, give the address of vLLM itself"
 
 
 async def _first_contact(url: str) -> dict[str, Entry] | None:

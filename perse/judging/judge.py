@@ -41,10 +41,12 @@ class Judge:
         name: str,
         adapter: str | None = None,
         digest: str = "",
+        in_words: str = "",
     ) -> None:
         self.engine = engine
         self.renderer = renderer
         self.identity = Identity(name, adapter, digest)
+        self.in_words = in_words
         self._answering = _answering(engine, renderer, self.identity)
 
     @classmethod
@@ -73,7 +75,21 @@ class Judge:
         """
         loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code))
         who = loaded.identity
-        return cls(loaded.engine, loaded.renderer, name=who.model, adapter=who.adapter, digest=who.digest)
+        return cls(
+            loaded.engine,
+            loaded.renderer,
+            name=who.model,
+            adapter=who.adapter,
+            digest=who.digest,
+            in_words=loaded.in_words,
+        )
+
+    @property
+    def without_distributions(self) -> str:
+        """That the judge is asked in words and why, in a sentence; empty for one that gives exact distributions."""
+        if self.engine.capabilities.exact_distribution:
+            return ""
+        return f"asked in words: no distributions, because {self.in_words or 'its engine gives none'}"
 
     def ask(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings | None = None) -> list[Judgement]:
         """A judgement for every example, in the order given.

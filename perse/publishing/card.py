@@ -23,21 +23,22 @@ from perse.publishing.measured import when_scored, while_training
 CARD = "README.md"
 
 
-def write_card(folder: Path, *, scored: Sequence[Path] = (), base: str | None = None) -> Path:
+def write_card(folder: Path, *, scored: Sequence[Path] = (), base: str | None = None, unidentified: bool = False) -> Path:
     """Write the card of the training run in `folder` as its README.md and return its path; a card that was edited is kept beside it.
 
     Args:
         scored: folders that `perse score` wrote of this judge; without any the card says that it was not scored.
         base: name of the base model on the hub, where the run was given a folder.
+        unidentified: take scored runs of which nobody knows the weights, and say so.
     Raises:
-        BadInput: `folder` is no training run, or a scored run is that of another judge.
+        BadInput: `folder` is no training run, or a scored run is that of another judge, or may be.
     """
     place = folder / CARD
-    write_own(place, card_text(folder, scored=scored, base=base))
+    write_own(place, card_text(folder, scored=scored, base=base, unidentified=unidentified))
     return place
 
 
-def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = None) -> str:
+def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = None, unidentified: bool = False) -> str:
     """See `write_card`."""
     facts = read_facts(folder)
     on_hub = base or hub_name(facts.model)
@@ -49,7 +50,7 @@ def card_text(folder: Path, *, scored: Sequence[Path] = (), base: str | None = N
         judges=[*([f"{word(on_hub or public_name(facts.model))}+{word(name)}"] if facts.has_adapter else []), word(name)],
         **_recipe(facts, on_hub),
         watched=while_training(facts),
-        scored=[when_scored(facts, run) for run in scored],
+        scored=[when_scored(facts, run, unidentified=unidentified) for run in scored],
     )
     return _with_header(body, _hub_fields(on_hub, adapter=facts.has_adapter))
 

@@ -78,16 +78,18 @@ def while_training(facts: RunFacts) -> Watched | None:
     )
 
 
-def when_scored(facts: RunFacts, folder: Path) -> Scored:
+def when_scored(facts: RunFacts, folder: Path, *, unidentified: bool = False) -> Scored:
     """The verdict, the metrics with intervals and the baselines of the run in `folder`.
 
+    Args:
+        unidentified: take a run whose weights are not known, on the word of whoever asks for the card, which says so.
     Raises:
         BadInput: the folder is no scored run, or one of another judge.
     """
     from perse.batch.comparing import gather
     from perse.evaluation.evaluate import evaluate_many
 
-    served = _check_judge(facts, folder)
+    served = _check_judge(facts, folder, unidentified=unidentified)
     gathered = gather([folder])
     notes = [*gathered.notes, *(f"baselines that need training data are unavailable: {why}" for why in gathered.missing)]
     result = evaluate_many(gathered.judges, gathered.folds, notes=notes)
@@ -124,16 +126,24 @@ def _values(result: Any) -> tuple[list[str], list[list[str]]]:
     return ["", *known.values(), *(["Kendall, failures imputed"] if failed else [])], rows
 
 
-def _check_judge(facts: RunFacts, folder: Path) -> list[str]:
+def _check_judge(facts: RunFacts, folder: Path, *, unidentified: bool) -> list[str]:
     """Check that the run scored this judge, by the digest of its weights, which a server may not tell.
 
     Raises:
-        BadInput: it is another's.
+        BadInput: it is another's, or may be, and was not vouched for.
     """
     judge = read_manifest(folder).get("run", {}).get("judge", {})
     told = judge.get("digest") if isinstance(judge, Mapping) else None
     if not told:
-        return ["which weights answered is not known: the server did not tell"]
+        if not unidentified:
+            raise BadInput(
+                f"{folder} does not say which weights answered (judge {judge.get('model') if isinstance(judge, Mapping) else 'unknown'}), so its "
+                f"numbers may be another judge's; score with `perse score --judge {facts.folder}`, or on a server of `perse serve`, or vouch "
+                "for it with --unidentified, which the card then says"
+            )
+        return [
+            "which weights answered is not known, since the judge's server did not tell: whoever wrote this card vouches for them"
+        ]
     if told not in _digests(facts):
         raise BadInput(
             f"{folder} was judged with other weights than those of {facts.folder} (judge {judge.get('model')}); give a folder that "

@@ -50,20 +50,23 @@ class Parcel:
         return {name: len(file) if isinstance(file, bytes) else file.stat().st_size for name, file in self.files.items()}
 
 
-def pack(folder: Path, *, merged: bool = False, scored: Sequence[Path] = (), base: str | None = None) -> Parcel:
+def pack(
+    folder: Path, *, merged: bool = False, scored: Sequence[Path] = (), base: str | None = None, unidentified: bool = False
+) -> Parcel:
     """The files that `push` sends of a training run, or of a folder that `perse models merge` wrote.
 
     Args:
         merged: the merged model; by default the adapter, or the whole model where there is no adapter.
         scored: rewrite the card with these runs of `perse score`; otherwise the card in the folder is sent.
         base: name of the base model on the hub, where it was trained from a folder.
+        unidentified: see `write_card`.
     Raises:
         BadInput: the run is not finished, there are no weights or no card, or it is a checkpoint.
     """
     if folder.name in (ADAPTER, MERGED) and _is_run(folder.parent):
-        return pack(folder.parent, merged=folder.name == MERGED, scored=scored, base=base)
+        return pack(folder.parent, merged=folder.name == MERGED, scored=scored, base=base, unidentified=unidentified)
     if _is_run(folder):
-        return _of_run(folder, merged=merged, scored=scored, base=base)
+        return _of_run(folder, merged=merged, scored=scored, base=base, unidentified=unidentified)
     if scored:
         raise BadInput(f"{folder} is no training run, so --scored has no card to go into; give the training run's folder")
     if not folder.is_dir():
@@ -134,14 +137,15 @@ def check_name(to: str) -> None:
         )
 
 
-def _of_run(folder: Path, *, merged: bool, scored: Sequence[Path], base: str | None) -> Parcel:
+def _of_run(folder: Path, *, merged: bool, scored: Sequence[Path], base: str | None, unidentified: bool) -> Parcel:
     facts = read_facts(folder)
     if not (folder / MERGED / "config.json").exists():
         raise BadInput(f"the training run {folder} is not finished; run the same `perse train` command again to its end")
     adapter = facts.has_adapter and not merged
     card = folder / CARD
     _refuse_outside(card, folder)
-    text = own_text(card) if card.exists() and not scored and base is None else card_text(folder, scored=scored, base=base)
+    kept = card.exists() and not scored and base is None
+    text = own_text(card) if kept else card_text(folder, scored=scored, base=base, unidentified=unidentified)
     called = base or named_base(text) or public_name(facts.model)
     place = folder / (ADAPTER if adapter else MERGED)
     return _parcel(folder, place, folder / MERGED, for_weights(text, adapter=adapter), base=called)

@@ -18,13 +18,16 @@ class SummaryReference(Record):
 
 
 class SummaryExample(Record):
-    """How does `summary` stand to `reviews`?"""
+    """How does `summary` stand to `reviews`?
+
+    PerSE's limit of words is not for it: Rehearsal shows up to 27,000 characters of a history, and what goes unseen decides.
+    """
 
     kind: ClassVar[str] = "summary"
     plural: ClassVar[str] = "summaries of reviews"
     scale: ClassVar[Scale | None] = None
     verdict: ClassVar[tuple[str, ...]] = ()
-    limited: ClassVar[bool] = True
+    limited: ClassVar[bool] = False
     shortened: ClassVar[bool] = True
     aspect: ClassVar[None] = None
     written: ClassVar[None] = None

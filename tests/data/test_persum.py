@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from places import SHARED
 
 from perse import Judge
-from perse.data.overlap import Tokenizer, best_overlap, common_subsequence, is_copy, overlap
+from perse.data.overlap import Tokenizer, best_overlap, common_subsequence, is_copy, mean_overlap, overlap, together
 from perse.data.persum.build import build_persum, group_of
 from perse.data.persum.filters import Candidate, Funnel, filtered, limited
 from perse.data.persum.folder import ProductReview, Scores, load_persum, persum_tables
@@ -121,6 +121,16 @@ def test_overlap_is_what_the_library_computes(a: str, b: str) -> None:
     library = RougeScorer(["rouge1", "rouge2", "rougeL"], use_stemmer=True).score(a, b)
     tokens = Tokenizer()
     assert overlap(tokens(a), tokens(b)) == sum(one.fmeasure for one in library.values())
+
+
+@given(own=WORDS, others=st.lists(WORDS.filter(str.strip), min_size=1, max_size=6))
+def test_the_overlap_with_a_whole_set_is_that_with_its_reviews_as_one_text(own: str, others: list[str]) -> None:
+    tokens = Tokenizer()
+    prepared = [tokens(other) for other in others]
+    assert overlap(tokens(own), together(prepared)) == overlap(tokens(own), tokens(" ".join(others)))
+    assert mean_overlap(tokens(own), prepared) == pytest.approx(
+        sum(overlap(tokens(own), one) for one in prepared) / len(others)
+    )
 
 
 @given(own=WORDS, others=st.lists(WORDS, max_size=6))
@@ -233,12 +243,55 @@ def test_reviews_that_no_prompt_would_show_are_not_given_to_the_judge(tokenizers
     reviews = tuple(review(f"v{n}", "p", text(f"v{n}", "p", "")) for n in range(60))  # 24 words each
     own = review("u", "p", text("u", "p", ""))
     candidate = Candidate(id="Toys/u-p", category="Toys", own=own, product=reviews, history=())
-    renderer = Renderer(tokenizers["chatml"], 100_000, max_words=400)
-    whole, short = (candidate.example("product", words=words) for words in (100_000, 400))
-    assert (len(whole.reviews), len(short.reviews)) == (60, 17)
-    assert short.reviews == whole.reviews[-17:]
+    renderer = Renderer(tokenizers["chatml"], 800)
+    whole, short = (candidate.example("product", context=context) for context in (None, 800))
+    assert len(whole.reviews) == 60
+    assert len(short.reviews) < 40 and short.reviews == whole.reviews[-len(short.reviews) :]
     [full], [less] = (renderer.render(QUESTIONS["coverage"], one) for one in (whole, short))
-    assert full == less and less.k_effective < 17
+    assert full == less and less.k_effective < len(short.reviews)
+
+
+@pytest.mark.parametrize("side", ["product", "history"])
+def test_a_judge_of_sets_of_reviews_reads_all_of_27_000_characters(side: str, tokenizers: dict[str, Any]) -> None:
+    """PerSE's 2,500 words are for its own prompts; of 779 candidate sets 322 are longer, and lost a third of their reviews."""
+    reviews = tuple(review(f"v{n}", "p", text(f"v{n}", "p", "")) for n in range(205))
+    assert sum(len(one.review) for one in reviews) > 26_000 and sum(len(one.review.split()) for one in reviews) > 4_000
+    own = review("u", "p", text("u", "p", ""))
+    example = Candidate(id="Toys/u-p", category="Toys", own=own, product=reviews, history=reviews).example(side)
+    for question in ("coverage", "sentiment"):
+        for renderer in (TextRenderer(), Renderer(tokenizers["chatml"], 100_000)):
+            assert renderer.render(QUESTIONS[question], example)[0].k_effective == 205
+
+
+def test_reviews_that_a_judges_context_leaves_out_are_counted_and_printed(
+    table: Path, tmp_path: Path, tokenizers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tokenizer = tokenizers["chatml"]
+    engine = TransformersEngine(tiny_llama(tokenizer))
+    read = engine.label_distributions
+    sure = lambda *asked: [LabelDistribution(one.probabilities, 0.9, one.cached) for one in read(*asked)]  # type: ignore[union-attr]  # noqa: E731
+    monkeypatch.setattr(engine, "label_distributions", sure)
+    options = PersumOptions(reviews=(table,), out=tmp_path / "persum", limit=4, low=1.0, high=4.999)
+    summary = build_persum(options, Judge(engine, Renderer(tokenizer, 600), name="judge"))
+    history = summary.unseen["history"]
+    assert (history.sets, history.cut) == (4, 4) and 0 < history.share <= history.largest < 1
+    answers = [json.loads(line) for line in (options.work / "judgements.jsonl").read_text("utf-8").splitlines()]
+    shown = [one["k_effective"] for one in answers if one["id"].endswith("/history")]
+    assert history.share == pytest.approx(1 - sum(shown) / len(shown) / 7, abs=1e-4)
+    said = history.told("histories")
+    assert said.startswith("longer than the judge's context: 4 of 4 histories, of which ") and said.endswith("%)")
+    assert "- reviews of a history that the judge's context left out: in 4 of 4, " in (options.out / "README.md").read_text(
+        "utf-8"
+    )
+
+
+@pytest.mark.parametrize(("against", "kept"), [("best", True), ("mean", False), ("whole", False)])
+def test_what_a_review_is_compared_with_is_named(against: str, kept: bool) -> None:
+    reviews = [*world(7), *(review(f"w{n}", "p", "nothing alike " + " ".join(VOCABULARY[n : n + 12])) for n in range(6))]
+    found, _ = survivors(reviews, rouge_against=against, min_overlap=0.9)
+    assert ("Toys/u-p" in found) == kept
+    with pytest.raises(BadInput, match="rouge_against is 'most', expected best, mean or whole"):
+        survivors(reviews, rouge_against="most")
 
 
 def test_a_larger_limit_keeps_what_a_smaller_one_asked(table: Path) -> None:

@@ -142,9 +142,18 @@ def test_a_run_that_scored_the_adapter_on_its_base_is_this_judges(judge: Publish
     assert "### first-valid" in card_text(judge.run, scored=[judge.scored])
 
 
-def test_a_server_that_does_not_tell_its_weights_is_noted(judge: Published) -> None:
+def test_a_run_of_unknown_weights_enters_no_card_unless_vouched_for(judge: Published) -> None:
+    """A constant stub on a server, or the untrained base, would pass for the judge."""
     change(judge.scored, run__judge__digest="")
-    assert "- which weights answered is not known: the server did not tell" in card_text(judge.run, scored=[judge.scored])
+    with pytest.raises(BadInput, match="does not say which weights answered .*, so its numbers may be another judge's"):
+        card_text(judge.run, scored=[judge.scored])
+    done = perse("models", "card", judge.run, "--scored", judge.scored)
+    assert done.returncode == 2 and "--unidentified" in done.stderr
+    assert perse("models", "card", judge.run, "--scored", judge.scored, "--unidentified").returncode == 0
+    card = (judge.run / "README.md").read_text()
+    assert (
+        "- which weights answered is not known, since the judge's server did not tell: whoever wrote this card vouches" in card
+    )
 
 
 @pytest.mark.parametrize("missing", ["log.jsonl", ".rows", "adapter", "merged", "checkpoints"])

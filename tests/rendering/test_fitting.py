@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import Any
 
@@ -34,14 +35,15 @@ def slowly(renderer: Any, question: Any, example: Any) -> Any:
     )
     free = ANSWER if question.layout.text_prefix is not None else 0
     room = renderer.context - label_room(question) - free if exact else 0
+    limit = renderer.max_words if example.limited else sys.maxsize
     for start in range(len(clean.profile) + 1):
         asks = question.asks(clean, list(clean.profile[start:]))
         words = max(len(ask.text.split()) for ask in asks)
         shown: Any = tuple((whole(renderer, ask) if exact else Message(ask.text, len(ask.profile))) for ask in asks)
         tokens = max(len(each.ids) for each in shown) if exact else 0
-        if words <= renderer.max_words and tokens <= room:
+        if words <= limit and tokens <= room:
             return shown
-    return {"words": words, "word_budget": renderer.max_words, **({"tokens": tokens, "token_budget": room} if exact else {})}
+    return {"words": words, "word_budget": limit, **({"tokens": tokens, "token_budget": room} if exact else {})}
 
 
 def whole(renderer: Renderer, ask: Any) -> Rendered:

@@ -31,7 +31,7 @@ from perse.commands.options.judging import Loading
 from perse.commands.options.reading import read_pairs, read_scale
 from perse.commands.terminal import err, say
 from perse.data.build import build_pairwise, build_pointwise
-from perse.data.persum.options import Rouge
+from perse.data.persum.options import Rouge, RougeAgainst
 from perse.judging.loading import judge_forms
 from perse.progress import shown_on
 
@@ -146,7 +146,18 @@ def persum(
     rouge: Annotated[
         Rouge, typer.Option(help="Which overlap must suffice: with history and product's reviews, or with either.")
     ] = "both",
+    rouge_against: Annotated[
+        RougeAgainst,
+        typer.Option(
+            help="How a review is compared with a set: with its best single review, the mean over them, or all as one text."
+        ),
+    ] = "best",
     min_overlap: Annotated[float, typer.Option(help="Least sum of ROUGE-1, -2 and -L.")] = 0.45,
+    history_over: Annotated[int, typer.Option(help="A history has more reviews than this ...")] = 5,
+    history_under: Annotated[int, typer.Option(help="... and fewer than this,")] = 50,
+    chars_under: Annotated[int, typer.Option(help="of fewer characters together than this.")] = 27_000,
+    high: Annotated[float, typer.Option(help="High: scores above this.")] = 4.0,
+    low: Annotated[float, typer.Option(help="Low: scores above this, up to --high.")] = 3.0,
     counts: Annotated[
         list[str] | None,
         typer.Option(
@@ -178,7 +189,8 @@ def persum(
 
     given = read_pairs(counts, option="--counts", example="Electronics=100,all,52")
     settings = PersumOptions(
-        reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, keep_repeats=keep_repeats, rouge=rouge, min_overlap=min_overlap,
+        reviews=tuple(reviews), out=out, min_product_reviews=min_product_reviews, keep_repeats=keep_repeats, rouge=rouge,
+        rouge_against=rouge_against, min_overlap=min_overlap, history_over=history_over, history_under=history_under, chars_under=chars_under, high=high, low=low,
         counts={name: Counts.parse(text) for name, text in given}, limit=limit, **vars(reading),
     )  # fmt: skip
     loaded = None if judge is None else loading.load(judge)
@@ -190,13 +202,15 @@ def persum(
 
 
 def _show_persum(summary: PersumSummary, out: Path, *, as_json: bool) -> None:
-    from perse.data.persum.folder import persum_tables
+    from perse.data.persum.folder import UNSEEN, persum_tables
 
     for table in persum_tables(summary):
         err.print(table, highlight=False)
     for category, reasons in summary.left_out.items():
         ranked = sorted(reasons.items(), key=lambda one: (-one[1], one[0]))
         say(f"left out, {category}: " + "; ".join(f"{count:,} {reason}" for reason, count in ranked))
+    for against, sets in summary.unseen.items():
+        say(sets.told(UNSEEN[against]))
     for note in summary.notes:
         say(f"note: {note}")
     say(f"written: {out}" if summary.out else "nothing written: give --judge for the last filter")

@@ -57,7 +57,7 @@ def generate(
     patterns = [one.as_pattern for one in pattern or PatternName]
     paradigms = [one.as_paradigm for one in paradigm or ParadigmName]
     given = read_benchmark(benchmark).first(samples)
-    loaded = Writer(loading.load(writer))
+    loaded = Writer(loading.load(writer, writes=True))
     with shown_on(err) as on_part:
         write(
             loaded, given, out,

@@ -53,7 +53,7 @@ def build(
     from perse.writing.writer import Writer
 
     settings = BuildOptions(drafts=drafts, out=out, max_new_tokens=max_new_tokens, tries=tries, seed=seed)
-    written_by = loading.load(writer)
+    written_by = loading.load(writer, writes=True)
 
     def masker() -> Judge:
         if judge is None or judge == writer:

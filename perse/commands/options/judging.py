@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from perse.commands.options import Context, Dtype, MaxNewTokens, Seed, Temperature, Tokenizer
-from perse.commands.terminal import err
+from perse.commands.terminal import err, say
 from perse.data.profiles.views import ProfileAspects, View
 from perse.secrets import redact
 
@@ -25,8 +25,11 @@ class Loading:
     context: Context = None
     tokenizer: Tokenizer = None
 
-    def load(self, judge: str, *, trust_remote_code: bool = False) -> Judge:
-        """The judge of this name; a person sees that it is being loaded.
+    def load(self, judge: str, *, trust_remote_code: bool = False, writes: bool = False) -> Judge:
+        """The judge of this name; a person sees that it is being loaded, and is told of one that gives no distributions.
+
+        Args:
+            writes: it writes texts and judges nothing, so that distributions are not missed.
 
         Raises:
             BadInput: what `Judge.load` refuses.
@@ -34,7 +37,10 @@ class Loading:
         from perse.judging.judge import Judge
 
         with err.status(f"loading {escape(redact(judge))}"):
-            return Judge.load(judge, **vars(self), trust_remote_code=trust_remote_code)
+            loaded = Judge.load(judge, **vars(self), trust_remote_code=trust_remote_code)
+        if loaded.without_distributions and not writes:
+            say(f"note: {loaded.without_distributions}")
+        return loaded
 
 
 @dataclass(frozen=True, kw_only=True)

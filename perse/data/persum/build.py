@@ -9,7 +9,7 @@ reviews of the category's other products (Rehearsal, section 4.1 and appendix A)
     judge       coverage and sentiment against the product's reviews, coverage alone against the history, 1 to 5 each
 
 The cheap filters come first, so that the judge, who takes seconds a question, is asked last. What the paper leaves open: whether
-both overlaps or either must suffice (`rouge`; ours: both), how a review is compared with a set (`perse.data.overlap`), how many
+both overlaps or either must suffice (`rouge`; ours: both), how a review is compared with a set (`rouge_against`), how many
 other reviews a product needs (ours: 1), and "lower by one" (`group_of`).
 """
 
@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import perse
 from perse.data.persum.filters import STEPS, Candidate, Funnel, filtered, hidden, limited
-from perse.data.persum.folder import GROUPS, PERSUM, Group, PersumSummary, Sample, Scores, counted_samples, write_persum
-from perse.data.persum.judging import ASKED, Answers, ask, failure, judge_identity, notes, ranges, scores_of
+from perse.data.persum.folder import GROUPS, PERSUM, Group, PersumSummary, Sample, Scores, Unseen, counted_samples, write_persum
+from perse.data.persum.judging import ASKED, Answers, ask, failure, judge_identity, notes, ranges, scores_of, unseen_reviews
 from perse.data.persum.options import PersumOptions
 from perse.data.sources.amazon import category_of, read_amazon
 from perse.data.sources.faults import Faults, skipped_lines
@@ -64,7 +64,7 @@ def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, on_
         funnel = funnels[category] = Funnel(out=faults.counts)
         candidates += limited(list(filtered(reviews, category, options, funnel)), options, funnel)
     if judge is None or place is None:
-        return _summary(None, funnels, {}, (), ())
+        return _summary(None, funnels, {}, (), {}, ())
     if not candidates:
         raise BadInput("no sample: the filters before the judge left no candidate; give more reviews, or wider filters")
     judged = ask(judge, candidates, options, on_progress=on_progress)
@@ -83,7 +83,7 @@ def _build(options: PersumOptions, judge: Judge | None, place: Claim | None, on_
     samples = drawn(grouped, options)
     if not samples:
         raise BadInput(_no_sample(candidates, ranges(judged)))
-    summary = _summary(options.out, funnels, groups, samples, notes(judge))
+    summary = _summary(options.out, funnels, groups, samples, unseen_reviews(candidates, judged), notes(judge))
     write_persum(place, samples, _manifest(options, summary, judge, judged), skipped=skipped)
     return summary
 
@@ -131,6 +131,7 @@ def _summary(
     funnels: Mapping[str, Funnel],
     groups: Mapping[str, Mapping[str, int]],
     samples: Sequence[Sample],
+    unseen: Mapping[str, Unseen],
     notes: tuple[str, ...],
 ) -> PersumSummary:
     steps = STEPS if out is not None else STEPS[:-2]
@@ -140,6 +141,7 @@ def _summary(
         left_out={name: dict(sorted((+funnel.out).items())) for name, funnel in funnels.items()},
         groups={name: dict(found) for name, found in groups.items()},
         samples=counted_samples(samples, funnels) if out else {},
+        unseen=dict(unseen),
         notes=notes,
     )
 
@@ -148,7 +150,7 @@ def _no_sample(candidates: Sequence[Candidate], found: Mapping[str, Sequence[flo
     said = "; ".join(f"{name} from {least:.2f} to {most:.2f}" for name, (least, _, most) in found.items())
     return (
         f"no sample: of {len(candidates)} candidates that were judged, none that is wanted is High, Low or HHPL ({said or 'no answer could be read'}); "
-        "take a judge that was made for this, or other thresholds (high, low): the answers are kept"
+        "take a judge that was made for this, or other thresholds (--high, --low): the answers are kept"
     )
 
 
@@ -171,5 +173,5 @@ def _manifest(
         "prompts_sha256": read_manifest(options.work)["run"]["prompts_sha256"],
         "judgements": statuses,
         "judged_scores": ranges(judged),
-        **summary.model_dump(mode="json", include={"funnel", "left_out", "groups", "samples", "notes"}),
+        **summary.model_dump(mode="json", include={"funnel", "left_out", "groups", "samples", "unseen", "notes"}),
     }

@@ -11,9 +11,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from perse.data.overlap import Tokenizer, best_overlap, is_copy
+from perse.data.overlap import Tokenizer, Tokens, best_overlap, is_copy, mean_overlap, overlap, together
 from perse.data.persum.folder import ProductReview
-from perse.data.persum.options import PersumOptions
+from perse.data.persum.options import PersumOptions, RougeAgainst
 from perse.data.pseudonyms import pseudonyms
 from perse.data.sources.amazon import AmazonReview
 from perse.identity import shuffled
@@ -33,19 +33,24 @@ class Candidate:
     product: tuple[ProductReview, ...]
     history: tuple[ProductReview, ...]
 
-    def example(self, against: str, *, words: int) -> SummaryExample:
+    def beside(self, against: str) -> tuple[ProductReview, ...]:
+        """The "product" reviews or the "history"."""
+        return self.product if against == "product" else self.history
+
+    def example(self, against: str, *, context: int | None = None) -> SummaryExample:
         """The own review as a text to judge against the "product" reviews or the "history".
 
         Args:
-            words: longest prompt. Older reviews than those that reach it are left out here: a prompt would not show them, and
-                to find that out one by one among thousands takes minutes.
+            context: tokens that a prompt may have, where that is known. A word takes one at least, so that older reviews than those
+                that reach it with their words would never be shown; of products with thousands of reviews they need not be kept.
         """
         product = against == "product"
         shown: list[str] = []
-        for one in reversed(self.product if product else self.history):
+        words = 0
+        for one in reversed(self.beside(against)):
             shown.append(one.review)
-            words -= len(one.review.split())
-            if words < 0:
+            words += len(one.review.split())
+            if context is not None and words > context:
                 break
         return SummaryExample(
             id=f"{self.id}/{against}",
@@ -99,9 +104,16 @@ def filtered(reviews: Sequence[ProductReview], category: str, options: PersumOpt
         if not funnel.keeps("no copy", "a copy of it stands beside it" if copied else None):
             continue
         enough = all if options.rouge == "both" else any
-        alike = enough(best_overlap(own, others) >= options.min_overlap for others in (history, product))
+        alike = enough(set_overlap(own, others, options.rouge_against) >= options.min_overlap for others in (history, product))
         if funnel.keeps("overlap", None if alike else f"overlap below {options.min_overlap:g}"):
             yield candidate
+
+
+def set_overlap(own: Tokens, others: Sequence[Tokens], against: RougeAgainst) -> float:
+    """How much a review overlaps with a set of reviews, by the choice that the paper leaves open."""
+    if against == "best":
+        return best_overlap(own, others)
+    return mean_overlap(own, others) if against == "mean" else overlap(own, together(others))
 
 
 def limited(candidates: Sequence[Candidate], options: PersumOptions, funnel: Funnel) -> list[Candidate]:

@@ -84,6 +84,27 @@ class Sample(_Record):
     scores: Scores
 
 
+class Unseen(_Record):
+    """Of the judged sets of reviews (all histories, or those of all products), which were longer than the judge's context."""
+
+    sets: int
+    cut: int
+    """How many lost their oldest reviews."""
+    share: float
+    """Of the reviews of these, the mean share that went unseen ..."""
+    largest: float
+    """... and the largest."""
+
+    def told(self, name: str) -> str:
+        """In words."""
+        lost = f", of which {self.share:.0%} of the reviews went unseen (at most {self.largest:.0%})" if self.cut else ""
+        return f"longer than the judge's context: {self.cut:,} of {self.sets:,} {name}{lost}"
+
+
+UNSEEN = {"history": "histories", "product": "products' reviews"}
+"""What sets of reviews are called."""
+
+
 class PersumSummary(_Record):
     """Counts of a build by category, as `--json` prints them."""
 
@@ -97,6 +118,8 @@ class PersumSummary(_Record):
     """How many candidates are of each group; without these samples there is no table."""
     samples: dict[str, dict[str, int]]
     """How many of them were drawn."""
+    unseen: dict[str, Unseen]
+    """What the judge's context left out: history and product."""
     notes: tuple[str, ...]
     """Cautions about the data."""
 

@@ -14,7 +14,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from perse.data.persum.filters import Candidate
-from perse.data.persum.folder import Scores
+from perse.data.persum.folder import Scores, Unseen
 from perse.data.persum.options import PersumOptions
 from perse.files.runlog import RunLog
 from perse.progress import OnProgress
@@ -52,9 +52,9 @@ def ask(
     from perse.questions import QUESTIONS
 
     settings = JudgeSettings(temperature=0, seed=options.seed)
-    words = judge.renderer.max_words
+    context = judge.renderer.context
     examples = {
-        against: {one.id: one.example(against, words=words) for one in candidates} for against in ("history", "product")
+        against: {one.id: one.example(against, context=context) for one in candidates} for against in ("history", "product")
     }
     lines = "".join(example_lines(one for asked in examples.values() for one in asked.values()))
     shown = {
@@ -108,6 +108,25 @@ def ranges(judged: Mapping[str, Answers]) -> dict[str, list[float]]:
     scores = [scores_of(answers).model_dump() for answers in judged.values() if failure(answers) is None]
     columns = {name: [row[name] for row in scores] for name in Scores.model_fields}
     return {name: [min(values), round(median(values), 4), max(values)] for name, values in columns.items() if values}
+
+
+def unseen_reviews(candidates: Sequence[Candidate], judged: Mapping[str, Answers]) -> dict[str, Unseen]:
+    """What the judge's context left out of the prompts: reviews -> in how many sets, and how much of those."""
+    found = {}
+    for against, question in (("history", "coverage"), ("product", "coverage")):
+        shares = [
+            1 - judged[one.id][against, question].k_effective / len(one.beside(against))
+            for one in candidates
+            if judged[one.id][against, question].status == "ok"
+        ]
+        cut = [share for share in shares if share > 0]
+        found[against] = Unseen(
+            sets=len(shares),
+            cut=len(cut),
+            share=round(sum(cut) / len(cut), 4) if cut else 0.0,
+            largest=round(max(cut, default=0.0), 4),
+        )
+    return found
 
 
 def judge_identity(judge: Judge) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from perse.data.sources.amazon import category_of
 from perse.errors import BadInput
 
 Rouge = Literal["both", "either"]
+RougeAgainst = Literal["best", "mean", "whole"]
 
 
 @dataclass(frozen=True)
@@ -64,6 +65,9 @@ class PersumOptions(RawOptions):
     """Keep samples in which a copy of the own review stands in the history or among the product's reviews."""
     rouge: Rouge = "both"
     """Which overlaps must suffice: with history and product's reviews, or either."""
+    rouge_against: RougeAgainst = "best"
+    """How a review is compared with a set, which the paper does not say: with the best single review, the mean over them, or all
+    as one text."""
     min_overlap: float = 0.45
     """Least ROUGE-1 + -2 + -L, as F1."""
     high: float = 4.0
@@ -86,6 +90,8 @@ class PersumOptions(RawOptions):
             "between them": not 0 <= self.history_over < self.history_under - 1,
             f"chars_under is {self.chars_under}, expected 2 or more": self.chars_under < 2,
             f"rouge is '{self.rouge}', expected both or either": self.rouge not in get_args(Rouge),
+            f"rouge_against is '{self.rouge_against}', expected best, mean or whole": self.rouge_against
+            not in get_args(RougeAgainst),
             f"min_overlap is {self.min_overlap:g}, expected 0 to 3, the sum of three F1": not 0 <= self.min_overlap <= 3,
             f"low is {self.low:g} and high {self.high:g}, expected 1 <= low < high < 5": not 1 <= self.low < self.high < 5,
             f"limit is {self.limit}, expected 1 or more": self.limit is not None and self.limit < 1,

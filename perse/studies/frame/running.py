@@ -10,6 +10,7 @@ OUT/study.json      the result (`perse.results.result.Result`); OUT/table.md its
 from __future__ import annotations
 
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ from perse.studies.frame.arms import Answers, Arm, LoadJudge, Source, ask_arms
 RESULT = "study.json"
 TABLE = "table.md"
 FINISHED = "arms.jsonl"
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +79,10 @@ class Asking:
 
     def load(self, judge: str) -> Judge:
         """The judge of this name."""
-        return Judge.load(judge, dtype=self.dtype, context=self.context, tokenizer=self.tokenizer)
+        loaded = Judge.load(judge, dtype=self.dtype, context=self.context, tokenizer=self.tokenizer)
+        if loaded.without_distributions:
+            log.warning("%s", loaded.without_distributions)
+        return loaded
 
     def judge_name(self) -> str:
         """The judge that was given.

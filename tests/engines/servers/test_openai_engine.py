@@ -10,10 +10,12 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from email.utils import formatdate
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from command_line import perse
 from openai import DefaultAsyncHttpxClient
 from openai_stub import (
     KEY,
@@ -269,6 +271,28 @@ def test_the_only_model_is_taken_and_of_several_one_must_be_named(server: Stub) 
     listing(server, {"id": "one"}, {"id": "two"})
     with pytest.raises(BadInput, match="has several models, name one: openai:.*#MODEL; it has one, two"):
         Judge.load(f"openai:{server.url}")
+
+
+def test_a_judge_that_loses_its_distributions_behind_a_proxy_says_so_and_why(server: Stub) -> None:
+    """LiteLLM before vLLM lists models as OpenAI's."""
+    listing(server, {"id": "m", "owned_by": "openai", "max_model_len": 4096})
+    said = Judge.load(f"openai:{server.url}").without_distributions
+    assert said == (
+        f"asked in words: no distributions, because {server.url} lists m as owned by 'openai', and vLLM as owned by 'vllm'; if vLLM "
+        "runs behind it, give the address of vLLM itself"
+    )
+    listing(server, {"id": "m", "owned_by": "vllm"})
+    assert "does not say how many tokens m takes" in Judge.load(f"openai:{server.url}").without_distributions
+
+
+def test_commands_that_judge_say_at_the_start_that_there_are_no_distributions(server: Stub, tmp_path: Path) -> None:
+    listing(server, {"id": "m", "owned_by": "openai"})
+    server.routes["POST /v1/chat/completions"] = lambda _: said("[Review] Fine.\n[Score] 10")
+    mine = tmp_path / "mine.jsonl"
+    mine.write_text('{"text": "a plot", "review": "Fine.", "score": 7}\n')
+    done = perse("ask", "--judge", f"openai:{server.url}", "--reviews", mine, "--text", "x")
+    assert done.returncode == 0, done.stderr
+    assert "note: asked in words: no distributions, because " in done.stderr
 
 
 def test_a_server_without_a_list_needs_a_model_named(server: Stub) -> None:
