@@ -110,6 +110,8 @@ class Judgement(Strict):
     mean_logprob: float | None = None
     order_gap: Probability | None = None
     """Pairs: |P(A) asked as given - P(A) asked swapped|."""
+    order_probabilities: tuple[Probability, Probability] | None = None
+    """Pairs: P(A), A being the same text both times, asked as given and asked swapped; `distribution` has their mean."""
     k_effective: int = Field(ge=0, le=MOST_TOKENS)
     """Profile reviews that fitted the prompt."""
     finish_reason: str | None = None

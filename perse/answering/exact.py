@@ -139,6 +139,7 @@ class ExactAnswering:
             text=one.text,
             mean_logprob=one.written.mean_logprob if one.written else None,
             order_gap=abs(in_order[0][0] - in_order[1][0]) if n == 2 else None,
+            order_probabilities=(in_order[0][0], in_order[1][0]) if n == 2 else None,
             k_effective=one.rendered[0].k_effective,
             finish_reason=one.written.finish_reason if one.written else None,
             tokens=Tokens(

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from perse.data.dataset.folder import is_data_folder
 from perse.data.examples_file import read_examples
 from perse.data.load import LoadedExamples, load_examples
+from perse.data.profiles.views import ProfileAspects
 from perse.errors import BadInput
 from perse.files.disk import write_whole
 from perse.files.runlog import (
@@ -129,6 +130,20 @@ def check_unseen(judge: str, loaded: LoadedExamples) -> None:
             raise BadInput(
                 f"{folder} was trained for fold {fold} of this data set and has seen the readers of fold {loaded.fold}; score --fold {fold}"
             )
+
+
+def trained_aspects(judge: str) -> ProfileAspects | None:
+    """What a profile entry showed of its aspects when the judge was trained; None where that is not known here, as of a server.
+
+    Which view a judge was trained on belongs to it: asked with another, it answers prompts of a kind that it never saw.
+    """
+    for folder in parse_judge(judge).folders:
+        for place in (folder, *([folder.resolve().parent] if folder.name in ("merged", "adapter") else [])):
+            run = read_manifest(place).get("run", {}) if (place / MANIFEST).exists() else {}
+            if run.get("kind") == "train":
+                kept = run.get("config", {}).get("data", {}).get("profile_aspects")
+                return "asked" if kept == "asked" else "all"
+    return None
 
 
 def sample(loaded: LoadedExamples, limit: int | None, *, seed: int) -> LoadedExamples:

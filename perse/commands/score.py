@@ -14,7 +14,7 @@ from rich.markup import escape
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Answering, Loading, ShownProfiles
-from perse.commands.terminal import err
+from perse.commands.terminal import err, say
 from perse.data.variants.profile_variants import ProfileShown, stand_in
 from perse.progress import shown_on
 
@@ -60,14 +60,19 @@ def score(
 
     Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
     """
-    from perse.batch.local import check_out, check_unseen, sample
+    from perse.batch.local import check_out, check_unseen, sample, trained_aspects
     from perse.batch.local import score as scored
+    from perse.data.dataset.folder import is_data_folder
     from perse.data.load import load_examples
     from perse.judgement import Prices
     from perse.questions import question_for, why_no_truth
 
     costs = Prices.parse(prices) if prices else None
-    whole = load_examples(examples, split=split, fold=fold, view=shown.view())
+    trained = trained_aspects(judge)
+    view = shown.view(trained if is_data_folder(examples) else None)  # a file shows profiles as they were exported
+    whole = load_examples(examples, split=split, fold=fold, view=view)
+    if whole.examples[0].kind == "pairwise" and whole.folder and trained not in (None, view.profile_aspects):
+        say(f"note: the judge was trained with profile_aspects={trained} and is asked with {view.profile_aspects}")
     loaded = stand_in(sample(whole, limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
     asked = question_for(loaded.examples, question)
     if split == "valid":

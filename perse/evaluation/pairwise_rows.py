@@ -81,6 +81,7 @@ def pairwise_rows(items: Items, predictions: Sequence[Choices], *, bootstrap: Bo
             gold=gold,
             answers=given.answers,
             hits=given.hits,
+            aspects=asked_aspect,
             judgements=items.judgements[given.judge] if given.judge and given.name.endswith("(likeliest)") else None,
         )
         columns = {metric.name: computed(metric, sample) for metric in metrics_of("choices")}

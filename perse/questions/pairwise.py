@@ -18,14 +18,14 @@ from perse.scale import CHOICES, Scale
 class Pairwise:
     """A or B for one aspect."""
 
-    name = "pairwise"
+    name: str = "pairwise"
     scale: Scale = CHOICES
     layout = AnswerLayout(text_prefix=None, label_prefix="Plot ")
     example_type: type = PairwiseExample
-    usual = True
+    usual: bool = True
     # The aspects stand in brackets too; those of other data begin a line, where no bracket of a text stays as it is.
     delimiters = ("Pair", "New pair", "Premise", "Plot", "Aspect", *ASPECTS)
-    served = "chooses a text on one aspect, asked in both orders"
+    served: str | None = "chooses a text on one aspect, asked in both orders"
     writes_review = False
 
     def asks(self, example: PairwiseExample, profile: Sequence[ProfileComparison]) -> tuple[Ask, ...]:
@@ -62,3 +62,17 @@ class Pairwise:
         )
         query = example.query.model_copy(update=texts(example.query))
         return example.model_copy(update={"aspect": clean(example.aspect), "profile": profile, "query": query})
+
+
+class PairwiseOnce(Pairwise):
+    """Asked in the given order alone, as the paper asks: whatever leans towards a place stays in the answer, and is not measured."""
+
+    name = "pairwise_once"
+    usual = False
+    served = "chooses a text on one aspect, asked in the given order alone"
+
+    def asks(self, example: PairwiseExample, profile: Sequence[ProfileComparison]) -> tuple[Ask, ...]:
+        return super().asks(example, profile)[:1]
+
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+        return tuple(probabilities)

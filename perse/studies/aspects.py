@@ -13,13 +13,14 @@ from pathlib import Path
 import numpy as np
 
 from perse.data.load import LoadedExamples
+from perse.data.profiles.views import ProfileAspects
 from perse.errors import BadInput
 from perse.evaluation.predictions import only
 from perse.evaluation.stats.correlation import FloatArray
 from perse.files.path_names import path_name_of
 from perse.progress import OnPart, unseen_part
 from perse.records import PairwiseExample
-from perse.results.result import Cell, Point, Result, Table
+from perse.results.result import Cell, Estimate, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, READINGS
 from perse.studies.frame.retraining import Recipe, configs, identity, trained
@@ -27,6 +28,7 @@ from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,
     SharedResamples,
+    Terms,
     arithmetic,
     crossed_note,
     mean_of,
@@ -49,11 +51,15 @@ def aspects(
     out: Path,
     *,
     recipe: Recipe,
+    profile_aspects: ProfileAspects | None = None,
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
 ) -> Result:
     """Accuracy of the unified judge (`asking.judge`, or trained here) and of the single ones, aspect by aspect.
 
+    Args:
+        profile_aspects: what profile entries show the judges that are trained here, in training and when asked: all preferences, or
+            as in the paper the asked aspect's alone; by default as the recipe says. A judge that is given is asked as it was trained.
     Raises:
         BadInput: single texts, or pairs of one aspect.
         RunMismatch: `out` holds another study.
@@ -71,7 +77,12 @@ def aspects(
     varied: dict[str, dict[str, str | None]] = {slugs[aspect]: {"aspect": aspect} for aspect in names}
     if asking.judge is None:
         varied = {UNIFIED: {"aspect": None}, **varied}
+    if profile_aspects is not None:
+        varied = {name: fields | {"profile_aspects": profile_aspects} for name, fields in varied.items()}
     to_train = configs(recipe, varied, asking=asking, question=question, out=out)
+    own_view = next(iter(to_train.values())).data.profile_aspects
+    seen = source.seen(own_view).shown()
+    own_pairs = only(PairwiseExample, seen.examples)
     with opened(
         out, "aspects", asking, source=source, options={"training": identity(to_train)}, load=load, on_progress=on_progress
     ) as study:
@@ -79,14 +90,14 @@ def aspects(
         arms = [
             Arm(
                 name=UNIFIED,
-                loaded=loaded,
+                loaded=loaded if asking.judge else seen,
                 judge=asking.judge or judges[UNIFIED],
                 question=question,
                 settings=asking.settings,
             )
         ]
         for aspect in names:
-            own = LoadedExamples([one for one in pairs if one.aspect == aspect], loaded.digest, loaded.folder, loaded.fold)
+            own = LoadedExamples([one for one in own_pairs if one.aspect == aspect], loaded.digest, loaded.folder, loaded.fold)
             arms.append(
                 Arm(name=slugs[aspect], loaded=own, judge=judges[slugs[aspect]], question=question, settings=asking.settings)
             )
@@ -95,34 +106,48 @@ def aspects(
         hits: dict[str, tuple[FloatArray, ...]] = {}
         for name, given in ((UNIFIED, answers[UNIFIED]), (SINGLE, single)):
             hits |= readings(name, pairs, [given])
-        return study.finish(_result(asking, pairs, names, hits))
+        return study.finish(
+            _result(asking, pairs, names, hits, view=own_view, given=source.profile_aspects if asking.judge else None)
+        )
 
 
 def _result(
-    asking: Asking, pairs: Sequence[PairwiseExample], names: Sequence[str], hits: Mapping[str, tuple[FloatArray, ...]]
+    asking: Asking,
+    pairs: Sequence[PairwiseExample],
+    names: Sequence[str],
+    hits: Mapping[str, tuple[FloatArray, ...]],
+    *,
+    view: ProfileAspects,
+    given: ProfileAspects | None,
 ) -> Result:
     shared = SharedResamples.over(pairs, resamples=asking.resamples, seed=asking.settings.seed)
     asked = np.array([example.aspect for example in pairs], dtype=object)
-    places = {**{name: asked == name for name in names}, ALL: np.ones(len(pairs), dtype=bool)}
+    places = {name: asked == name for name in names}
+
+    def accuracy(x: str, terms: Terms) -> Estimate:
+        if not terms:
+            return undefined(NOTHING)
+        return shared.macro(terms, list(places.values())) if x == ALL else shared.value("accuracy", terms, chosen=places[x])
+
     everything = {name: (passes, False) for name, passes in hits.items()}
     everything |= {name: ((values,), True) for name, values in arithmetic(pairs, seed=asking.settings.seed).items()}
     found: list[Point] = []
     for series, (passes, baseline) in everything.items():
-        for x, chosen in places.items():
-            estimate = shared.value("accuracy", mean_of(passes), chosen=chosen) if passes else undefined(NOTHING)
+        for x in (*places, ALL):
+            estimate = accuracy(x, mean_of(passes) if passes else ())
             found.append(Point(series=series, x=x, metric="accuracy", estimate=estimate, baseline=baseline))
     both = minus(mean_of(hits[UNIFIED]), mean_of(hits[SINGLE])) if hits[UNIFIED] and hits[SINGLE] else ()
-    differences = {
-        x: shared.value("accuracy", both, chosen=chosen) if both else undefined(NOTHING) for x, chosen in places.items()
-    }
+    differences = {x: accuracy(x, both) for x in (*places, ALL)}
     of = {(point.series, point.x): point.estimate for point in found}
-    rows: tuple[tuple[Cell, ...], ...] = tuple((x, *(of[series, x] for series in everything), differences[x]) for x in places)
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (x, *(of[series, x] for series in everything), differences[x]) for x in (*places, ALL)
+    )
     apart = [f"{x} {words(differences[x], signed=True)}" for x in names if shown_apart(differences[x])]
     return Result(
         name="aspects",
         asks=ASKS,
         answer=(
-            f"Over all aspects the unified judge is right in {words(of[UNIFIED, ALL])} of the pairs, judges of single aspects in "
+            f"In the mean of the aspects the unified judge is right in {words(of[UNIFIED, ALL])} of the pairs, judges of single aspects in "
             f"{words(of[SINGLE, ALL])}; difference {verdict(differences[ALL])}. Of {len(names)} aspects, a difference is shown "
             f"in {', '.join(apart) if apart else 'none'}."
         ),
@@ -136,7 +161,18 @@ def _result(
             READINGS,
             "a pair that was not answered is a wrong one; judges that answered nothing have no value",
             *crossed_note(pairs),
+            f"{ALL}: the mean of the aspects, which count alike (PerSE, table 4)",
+            _shown(view, given),
             "each judge of a single aspect was trained on the examples of its aspect and asked about that one",
             "differs from PerSE, figure 5: both orders of a pair are asked and averaged",
         ),
     )
+
+
+def _shown(view: ProfileAspects, given: ProfileAspects | None) -> str:
+    """What the profiles show the judges."""
+    words = {"all": "all preferences on its pair", "asked": "the asked aspect alone, as in the paper"}
+    said = f"a profile entry shows the judges that were trained here {words[view]}, in training and when asked"
+    if view == "all":
+        said += ", those of single aspects too: the paper's are with --profile-aspects asked"
+    return said if given in (None, view) else f"{said}; the judge that was given {words[given]}"

@@ -53,13 +53,14 @@ def k_curve(
     to_train = {} if recipe is None else configs(
         recipe, {f"k{k}": {"k": k} for k in chosen}, asking=asking, question=question, out=out
     )  # fmt: skip
+    retrained = {k: source.seen(to_train[f"k{k}"].data.profile_aspects).shown(View(k=k)) for k in chosen} if to_train else {}
     options = {"ks": chosen, "training": identity(to_train)}
     with opened(out, "k-curve", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
         judges = trained(to_train)
         arms = {
             (kind, k): Arm(
                 name=f"k{k}" if kind == "as given" else f"retrained-k{k}",
-                loaded=loaded[k],
+                loaded=loaded[k] if kind == "as given" else retrained[k],
                 judge=asking.judge_name() if kind == "as given" else judges[f"k{k}"],
                 question=question,
                 settings=asking.settings,

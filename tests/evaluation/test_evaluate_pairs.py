@@ -38,7 +38,10 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
     assert {aspect: estimate.value for aspect, estimate in likeliest.aspects.items()} == {"Ending": 0, "Surprise": 1 / 4}
     assert "judge (likeliest): 1 of 3 answers have no distribution, their label stands for it" in found.notes
     # Only two answers have an order gap, which is of distributions: it stands in their row.
-    assert set(likeliest.columns) == {metric.name for metric in metrics_of("choices")} and set(label.columns) == {"accuracy"}
+    assert set(likeliest.columns) == {metric.name for metric in metrics_of("choices")} and set(label.columns) == {
+        "accuracy",
+        "macro_accuracy",
+    }
     assert likeliest.columns["order_gap"].value == pytest.approx(0.2)
     assert likeliest.columns["order_gap"].items == 2
     # Item 0: P(A) is 0.4 -+ 0.05, B both times; item 2: 0.5 -+ 0.15, A one way and B the other.
@@ -47,6 +50,21 @@ def test_pairs_not_answered_are_wrong_overall_and_per_aspect() -> None:
     # The majority says A always: wrong once, in Ending.
     assert row(found, "majority").columns["accuracy"].value == 3 / 4
     assert row(found, "majority").aspects["Ending"].value == 1 / 2
+
+
+def test_the_average_of_table_4_is_of_aspects_and_not_of_pairs() -> None:
+    """Of 30 pairs on one aspect all are right, of 10 on another none: 0.75 of the pairs, 0.5 of the aspects."""
+    examples = [pair(f"{n}", f"u{n % 10}", "A", aspect="Ending") for n in range(30)]
+    examples += [pair(f"s{n}", f"u{n}", "B", aspect="Surprise") for n in range(10)]
+    found = evaluate(examples, [answered(one.id, "A") for one in examples], train=None)
+    columns = row(found, "judge (label)").columns
+    assert columns["accuracy"].value == 0.75 and columns["macro_accuracy"].value == 0.5
+    assert columns["macro_accuracy"].items == 40
+    assert (columns["macro_accuracy"].interval.low, columns["macro_accuracy"].interval.high) == (0.5, 0.5), (
+        "so in every resample"
+    )
+    one = evaluate(examples[:30], [answered(each.id, "A") for each in examples[:30]], train=None)
+    assert "macro_accuracy" not in row(one, "judge (label)").columns, "of one aspect the accuracy says it"
 
 
 def test_what_was_answered_is_counted_by_aspect_with_no_answer_a_class_of_its_own() -> None:

@@ -159,7 +159,7 @@ def test_the_order_gap_stands_once_for_each_judge() -> None:
     lines = rendered(pairs_of(12)).splitlines()
     likeliest = next(line for line in lines if line.strip().startswith("judge (likeliest) "))
     label = next(line for line in lines if line.strip().startswith("judge (label) "))
-    assert likeliest.count("[") == 3 and label.count("[") == 1
+    assert likeliest.count("[") == 4 and label.count("[") == 2
 
 
 def test_folds_and_their_training_means_are_told() -> None:

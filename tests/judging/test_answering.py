@@ -106,6 +106,22 @@ def test_where_the_two_orders_disagree_each_pair_has_a_draw_of_its_own() -> None
     assert set(drawn[0]) == {"A", "B"} and drawn[0] == drawn[1] != drawn[2]
 
 
+def test_a_pair_can_be_asked_once_as_the_paper_does_and_both_orders_probabilities_are_kept(tokenizers: dict[str, Any]) -> None:
+    judge = Judge(TransformersEngine(tiny_llama(tokenizers["chatml"])), Renderer(tokenizers["chatml"], 2048), name="m")
+    [pair, *_] = pairwise_examples(1)
+    swapped = pair.query.model_copy(update={"text_a": pair.query.text_b, "text_b": pair.query.text_a})
+    ONCE = QUESTIONS["pairwise_once"]
+    [both] = judge.ask(PAIR, [pair])
+    [given] = judge.ask(ONCE, [pair])
+    [other] = judge.ask(ONCE, [pair.model_copy(update={"query": swapped})])
+    assert given.distribution and other.distribution and both.distribution and both.order_probabilities
+    assert both.order_probabilities == pytest.approx((given.distribution["A"], other.distribution["B"]), abs=1e-5)
+    assert both.distribution["A"] == pytest.approx(sum(both.order_probabilities) / 2)
+    assert both.order_gap == pytest.approx(abs(both.order_probabilities[0] - both.order_probabilities[1]))
+    assert given.order_gap is None and given.order_probabilities is None
+    assert given.tokens.prompt < both.tokens.prompt
+
+
 def test_zero_reaches_a_chat_engine_as_zero() -> None:
     class Noting(ScriptedEngine):
         def chat(self, messages: Any, sampling: Sampling, *, seeds: Sequence[int]) -> list[Reply | Failure]:

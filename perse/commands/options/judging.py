@@ -75,9 +75,13 @@ class ShownProfiles:
         typer.Option("--review-text/--no-review-text", help="Whether profiles show what the reader wrote, or scores alone."),
     ] = True
     profile_aspects: Annotated[
-        ProfileAspects,
-        typer.Option(help="Pairs: what a profile entry shows, all its preferences or the asked aspect's alone."),
-    ] = "all"
+        ProfileAspects | None,
+        typer.Option(
+            help="Pairs: what a profile entry shows, all its preferences or, as in the paper, the asked aspect's alone.",
+            show_default="as the judge was trained, where that is known; else all",
+        ),
+    ] = None
 
-    def view(self) -> View:
-        return View(**vars(self))
+    def view(self, trained: ProfileAspects | None = None) -> View:
+        """The view of a judge that was trained with `trained`; None where nobody knows."""
+        return View(**(vars(self) | {"profile_aspects": self.profile_aspects or trained or "all"}))

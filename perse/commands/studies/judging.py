@@ -23,6 +23,7 @@ from perse.commands.options.reading import read_numbers
 from perse.commands.options.training import Overrides
 from perse.commands.showing import show_result
 from perse.commands.terminal import err
+from perse.data.profiles.views import ProfileAspects
 from perse.progress import shown_on
 
 if TYPE_CHECKING:
@@ -121,6 +122,14 @@ def aspects(
         str, typer.Option(help="The recipe of the judges of single aspects, and of the unified one if none is given.")
     ],
     overrides: Overrides = None,
+    profile_aspects: Annotated[
+        ProfileAspects | None,
+        typer.Option(
+            help="What a profile entry shows judges that are trained here, then and when asked: all preferences, or as in the paper the asked "
+            "aspect's alone.",
+            show_default="as the recipe says",
+        ),
+    ] = None,
     study: Study,
 ) -> None:
     """One judge of all aspects against a judge for each, on pairs (PerSE, figure 5).
@@ -130,7 +139,7 @@ def aspects(
     from perse.studies.aspects import aspects as made
     from perse.studies.frame.retraining import Recipe
 
-    study.run(unified, partial(made, recipe=Recipe(retrain, tuple(overrides or ()))))
+    study.run(unified, partial(made, recipe=Recipe(retrain, tuple(overrides or ())), profile_aspects=profile_aspects))
 
 
 @grouped

@@ -23,6 +23,13 @@ def _of_judgements(per_item: Callable[[Sequence[Judgement]], FloatArray]) -> Cal
     return lambda chosen: None if chosen.judgements is None else mean(chosen)
 
 
+def _mean_of_aspects(chosen: Chosen) -> Estimate | None:
+    """PerSE's average (table 4): each aspect counts alike. None of one aspect, of which the accuracy says it."""
+    asked = np.array(chosen.aspects, dtype=object)
+    names = list(dict.fromkeys(chosen.aspects))
+    return chosen.bootstrap.macro(chosen.hits, [asked == name for name in names]) if len(names) > 1 else None
+
+
 def _order_gaps(judgements: Sequence[Judgement]) -> FloatArray:
     return np.array([_order_gap(judgement) for judgement in judgements], dtype=np.float64)
 
@@ -42,6 +49,15 @@ PAIRS = (
         mean_of(lambda chosen: chosen.hits),
         chance=0.5,
         drawn="Right choices, over all pairs",
+    ),
+    Metric(
+        "macro_accuracy",
+        "mean of aspects",
+        "higher",
+        "mean of the accuracy of each aspect, however many pairs it has (PerSE, table 4)",
+        CHOICES,
+        _mean_of_aspects,
+        chance=0.5,
     ),
     Metric(
         "order_gap", "order gap", "lower", "how far P(A) moves when the two are swapped", CHOICES, _of_judgements(_order_gaps)

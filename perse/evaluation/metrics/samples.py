@@ -104,6 +104,8 @@ class Chosen(Sample):
     """(n,) 1 where right, 0 where wrong or not answered, 1/2 where a judge found both exactly as likely."""
     judgements: Sequence[Judgement] | None = None
     """What stands behind a judge's likeliest choices; None in all other rows."""
+    aspects: Sequence[str] = ()
+    """(n,) what was asked about."""
 
     @property
     def both(self) -> tuple[AnyArray, AnyArray]:

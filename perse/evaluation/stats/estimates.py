@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -110,6 +110,16 @@ class Bootstrap:
     def resampled_mean(self, values: FloatArray, chosen: BoolArray) -> FloatArray:
         """The same mean in each resample: (R,), NaN where none of the `chosen` is in it."""
         return self._mean(values, chosen).resampled
+
+    def macro(self, values: FloatArray, groups: Sequence[BoolArray]) -> Estimate:
+        """Mean over `groups` of the mean of `values`, (n,), in each, (n,): every group counts alike, however many rows it has."""
+        chosen = np.any(groups, axis=0)
+        if not chosen.any():
+            return Estimate(value=None, interval=NO_ITEMS, items=0)
+        of_groups = [self._mean(values, group) for group in groups if group.any()]
+        value = float(np.mean([one.value for one in of_groups]))
+        resampled = np.mean([one.resampled for one in of_groups], axis=0)  # undefined where a group is not drawn
+        return self._estimate(_Value(value, resampled, int(chosen.sum()), len(np.unique(self.reviewer[chosen]))))
 
     def ratio(
         self, numerator: FloatArray, denominator: FloatArray, *, sums: tuple[FloatArray, FloatArray] | None = None

@@ -8,14 +8,14 @@ one judge are asked one after the other, so that it is loaded once and only one 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from perse.batch.local import check_unseen, read_run, sample, score
 from perse.data.dataset.folder import DEFAULT_VIEW, DataSet, is_data_folder, load_folder
 from perse.data.load import LoadedExamples, load_examples
-from perse.data.profiles.views import View
+from perse.data.profiles.views import ProfileAspects, View
 from perse.errors import BadInput
 from perse.files.path_names import PathName
 from perse.judgement import Judgement
@@ -95,6 +95,8 @@ class Source:
     data: DataSet | None
     """None for a file of examples, which can be shown as it is only."""
     digest: str
+    profile_aspects: ProfileAspects = "all"
+    """What profiles of pairs show in every view: that of the judge that is asked."""
 
     @classmethod
     def open(
@@ -111,6 +113,10 @@ class Source:
         loaded = load_examples(path, split=split, fold=fold)
         return cls(path, split, fold, limit, seed, None, loaded.digest)
 
+    def seen(self, profile_aspects: ProfileAspects) -> Source:
+        """The same for a judge that was trained with this view; a file shows what it shows."""
+        return replace(self, profile_aspects=profile_aspects)
+
     def shown(self, view: View = DEFAULT_VIEW) -> LoadedExamples:
         """The examples that are asked: those with an answer to compare with, at most `limit`, drawn by seed.
 
@@ -125,6 +131,7 @@ class Source:
             loaded = load_examples(self.path, split=self.split, fold=self.fold, view=view)
             folder = None
         else:
+            view = replace(view, profile_aspects=self.profile_aspects)
             examples = [*self.data.examples(self.split, self.fold, view=view)]
             loaded = LoadedExamples(examples, self.digest, self.path, self.fold)
             folder = self.path

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from perse.batch.local import trained_aspects
 from perse.engines.kind import portable
 from perse.errors import BadInput
 from perse.files.own_files import write_own
@@ -62,8 +63,9 @@ class Asking:
     """Bootstrap resamples of the reviewers."""
 
     def open(self) -> Source:
-        """The examples, in whatever view."""
-        return Source.open(self.examples, split=self.split, fold=self.fold, limit=self.limit, seed=self.settings.seed)
+        """The examples, in whatever view; of pairs as the judge was trained, where that is known."""
+        source = Source.open(self.examples, split=self.split, fold=self.fold, limit=self.limit, seed=self.settings.seed)
+        return source.seen(trained_aspects(self.judge) or "all") if self.judge else source
 
     def ask(self, source: Source) -> Question:
         """The question.

@@ -90,6 +90,11 @@ class SharedResamples:
         interval = self.bootstrap.interval(value, resampled, reviewers=reviewers)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
 
+    def macro(self, terms: Terms, groups: Sequence[BoolArray]) -> Estimate:
+        """As `value` of accuracy, as the mean over `groups` of items, (n,), which count alike."""
+        estimate = self.bootstrap.macro(_weighted(terms), groups)
+        return estimate.model_copy(update={"difference": True}) if fsum(weight for weight, _ in terms) == 0 else estimate
+
     def mean(self, values: FloatArray) -> Estimate:
         """Mean of one value an item, (n,), NaN where an item has none."""
         return self.bootstrap.mean(values, ~np.isnan(values))

@@ -201,10 +201,16 @@ def _table_4(found: Evaluation | None, notes: Sequence[str]) -> Table:
     asked = list(dict.fromkeys(aspect for row in ours for aspect in row.aspects))
     spelled = {aspect: next((one for one in asked if one.casefold() == aspect.casefold()), "") for aspect in ASPECT_COLUMNS}
     rows: list[Cells] = [
-        (f"{OURS}: {row.name}", *(row.aspects.get(spelled[one]) for one in ASPECT_COLUMNS), row.columns["accuracy"])
+        (
+            f"{OURS}: {row.name}",
+            *(row.aspects.get(spelled[one]) for one in ASPECT_COLUMNS),
+            row.columns.get("macro_accuracy", row.columns["accuracy"]),
+        )
         for row in ours
     ]
-    said = ["ours: the average is over all pairs, a pair that was not answered is wrong"] if rows else []
+    said = (
+        ["ours: the average is the mean of the aspects, as the paper's; a pair that was not answered is wrong"] if rows else []
+    )
     if others := sorted(set(asked) - set(spelled.values())):
         said.append(f"ours: aspects that the paper does not have are in the average only: {', '.join(others)}")
     return _shown(TABLE_4, rows, fill=SCORED.format("PAIRS"), notes=[*said, *notes])
