@@ -210,7 +210,7 @@ def _ours(model: Any, arguments: Any, examples: Sequence[tuple[Branch, ...]]) ->
         data_collator=partial(collate, attention=set_attention(model, "tree")),
         compute_loss_func=answer_loss,
         callbacks=[FiniteGradients(rows), throughput],
-        throughput=throughput,
+        speed=throughput.numbers,
         kept=Kept(Path(arguments.output_dir), 1, ALONE, {}),
     )
 

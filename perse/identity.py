@@ -37,6 +37,11 @@ def text_key(text: str) -> str:
     return blake2b(normalised(text).encode(), digest_size=6).hexdigest()
 
 
+def reader_key(reader: str) -> str:
+    """12 hex digits that stand for a reader where the name must not be told."""
+    return blake2b(reader.encode(), digest_size=6).hexdigest()
+
+
 def pair_key(text_a: str, text_b: str) -> str:
     """A pair's id: 'p' and 12 hex digits, equal for the same two texts in either order."""
     both = "\x1f".join(sorted((normalised(text_a), normalised(text_b))))

@@ -45,7 +45,7 @@ class Gathered:
     missing: list[str]
     """Why training sides are not available."""
     notes: tuple[str, ...]
-    """Notes on which run showed which profiles, if they differ."""
+    """Which run showed which profiles, if they differ; and of which readers some chose a judge's weights."""
 
 
 @dataclass(frozen=True)
@@ -94,8 +94,9 @@ def gather(folders: Sequence[Path], train_data: Path | None = None) -> Gathered:
     notes: list[str] = []
     for fold, runs in by_fold.items():
         named = [_Named(name, folder, run, _shows_own(folder)) for name, (folder, run) in zip(names, runs, strict=True)]
-        examples, of_profiles = _merged(named)
-        notes += [note if fold is None else f"fold {fold}: {note}" for note in of_profiles]
+        examples, found = _merged(named)
+        found += [f"{one.name}: {one.run.caution}" for one in named if one.run.caution]
+        notes += [note if fold is None else f"fold {fold}: {note}" for note in found]
         train, reason = _training_side([run for _, run in runs], train_data)
         folds.append(Fold(_answered(examples), None if train is None else _answered(train)))
         missing += [reason] if reason and reason not in missing else []  # folds of one data set have the same reason

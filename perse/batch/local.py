@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from perse.files.runlog import (
     what_it_is,
 )
 from perse.formats.json_text import shortened
+from perse.identity import reader_key
 from perse.judgement import Judgement, Prices, Status, parse_judgement
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loading import parse_judge
@@ -71,6 +72,7 @@ def score(
         "profile": loaded.profile,
         "prices": prices and prices.model_dump(),
         "judge": {"model": _place(judge.identity.model), "adapter": _place(judge.identity.adapter)},
+        "chosen_by": chosen_by(judge, loaded.examples),
     }
     with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog:
         if not (out / EXAMPLES).exists():
@@ -119,13 +121,10 @@ def check_unseen(judge: str, loaded: LoadedExamples) -> None:
     Raises:
         BadInput: every reader of this fold was in its training data.
     """
-    for folder in parse_judge(judge).folders:
-        if loaded.fold is None or not (folder / MANIFEST).exists():
+    for folder, manifest in _trainings(parse_judge(judge).folders):
+        if loaded.fold is None or manifest["run"].get("data_digest") != loaded.digest:
             continue
-        run = read_manifest(folder).get("run", {})
-        if run.get("kind") != "train" or run.get("data_digest") != loaded.digest:
-            continue
-        fold = run.get("config", {}).get("data", {}).get("fold")
+        fold = manifest["run"].get("config", {}).get("data", {}).get("fold")
         if fold != loaded.fold:
             raise BadInput(
                 f"{folder} was trained for fold {fold} of this data set and has seen the readers of fold {loaded.fold}; score --fold {fold}"
@@ -137,13 +136,28 @@ def trained_aspects(judge: str) -> ProfileAspects | None:
 
     Which view a judge was trained on belongs to it: asked with another, it answers prompts of a kind that it never saw.
     """
-    for folder in parse_judge(judge).folders:
-        for place in (folder, *([folder.resolve().parent] if folder.name in ("merged", "adapter") else [])):
-            run = read_manifest(place).get("run", {}) if (place / MANIFEST).exists() else {}
-            if run.get("kind") == "train":
-                kept = run.get("config", {}).get("data", {}).get("profile_aspects")
-                return "asked" if kept == "asked" else "all"
+    for _, manifest in _trainings(parse_judge(judge).folders):
+        kept = manifest["run"].get("config", {}).get("data", {}).get("profile_aspects")
+        return "asked" if kept == "asked" else "all"
     return None
+
+
+def _trainings(judge: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+    """The training runs that a judge's folders are, or that lie around its merged model or adapter, with their manifests."""
+    for folder in judge:
+        for place in (folder, *([folder.resolve().parent] if folder.name in ("merged", "adapter") else [])):
+            manifest = read_manifest(place) if (place / MANIFEST).exists() else {}
+            if manifest.get("run", {}).get("kind") == "train":
+                yield place, manifest
+
+
+def chosen_by(judge: Judge, examples: Sequence[Example]) -> int:
+    """How many of the examples are of readers whose answers chose the judge's weights while it was trained, as far as its training
+    run is on this machine. On these the judge looks a little better than on others."""
+    names = (judge.identity.model, judge.identity.adapter)
+    folders = [Path(place) for place in map(_place, names) if place is not None]
+    choosers = {one for _, manifest in _trainings(folders) for one in manifest.get("context", {}).get("choosers") or ()}
+    return sum(reader_key(one.reviewer_id or one.id) in choosers for one in examples)
 
 
 def sample(loaded: LoadedExamples, limit: int | None, *, seed: int) -> LoadedExamples:
@@ -167,6 +181,18 @@ class ScoredRun:
     """Of the server, where they were given."""
     seconds: float | None = None
     """Wall time of all judgements, loading left out; None for a run that was not timed throughout."""
+    chosen_by: int = 0
+    """How many of the examples are of readers whose answers chose the judge's weights."""
+
+    @property
+    def caution(self) -> str | None:
+        """What stands beside the numbers of a judge that some of these very readers chose."""
+        if not self.chosen_by:
+            return None
+        return (
+            f"{self.chosen_by} of {len(self.examples)} examples are of readers on whom the judge's weights were chosen while it was "
+            "trained: on these it looks better than it is"
+        )
 
     def training_side(self) -> tuple[Sequence[Example] | None, str | None]:
         """The training examples of the scored data set, or None and why they are not available."""
@@ -208,6 +234,7 @@ def read_run(folder: Path) -> ScoredRun:
         fold=fold,
         prices=_prices(folder, context.get("prices")),
         seconds=_seconds(folder, judged=len(judgements)),
+        chosen_by=chosen if type(chosen := context.get("chosen_by")) is int else 0,
     )
 
 

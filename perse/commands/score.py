@@ -100,6 +100,8 @@ def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) 
     counts = ", ".join(f"{count} {status}" for status, count in statuses.most_common())
     then = f"next: perse evaluate {escape(str(out))}" if comparable else f"answers: {escape(str(out / JUDGEMENTS))}"
     err.print(f"judged: [bold]{escape(str(out))}[/bold]  ({counts})  {then}")
+    if run.caution:
+        say(f"note: {run.caution}")
     if prices:
         err.print(prices.bill(run.judgements), highlight=False, markup=False)
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,20 +30,28 @@ class LoadedExamples:
 
 
 def load_examples(
-    path: str | Path, *, split: Split, fold: int | None = None, view: View = DEFAULT_VIEW, epoch: int = 0
+    path: str | Path,
+    *,
+    split: Split,
+    fold: int | None = None,
+    view: View = DEFAULT_VIEW,
+    epoch: int = 0,
+    without: Collection[str] = (),
 ) -> LoadedExamples:
     """The `split` side of a data set folder, or all examples of a JSON lines file.
 
     Args:
         view: how the profiles of a folder are shown.
         epoch: of a folder drawn per reviewer and epoch: which draw; ignored for other data.
+        without: reviewers to leave out; of a folder as in `DataSet.examples`.
     Raises:
         BadInput: neither a folder nor a file, no example in it, or a fold or a view of data without them.
     """
     place = Path(path)
     if is_data_folder(place):
         data = load_folder(place)
-        examples: list[Example] = list(data.examples(split, fold, view=view, epoch=epoch if data.redrawn else 0))
+        drawn = epoch if data.redrawn else 0
+        examples: list[Example] = list(data.examples(split, fold, view=view, epoch=drawn, without=without))
         loaded = LoadedExamples(examples, data.digest, place, fold, data.redrawn)
     elif place.is_dir():
         if (place / MANIFEST).is_file():
@@ -57,7 +66,8 @@ def load_examples(
             f"{place} is a file of examples and shows them as they were exported; give the data set folder, or export it so"
         )
     else:
-        loaded = LoadedExamples(read_examples(place), file_digest(place) if place.exists() else "", None, None)
+        examples = [one for one in read_examples(place) if one.reviewer_id not in without]
+        loaded = LoadedExamples(examples, file_digest(place) if place.exists() else "", None, None)
     if not loaded.examples:
         raise BadInput(f"{place} holds no {split} examples; build it with more data, or choose the other split")
     return loaded

@@ -12,7 +12,9 @@ from perse.settings.config import LOCAL, Section
 class Watch(Section):
     data: Annotated[str | None, LOCAL] = None
     """A .jsonl of examples of reviewers who are not trained on, or a data set folder, whose valid split is shown as `data` says;
-    by default the own one's."""
+    by default, readers of the training side who are held apart. Whoever is watched chooses the weights: score others."""
+    held_apart: float = Field(default=0.05, gt=0, lt=1)
+    """Share of the readers of the training side who are not trained on but watched, where `data` names nobody else."""
     examples: int = Field(default=64, ge=2)
     """Examples of the fixed, seeded sample. Kendall of 64 is uncertain by about 0.08; of 256 by 0.04."""
     generated: int = Field(default=32, ge=2)
@@ -26,3 +28,7 @@ class Watch(Section):
     counts: as wrong, and for kendall as the mean of the true scores."""
     patience: int | None = Field(default=None, ge=1)
     """Stop after so many judgings without a better one by what decides; by default never."""
+
+    def number_apart(self, readers: int) -> int:
+        """How many of `readers` are held apart, rounded; at least one is trained on."""
+        return max(0, min(int(self.held_apart * readers + 0.5), readers - 1))

@@ -69,12 +69,13 @@ from perse.training.planning.flops import passed
 from perse.training.rows.attention import check_packable, set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_rows
-from perse.training.rows.prepare import Prepared, prepare, renderer_for
+from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.rows.schedule import RowDataset
 from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.saving.reshard import reshard
 from perse.training.throughput import Throughput, device_peak
 from perse.training.trackers import tracker_names, trackers
+from perse.training.watch.apart import rows_apart
 from perse.training.watch.judging import judged_now
 from perse.training.watch.run import Watching, watching_for
 from perse.training.watch.trainer import Kept, Patience, WatchedTrainer, best_checkpoint, take_weights
@@ -109,16 +110,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     join(process, config.train)
     check_undivided(config.model, sharding=process.sharding)
     prepared = prepared_once(config, renderer_for(config, base, tokenizer), base, process)
-    watching = watching_for(
-        config.data,
-        config.watch,
-        train=config.train,
-        renderer=prepared.renderer,
-        question=prepared.question,
-        schedule=prepared.schedule,
-        trained=prepared.reviewers,
-        process=process,
-    )
+    watching = watching_for(config, prepared, process=process)
     if process.is_main_process:
         with run_closed(out / LOG):
             recover(out / CHECKPOINTS)
@@ -149,7 +141,8 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             identity = run_identity(config, prepared, facts)
             local = Path(config.model.path).expanduser().is_dir()
             context = {"world_size": process.world_size, "sharding": process.sharding, "model_is_folder": local}
-            begun = context | {"id": secrets.token_hex(8)}  # a run that is resumed has its own
+            choosers = [] if watching is None else watching.choosers(prepared.schedule.steps)
+            begun = context | {"id": secrets.token_hex(8), "choosers": choosers}  # a run that is resumed has its own
             runlog = open_files.enter_context(RunLog(out, identity, lines=LOG, context=begun))
             run_id = read_manifest(out).get("context", {}).get("id")
             show(prepared)
@@ -210,7 +203,7 @@ def prepared_once(config: TrainConfig, renderer: Renderer, base: Path, process: 
         refuse_strangers(folder.parent, LOG)
     key = rows_key(config, base) if process.is_main_process else ""
     if process.is_main_process and read_rows(folder, renderer, key=key) is None:
-        prepared = prepare(config, renderer, quiet=False)
+        prepared = rows_apart(config, renderer, quiet=False)
         if (folder.parent / MANIFEST).exists():  # rows of a run that has begun, which may be running, are not taken from it
             refuse_other_run(folder.parent, run_identity(config, prepared, made_of(prepared, base)))
             refuse_open_run(folder.parent / LOG)
@@ -261,7 +254,7 @@ def _fit(
             *([Patience(config.watch.patience)] if watching and config.watch and config.watch.patience else []),
             stop,
         ],
-        throughput=throughput,
+        speed=throughput.numbers,
         judging=None
         if watching is None
         else partial(judged_now, what=watching.what, renderer=prepared.renderer, attention=ready.attention),

@@ -140,6 +140,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "recipes": ("--data", "examples.jsonl"),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
+    "chosen_weights": (),
     "shared_texts": (),
     "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -109,7 +109,13 @@ class DataSet:
         return folds
 
     def examples(
-        self, split: Split, fold: int | None = None, *, view: View = DEFAULT_VIEW, epoch: int = 0
+        self,
+        split: Split,
+        fold: int | None = None,
+        *,
+        view: View = DEFAULT_VIEW,
+        epoch: int = 0,
+        without: Collection[str] = (),
     ) -> list[PointwiseExample] | list[PairwiseExample]:
         """The self-contained examples of one side, in the order of examples.parquet.
 
@@ -118,6 +124,7 @@ class DataSet:
         Args:
             view: how the profiles are shown.
             epoch: of `per_reviewer_epoch`: which draw of profiles and queries; 0 is the one in the folder.
+            without: reviewers to leave out; where sides share no pair of texts, also all that touches a pair of theirs.
         Raises:
             BadInput: no fold given for a data set with folds, one given for a data set without, or no such fold; a view of
                 more entries than the folder keeps; an epoch of a data set that is not drawn by epoch.
@@ -133,10 +140,14 @@ class DataSet:
         apart = self.comparisons if _disjoint_items(self.manifest) else None
         train, valid = sides(self.rows, fold, apart=apart)
         rows = train if split == "train" else valid
+        theirs = [row for row in rows if row.reviewer_id in without]
         if epoch:
             rows = redrawn(rows, self.reviews, self.comparisons, self.manifest["options"], epoch)
             if split == "train" and fold is not None and apart is not None:
                 rows = uncrossed(rows, valid, apart)
+        if theirs:
+            rows = [row for row in rows if row.reviewer_id not in without]
+            rows = rows if apart is None else uncrossed(rows, theirs, apart)
         return [self._pointwise(row, view) if row.aspect is None else self._pairwise(row, view) for row in rows]  # type: ignore[return-value]
 
     def _pointwise(self, row: ExampleRow, view: View) -> PointwiseExample:

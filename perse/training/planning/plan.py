@@ -1,6 +1,6 @@
 """Will it fit, and how long: what a training run needs, before anything is trained.
 
-Everything comes from the code that trains: rows from `prepare`, the model from its own code, the loss from `batches`.
+Everything comes from the code that trains: rows from `rows_apart`, the model from its own code, the loss from `batches`.
 What is exact, what is predicted and what is assumed stands apart in a `Plan`: parameters, tokens, steps, weights, gradients
 and optimizer state are exact; activations follow from the model's code; hours assume a utilisation.
 """
@@ -21,7 +21,8 @@ from perse.training.planning.hardware import Device
 from perse.training.planning.memory import activations, gathered, static_memory
 from perse.training.planning.placement import Needs, Placement, chosen, placements, remedies
 from perse.training.rows.attention import check_packable
-from perse.training.rows.prepare import Prepared, prepare, renderer_for
+from perse.training.rows.prepare import Prepared, renderer_for
+from perse.training.watch.apart import rows_apart
 
 MFU = 0.4
 """Assumed share of the peak that training reaches."""
@@ -107,7 +108,7 @@ def plan(
             f"model.path={config.model.path} is a mixture of experts, and what a row takes depends on the experts its tokens are "
             "sent to, which nobody knows beforehand; train with train.steps=1 to see"
         )
-    prepared = prepared or prepare(config, _renderer(config, described), quiet=quiet)
+    prepared = prepared or rows_apart(config, _renderer(config, described), quiet=quiet)
     check_packable(without_adapter(model), longest=prepared.longest)
     sizes, work = _rows(prepared)
     low_precision = config.train.precision == "bf16"

@@ -49,6 +49,7 @@ def rows_key(config: TrainConfig, tokenizer: Path) -> str:
         "data": data.model_dump(mode="json"),
         "train": {name: getattr(train, name) for name in packing},
         "context": config.model.context,
+        "watch": config.watch and config.watch.model_dump(mode="json"),  # decides who is held apart
         "files": _digests(Path(data.path)),
         "tokenizer": [file_digest(path) for path in sorted(tokenizer.iterdir()) if path.suffix in _TOKENIZER],
         "code": _digests(Path(str(files("perse")))),
@@ -91,6 +92,8 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
         "too_long": list(prepared.branches.too_long),
         "reviewers": sorted(one for one in prepared.reviewers if one is not None),
         "unnamed": None in prepared.reviewers,
+        "apart": sorted(prepared.apart),
+        "unwatched": prepared.unwatched,
         "rows_per_step": planned.rows_per_step,
         "epochs": planned.epochs,
         "share": planned.share,
@@ -124,6 +127,8 @@ def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
         reviewers=frozenset([*about["reviewers"], *([None] if about["unnamed"] else [])]),
         digest=about["digest"],
         longest=about["longest"],
+        apart=frozenset(about["apart"]),
+        unwatched=about["unwatched"],
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -21,7 +21,7 @@ from perse.progress import counted, shown_on, unseen_part
 from perse.questions import Question, question_for
 from perse.records import Example
 from perse.rendering.prompt import Renderer
-from perse.settings.training import TrainConfig
+from perse.settings.training import Data, TrainConfig
 from perse.training.rows.branches import Branch, Branches, training_branches
 from perse.training.rows.schedule import Schedule, schedule
 
@@ -42,17 +42,22 @@ class Prepared:
     reviewers: frozenset[str | None]
     digest: str
     longest: int
+    apart: frozenset[str] = frozenset()
+    """Reviewers of the data who are not trained on, so that they can be watched."""
+    unwatched: str = ""
+    """Why there are none, in words, where there should be."""
 
 
-def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> Prepared:
+def prepare(config: TrainConfig, renderer: Renderer, *, apart: frozenset[str] = frozenset(), quiet: bool = True) -> Prepared:
     """Load, render and pack what `config` names.
 
     Args:
+        apart: reviewers who are not trained on.
         quiet: draw no progress bar.
     Raises:
         BadInput: no data, an aspect that no example has, none that fits, or one longer than a row.
     """
-    first = _load(config, 0)
+    first = _load(config, 0, apart)
     question = question_for(first.examples, config.data.question)
     settings, answer_tokens = config.train, config.data.answer_tokens
     fitting: list[Branch] = []
@@ -61,7 +66,7 @@ def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> P
 
     @cache
     def drawn(epoch: int) -> Sequence[Branch]:
-        examples = first.examples if epoch == 0 else _load(config, epoch).examples
+        examples = first.examples if epoch == 0 else _load(config, epoch, apart).examples
         words = f"rendering epoch {epoch + 1}" if first.redrawn else "rendering"
         with nullcontext(unseen_part) if quiet else shown_on(Console(stderr=True)) as on_part:
             seen = counted(examples, partial(on_part, words))
@@ -94,15 +99,25 @@ def prepare(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -> P
         reviewers=frozenset(reviewers),
         digest=whole.hexdigest(),
         longest=max(branch.tokens for branch in fitting),
+        apart=apart,
     )
 
 
-def _load(config: TrainConfig, epoch: int) -> LoadedExamples:
-    """The training examples of an epoch: of one aspect, and a sample, if asked."""
-    data = config.data
+def training_side(data: Data, *, epoch: int = 0, without: Collection[str] = ()) -> LoadedExamples:
+    """All examples that `data` names for training, but those of some reviewers.
+
+    Raises:
+        BadInput: as `load_examples`, or it is no plain file.
+    """
     if not Path(data.path).is_dir():
         refuse_other_than_plain(Path(data.path))  # it is read again: by each process, and by a run that goes on
-    loaded = load_examples(data.path, split=data.split, fold=data.fold, view=data.view, epoch=epoch)
+    return load_examples(data.path, split=data.split, fold=data.fold, view=data.view, epoch=epoch, without=without)
+
+
+def _load(config: TrainConfig, epoch: int, apart: frozenset[str]) -> LoadedExamples:
+    """The training examples of an epoch: without reviewers held apart, of one aspect, and a sample, if asked."""
+    data = config.data
+    loaded = training_side(data, epoch=epoch, without=apart)
     examples = _of_aspect(loaded.examples, data.aspect)
     if data.max_examples is not None and data.max_examples < len(examples):
         seed: int | str = f"{config.train.seed} {epoch}" if epoch else config.train.seed

@@ -46,7 +46,11 @@ class WatchPlan:
 
     def count(self, steps: int) -> int:
         """Judgings of a run of `steps` optimizer steps."""
-        return int(self.first) + -(-steps // self.every)
+        return int(self.first) + self.chosen_among(steps)
+
+    def chosen_among(self, steps: int) -> int:
+        """Judgings whose weights may be kept: all but the untrained model's. One alone is no choice."""
+        return -(-steps // self.every)
 
 
 def watch_plan(cost: WatchCost, *, steps: int, tokens_per_step: float, every: int | None = None) -> WatchPlan | None:

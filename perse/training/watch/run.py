@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from perse.questions import Question
-from perse.rendering.prompt import Renderer
-from perse.settings.training import Data, Train
-from perse.settings.watching import Watch
+from perse.identity import reader_key
+from perse.settings.training import TrainConfig
 from perse.training.launched import ALONE, Launched
-from perse.training.rows.schedule import Schedule
+from perse.training.rows.prepare import Prepared
 from perse.training.watch.plan import SHARE, WatchPlan, watch_plan
 from perse.training.watch.sample import Watched, by_loss_alone, unseen_examples, watched
 
@@ -41,53 +38,60 @@ class Watching:
             "metric_for_best_model": self.what.best,
         }
 
+    def choosers(self, steps: int) -> list[str]:
+        """Whose answers choose the weights that are kept, each as a `reader_key`; nobody where there is one judging alone."""
+        return sorted(map(reader_key, self.what.readers)) if self.plan.chosen_among(steps) > 1 else []
 
-def watching_for(
-    data: Data,
-    watch: Watch | None,
-    *,
-    train: Train,
-    renderer: Renderer,
-    question: Question,
-    schedule: Schedule,
-    trained: Collection[str | None],
-    process: Launched = ALONE,
-) -> Watching | None:
-    """How a run of `schedule` is watched; None if it is not, with the reason in the log unless that was asked for.
+
+def watching_for(config: TrainConfig, prepared: Prepared, *, process: Launched = ALONE) -> Watching | None:
+    """How the run of `prepared` is watched; None if it is not, with the reason in the log unless that was asked for.
 
     Args:
-        trained: the reviewers of the training examples.
         process: one of those that train together; each computes its own rows, and judges all of the sample.
     Raises:
-        BadInput: a reviewer is on both sides, no watched example fits, or `watch.best` is no number of the question's labels.
+        BadInput: as `watched_as_planned`.
     """
-    if watch is None:
+    if config.watch is None:
         return None
-    unseen = unseen_examples(data, watch, trained=trained)
-    if not unseen:
+    what, plan = watched_as_planned(config, prepared, process=process)
+    if what is None:
+        log.info(prepared.unwatched)
         return None
-    what = watched(unseen, renderer, question, watch=watch, train=train, answer_tokens=data.answer_tokens)
     if process.sharded_weights:
-        what = by_loss_alone(what, watch)
         log.info("the weights are divided among devices, so of the readers who are watched the loss alone is computed")
-    some = [len(schedule.row(at).ids) for at in range(min(_LOOKED_AT, len(schedule.rows)))]
-    per_step = train.accumulation(process.world_size) * sum(some) / len(some)
-    plan = watch_plan(what.cost, steps=schedule.steps, tokens_per_step=per_step, every=watch.every)
+    count, readers = len(what.judged) or sum(len(row.example_ids) for row in what.rows), len(what.readers)
     if plan is None:
+        apart = ", and they are not trained on either" if prepared.apart else ""
         log.info(
-            "this run is too short to be watched on %d examples of other readers within %.0f%% of its time, so it is not; "
+            "this run is too short to be watched on %d examples of other readers within %.0f%% of its time, so it is not%s; "
             "watch.every=N judges it every N steps all the same",
-            len(what.judged) or sum(len(row.example_ids) for row in what.rows),
-            100 * SHARE,
+            *(count, 100 * SHARE, apart),
         )
         return None
     log.info(
-        "%d examples of other readers are watched every %d steps, %d times in all: about %.1f%% of the time",
-        *(
-            len(what.judged) or sum(len(row.example_ids) for row in what.rows),
-            plan.every,
-            plan.count(schedule.steps),
-            100 * plan.share,
-        ),
+        "%d examples of %d readers who are not trained on%s are watched every %d steps, %d times in all: about %.1f%% of the time",
+        *(count, readers, ", held apart from the training side," if prepared.apart else ""),
+        *(plan.every, plan.count(prepared.schedule.steps), 100 * plan.share),
     )
     return Watching(what, plan)
+
+
+def watched_as_planned(
+    config: TrainConfig, prepared: Prepared, *, process: Launched = ALONE
+) -> tuple[Watched | None, WatchPlan | None]:
+    """What could be watched, if anybody, and when; without a plan where the run is too short for it.
+
+    Raises:
+        BadInput: a reviewer is on both sides, no watched example fits, or `watch.best` is no number of the question's labels.
+    """
+    watch, schedule = config.watch, prepared.schedule
+    if watch is None or (watch.data is None and not prepared.apart):
+        return None, None
+    unseen = unseen_examples(config.data, watch, trained=prepared.reviewers, apart=prepared.apart)
+    answer_tokens = config.data.answer_tokens
+    what = watched(unseen, prepared.renderer, prepared.question, watch=watch, train=config.train, answer_tokens=answer_tokens)
+    if process.sharded_weights:
+        what = by_loss_alone(what, watch)
+    some = [len(schedule.row(at).ids) for at in range(min(_LOOKED_AT, len(schedule.rows)))]
+    per_step = config.train.accumulation(process.world_size) * sum(some) / len(some)
+    return what, watch_plan(what.cost, steps=schedule.steps, tokens_per_step=per_step, every=watch.every)

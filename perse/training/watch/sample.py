@@ -1,4 +1,4 @@
-"""What is judged while training: a fixed, seeded sample of readers who are not trained on, drawn before training begins.
+"""What is judged while training: a fixed, seeded sample of readers who are not trained on (see `perse.training.watch.apart`).
 
 Where a question asks for the label alone, the whole sample is judged. Where it asks for a review first, the label is read
 behind the review that the model writes itself, and writing is dear, so the first few of the sample are judged: behind the
@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perse.data.dataset.folder import DEFAULT_VIEW, is_data_folder, load_folder
+from perse.data.dataset.folder import DEFAULT_VIEW, is_data_folder
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.identity import shuffled
@@ -23,6 +23,7 @@ from perse.rendering.prompt import Ids, Renderer
 from perse.settings.training import Data, Train
 from perse.settings.watching import Watch
 from perse.training.rows.branches import training_branches
+from perse.training.rows.prepare import training_side
 from perse.training.rows.trie import PackedRow, pack, packed
 from perse.training.watch.plan import WatchCost, tokens_once
 
@@ -32,7 +33,8 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True)
 class Watched:
     """The examples that every judging uses: `judged` are asked, `rows` (of the whole sample) give the loss; `asks` are the prompts
-    of `judged` as segments; `best` is the name of the number that decides."""
+    of `judged` as segments; `best` is the name of the number that decides; `readers` are all who are watched, an example without
+    one by its own id."""
 
     question: Question
     judged: tuple[Example, ...]
@@ -41,6 +43,7 @@ class Watched:
     answer_tokens: int
     new_tokens: int
     best: str
+    readers: frozenset[str]
 
     @property
     def cost(self) -> WatchCost:
@@ -49,27 +52,20 @@ class Watched:
         return WatchCost(sum(len(row.ids) for row in self.rows), tokens_once(self.asks), written)
 
 
-def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None]) -> list[Example]:
-    """The examples to draw a sample from; none, with the reason in the log, where the data has no other side.
+def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None], apart: Collection[str]) -> list[Example]:
+    """The examples to draw a sample from: those with a reference, of the asked aspect.
 
     Args:
         trained: the reviewers of the training examples.
+        apart: reviewers of the training side who are not trained on; asked where the settings name no others.
     Raises:
-        BadInput: a reviewer is on both sides.
+        BadInput: a reviewer is on both sides, or there is no such example.
     """
     if watch.data is not None:
         view = data.view if is_data_folder(Path(watch.data)) else DEFAULT_VIEW  # a file shows them as they were exported
         place, found = watch.data, load_examples(watch.data, split="valid", view=view).examples
-    elif not is_data_folder(Path(data.path)):
-        log.info(
-            "%s has no validation side, so training is not watched; name a .jsonl of other reviewers as watch.data", data.path
-        )
-        return []
-    elif data.split != "train":
-        log.info("the validation side is what is trained on, so training is not watched; name a .jsonl as watch.data")
-        return []
     else:
-        place, found = data.path, list(load_folder(Path(data.path)).examples("valid", data.fold, view=data.view))
+        place, found = data.path, [one for one in training_side(data).examples if one.reviewer_id in apart]
     if data.aspect is not None:
         found = [one for one in found if one.aspect == data.aspect]
     both = sorted({one.reviewer_id for one in found if one.reviewer_id is not None and one.reviewer_id in trained})
@@ -80,8 +76,9 @@ def unseen_examples(data: Data, watch: Watch, *, trained: Collection[str | None]
         )
     known = [one for one in found if one.reference is not None]
     if not known:
-        log.info(
-            "%s holds no validation examples with a reference, so training is not watched; name a .jsonl as watch.data", place
+        asked = f" about {data.aspect}" if data.aspect is not None else ""
+        raise BadInput(
+            f"{place} holds no examples with a reference{asked} to watch; name others as watch.data, or set watch=null"
         )
     return known
 
@@ -120,7 +117,7 @@ def watched(
     try:
         sample = training_branches(renderer, question, drawn, answer_tokens=answer_tokens)
     except BadInput as error:
-        place = watch.data or "the data's valid side"
+        place = watch.data or "readers held apart"
         raise BadInput(f"examples of {place} were to be judged while training: {error}, or set watch=null") from None
     if sample.too_long:
         log.info("%d of the %d watched examples do not fit and are left out", len(sample.too_long), len(drawn))
@@ -143,4 +140,5 @@ def watched(
     )
     packed_rows = tuple(packed(row, share=train.max_shared_examples > 1) for row in rows)
     decides = "kendall_imputed" if best == "kendall" else best  # answering only the easy ones must not look better
-    return Watched(question, tuple(judged), packed_rows, asks, answer_tokens, watch.new_tokens, decides)
+    readers = frozenset(one.reviewer_id or one.id for one in drawn if one.id in fitting)
+    return Watched(question, tuple(judged), packed_rows, asks, answer_tokens, watch.new_tokens, decides, readers)

@@ -12,7 +12,7 @@ import logging
 import math
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -40,7 +40,6 @@ from perse.training.saving.checkpoints import (
     sealed_files,
 )
 from perse.training.saving.gather_weights import gather_weights, write_weights
-from perse.training.throughput import Throughput
 from perse.training.watch.plan import SHARE
 
 log = logging.getLogger(__name__)
@@ -82,7 +81,7 @@ class WatchedTrainer(Trainer):
     """Judges by `judging` wherever the Trainer evaluates, and stops at a loss that is not finite.
 
     Every rank judges all of the sample alike, so that all compute equally many forwards; the first rank's numbers count.
-    The `train_dataset` is a `RowDataset`. Weights are gathered and checked, and checkpoints sealed.
+    The `train_dataset` is a `RowDataset`; `speed` tells how fast the steps since its last call were. Weights are gathered and checked, and checkpoints sealed.
     """
 
     def __init__(
@@ -90,13 +89,13 @@ class WatchedTrainer(Trainer):
         *,
         kept: Kept,
         judging: Judging | None = None,
-        throughput: Throughput | None = None,
+        speed: Callable[[], Mapping[str, float]] = dict,
         **settings: Any,
     ) -> None:
         # The Trainer wants an evaluation set wherever it evaluates, and only passes it to `evaluate`.
         super().__init__(**settings, eval_dataset=None if judging is None else [])
         self.judging = judging
-        self.throughput = throughput
+        self.speed = speed
         self.kept = kept
         self._began = time.monotonic()
         self._watching = 0.0
@@ -116,7 +115,7 @@ class WatchedTrainer(Trainer):
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """The Trainer's, with how fast the steps since the last logged loss were, and `epoch` as passes over the data."""
-        fast = self.throughput.numbers() if self.throughput is not None and "loss" in logs else {}
+        fast = self.speed() if "loss" in logs else {}
         share = self.state.epoch  # of the run, which is one long epoch to the Trainer
         if share is not None:
             self.state.epoch = share * self.train_dataset.schedule.epochs  # type: ignore[union-attr]

@@ -13,11 +13,13 @@ from watching_builders import TRAIN, rows_to_train, trained
 from perse.data.build import PointwiseOptions, build_pointwise
 from perse.questions import QUESTIONS
 from perse.rendering.prompt import Renderer
-from perse.settings.training import Data
+from perse.settings.training import load_config
 from perse.settings.watching import Watch
+from perse.training.rows.branches import Branches
+from perse.training.rows.prepare import Prepared
 from perse.training.watch import trainer as watched
 from perse.training.watch.plan import FORWARD, WRITING, WatchCost, tokens_once, watch_plan
-from perse.training.watch.run import watching_for
+from perse.training.watch.run import Watching, watching_for
 
 
 def test_judging_is_as_often_as_five_percent_of_the_time_allows() -> None:
@@ -48,11 +50,18 @@ def test_written_tokens_are_dear_and_shared_prompts_count_once() -> None:
 
 def test_a_run_is_told_when_to_judge_and_what_is_best(renderer: Renderer, tmp_path: Path) -> None:
     build_pointwise(PointwiseOptions(reviews=SAMPLES / "reviews.jsonl", items=SAMPLES / "items.jsonl", out=tmp_path / "set"))
-    data, question = Data(path=str(tmp_path / "set")), QUESTIONS["pointwise_score"]
-    wide = Renderer(renderer.tokenizer, 8192)
     rows = rows_to_train(renderer)
-    given: dict[str, Any] = {"train": TRAIN, "renderer": wide, "question": question, "schedule": rows, "trained": ()}
-    found = watching_for(data, Watch(examples=3, every=3, best="loss"), **given)
+    prepared = Prepared(
+        question=QUESTIONS["pointwise_score"], renderer=Renderer(renderer.tokenizer, 8192), schedule=rows,
+        data_digest="", branches=Branches((), ()), reviewers=frozenset(), digest="", longest=0,
+    )  # fmt: skip
+
+    def watching(watch: Watch | None) -> Watching | None:
+        config = load_config("embedded_lora", [f"data.path={tmp_path / 'set'}", "output=run"])
+        return watching_for(config.model_copy(update={"watch": watch, "train": TRAIN}), prepared)
+
+    valid = str(tmp_path / "set")
+    found = watching(Watch(data=valid, examples=3, every=3, best="loss"))
     assert found is not None and len(found.what.judged) == 3 and found.plan.count(rows.steps) == 4  # before, after 3, 6 and 8
     assert found.arguments(begun=False) == {
         "eval_strategy": "steps",
@@ -60,10 +69,10 @@ def test_a_run_is_told_when_to_judge_and_what_is_best(renderer: Renderer, tmp_pa
         "eval_on_start": True,
         "metric_for_best_model": "loss",
     }
-    by_default = watching_for(data, Watch(examples=3, every=3), **given)
+    by_default = watching(Watch(data=valid, examples=3, every=3))
     assert by_default is not None and by_default.arguments(begun=False)["metric_for_best_model"] == "kendall_imputed"
     assert not found.arguments(begun=True)["eval_on_start"]
-    assert watching_for(data, None, **given) is None
+    assert watching(None) is None
 
 
 @pytest.mark.slow

@@ -74,22 +74,18 @@ def test_that_no_watched_example_fits_is_said_of_the_watched_ones(renderer: Rend
         )
 
 
-def test_a_folder_is_watched_on_its_valid_side_and_a_file_on_the_named_one(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_others_are_watched_where_they_are_named(tmp_path: Path) -> None:
     build_pointwise(
         PointwiseOptions(reviews=SAMPLES / "reviews.jsonl", items=SAMPLES / "items.jsonl", out=tmp_path / "set", k=2)
     )
-    found = unseen_examples(Data(path=str(tmp_path / "set")), Watch(), trained=())
+    valid = Watch(data=str(tmp_path / "set"))
+    found = unseen_examples(Data(path=str(tmp_path / "set")), valid, trained=(), apart=())
     assert found and all(len(getattr(one, "profile", ())) <= 2 for one in found)
     with pytest.raises(BadInput, match="would be watched and is trained on; expected examples of other reviewers"):
-        unseen_examples(Data(path=str(tmp_path / "set")), Watch(), trained={found[0].reviewer_id})
+        unseen_examples(Data(path=str(tmp_path / "set")), valid, trained={found[0].reviewer_id}, apart=())
     file = tmp_path / "some.jsonl"
     file.write_text("".join(example_lines(pointwise_examples(2, 2))), encoding="utf-8")
-    assert len(unseen_examples(Data(path="elsewhere.jsonl", k=1), Watch(data=str(file)), trained={"x"})) == 4
-    named = unseen_examples(Data(path="elsewhere.jsonl", k=1), Watch(data=str(tmp_path / "set")), trained=())
+    elsewhere = Data(path="elsewhere.jsonl", k=1)
+    assert len(unseen_examples(elsewhere, Watch(data=str(file)), trained={"x"}, apart=())) == 4
+    named = unseen_examples(elsewhere, valid, trained=(), apart=())
     assert {one.id for one in named} == {one.id for one in found} and max(len(one.profile) for one in named) == 1
-    with caplog.at_level("INFO"):
-        assert unseen_examples(Data(path=str(file)), Watch(), trained=()) == []
-        assert unseen_examples(Data(path=str(tmp_path / "set"), split="valid"), Watch(), trained=()) == []
-    assert "has no validation side, so training is not watched" in caplog.text and "is what is trained on" in caplog.text
