@@ -62,7 +62,7 @@ def test_an_added_source_is_described_from_the_records_it_reads(films: Path) -> 
     assert (found.format, found.rows, found.reviewers, found.items) == ("film diaries", 48, 6, 8)
     assert found.columns == ("reader", "film", "stars", "opinion")
     assert list(found.scores) == ["1", "2", "3", "4", "5"]
-    assert found.next == f"perse data pointwise --source films --reviews {films} --out OUT"
+    assert found.next == f"perse data pointwise --source films --reviews {films} --out work/{films.name.partition('.')[0]}"
 
 
 def test_the_command_that_a_description_shows_builds_a_data_set(films: Path, tmp_path: Path) -> None:

@@ -142,7 +142,7 @@ def test_people_scores_lengths_and_dates_are_counted(tmp_path: Path) -> None:
     assert found.review_words == Spread(least=1, median=2.5, most=6)
     assert found.dates is not None
     assert (found.dates.iso, found.dates.other, found.dates.first, found.dates.last) == (7, 1, "2018-11-10", "2020-01-02")
-    assert found.next == f"perse data pointwise --reviews {tmp_path}/r.jsonl --scale 1-5 --out OUT"
+    assert found.next == f"perse data pointwise --reviews {tmp_path}/r.jsonl --scale 1-5 --out work/r"
 
 
 def test_bad_rows_are_counted_and_the_first_five_are_told_with_their_line(tmp_path: Path) -> None:
@@ -330,15 +330,15 @@ FORMATS = ["array.json", "array.jsonl", "rows.parquet", "rows.csv"]
     ids=["plain", "few", "very few", "reviewed twice", "not rated"],
 )
 def test_the_command_that_ends_a_description_builds_the_file(
-    tmp_path: Path, name: str, count: int, extra: list[dict[str, Any]], options: str
+    tmp_path: Path, name: str, count: int, extra: list[dict[str, Any]], options: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = kept_as(tmp_path / name, table_of(count) + extra)
     found = describe(path)
-    assert found.next == f"perse data pointwise --reviews {path} {options} --out OUT"
-    command = shlex.split(found.next.replace("OUT", str(tmp_path / "out")))
-    done = CliRunner().invoke(app, command[1:])
+    assert found.next == f"perse data pointwise --reviews {path} {options} --out work/{path.name.partition('.')[0]}"
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, shlex.split(found.next)[1:])
     assert done.exit_code == 0, done.stderr
-    assert len(load_folder(tmp_path / "out").rows) == 4 * count
+    assert len(load_folder(Path(found.next.split()[-1])).rows) == 4 * count
 
 
 def test_a_damaged_array_is_told_with_its_line(tmp_path: Path) -> None:
@@ -355,7 +355,9 @@ def test_a_comma_in_quotes_is_no_delimiter(tmp_path: Path) -> None:
     ]
 
 
-def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(tmp_path: Path) -> None:
+def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without a mapping it may be the text reviewed; the command that is then shown builds the file."""
     rows = [
         {name: value for name, value in row.items() if name not in ("review", "text")} | {"text": row["review"]}
@@ -363,7 +365,7 @@ def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(tmp_pa
     ]
     items = lines(tmp_path / "items.jsonl", [{"item_id": f"i{n}", "text": f"plot {n}"} for n in range(8)])
     path = lines(tmp_path / "r.jsonl", rows)
-    command = f"perse data pointwise --reviews {path} --items ITEMS --map review=text --scale 1-5 --out OUT"
+    command = f"perse data pointwise --reviews {path} --items {items} --map review=text --scale 1-5 --out work/r"
     offered, mapped = describe(path), describe(path, columns={"review": "text"})
     assert (
         offered.next
@@ -373,11 +375,24 @@ def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(tmp_pa
     assert mapped.next == command and "text" not in mapped.fields, "the review is not the text reviewed, too"
     with pytest.raises(BadInput, match="no column for field 'text'"):
         build_pointwise(PointwiseOptions(reviews=path, columns={"review": "text"}, scale=(1, 5), out=tmp_path / "no"))
-    typed = command.replace("ITEMS", str(items)).replace("OUT", str(tmp_path / "out"))
-    done = CliRunner().invoke(app, shlex.split(typed)[1:])
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, shlex.split(command)[1:])
     assert done.exit_code == 0, done.stderr
     shown = CliRunner().invoke(app, ["data", "describe", str(path), "--map", "review=text", "--json"])
     assert json.loads(shown.stdout)["format"] == "table of reviews"
+
+
+def test_a_command_names_the_file_that_lies_beside_and_none_where_two_could_be_meant(tmp_path: Path) -> None:
+    rows = [{name: value for name, value in row.items() if name != "text"} for row in table_of(8)]
+    path = lines(tmp_path / "our reviews (new).jsonl", rows)
+    assert str(describe(path).next).endswith(" --items ITEMS --scale 1-5 --out work/our-reviews-new")
+    items = lines(tmp_path / "items.jsonl", [{"item_id": f"i{n}", "text": f"plot {n}"} for n in range(8)])
+    (tmp_path / "notes.txt").write_text("no table", "utf-8")
+    (tmp_path / "broken.json").write_text("[{", "utf-8")
+    assert f" --items {items} " in str(describe(path).next)
+    assert str(describe(items).next) == f"perse data pointwise --reviews '{path}' --items {items} --out work/items"
+    lines(tmp_path / "more.jsonl", [{"item_id": "i9", "text": "plot 9"}])
+    assert " --items ITEMS " in str(describe(path).next)
 
 
 @pytest.mark.parametrize(("field", "expected"), [("revue", "no field 'revue'"), ("review", "with this --map it is no table")])

@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict
 
 from perse.data.dates import sortable
+from perse.data.describing.beside import filled_in
 from perse.data.sources import recognised
 from perse.data.sources.examples import UNKNOWN
 from perse.data.sources.facts import Facts
@@ -105,7 +106,8 @@ class Description(_Part):
     dates: Dates | None
     problems: Problems
     next: str | None
-    """The command that builds something from it; what stands in capitals is to be filled in. None if it cannot be read as it is."""
+    """The command that builds something from it; what stands in capitals is not known and to be filled in. None if it cannot be
+    read as it is."""
 
 
 def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str] | None = None) -> Description:
@@ -136,7 +138,7 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
     readable = (tally.rows or not counts) and not any("\0" in name for name in found.names)  # as UTF-16 has it
     # Amazon's builds leave out what is reviewed twice; a table's stop at it.
     stops = bool(faults.met or (source.name == REVIEW_TABLE.name and (tally.twice or unrated(tally.scores))))
-    seen = Seen(shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=tally.shared_count())
+    seen = Seen(shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=tally.shared_count(), **filled_in(path))
     return Description(
         file=path.resolve().name,
         format=source.title,

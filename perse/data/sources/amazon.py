@@ -375,7 +375,7 @@ AMAZON = Source(
     facts=_facts,
     once="review",
     next=lambda seen: (
-        f"perse data persum --reviews {seen.file} --judge JUDGE --out OUT, or perse data amazon --reviews {seen.file} --meta META{seen.needed} --out OUT"
+        f"perse data persum --reviews {seen.file} --judge {seen.judge} --out {seen.out}, or perse data amazon --reviews {seen.file} --meta {seen.meta}{seen.needed} --out {seen.out}"
     ),
 )
 

@@ -25,7 +25,7 @@ POINTWISE = Source(
     title="pointwise examples",
     recognise=_is_example,
     facts=_facts,
-    next=lambda seen: f"perse score --examples {seen.file} --judge JUDGE --out OUT",
+    next=lambda seen: f"perse score --examples {seen.file} --judge {seen.judge} --out {seen.out}",
 )
 
 PAIRWISE = replace(
@@ -45,7 +45,7 @@ UNKNOWN = Source(
     recognise=lambda head: True,
     facts=_facts,
     next=lambda seen: (
-        f"perse data pointwise --reviews {seen.file} --map reviewer_id=COLUMN --map score=COLUMN --map review=COLUMN --out OUT"
+        f"perse data pointwise --reviews {seen.file} --map reviewer_id=COLUMN --map score=COLUMN --map review=COLUMN --out {seen.out}"
     ),
 )
 """Files whose columns fit nothing."""

@@ -75,7 +75,7 @@ ITEM_TEXTS = Source(
     columns=lambda path: table_columns(read_rows(path, {}, Faults("skip", keep=1), role=ITEMS), ITEMS),
     facts=_facts,
     once="item",
-    next=lambda seen: f"perse data pointwise --reviews REVIEWS --items {seen.file} --out OUT",
+    next=lambda seen: f"perse data pointwise --reviews {seen.reviews} --items {seen.file} --out {seen.out}",
 )
 
 MPST = replace(
@@ -83,5 +83,5 @@ MPST = replace(
     name="mpst",
     title="MPST plots",
     recognise=lambda head: {"imdbid", "plotsynopsis"} <= head.plain_names,
-    next=lambda seen: f"perse data per-mpst --plots {seen.file} --reviews REVIEWS --writer WRITER --out OUT",
+    next=lambda seen: f"perse data per-mpst --plots {seen.file} --reviews {seen.reviews} --out {seen.out}",
 )

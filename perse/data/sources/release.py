@@ -404,7 +404,7 @@ RELEASED_MPST = Source(
     title="released Per-MPST examples",
     recognise=lambda head: _is_released(head) and "examples" in head.names,
     facts=_facts,
-    next=lambda seen: f"perse data release {seen.file} --out OUT",
+    next=lambda seen: f"perse data release {seen.file} --out {seen.out}",
 )
 
 RELEASED_DOC = replace(RELEASED_MPST, name="released-doc", title="released Per-DOC examples", recognise=_is_released)

@@ -91,6 +91,12 @@ class Seen:
     """Whether there are rows at which a build stops unless it may skip them."""
     shared_count: int | None = None
     """The most rows that each of two reviewers have, without whom nothing can be split; None where not all rows were read."""
+    reviews: str = "REVIEWS"
+    items: str = "ITEMS"
+    meta: str = "META"
+    """The files that lie beside this one and belong to it, quoted for a shell; what is not known stands in capitals, to be filled in."""
+    judge: str = "JUDGE"
+    out: str = "OUT"
 
     @property
     def needed(self) -> str:
@@ -171,5 +177,5 @@ class Source:
         if self.kind is None:
             return "nothing: no data set is built from such a file"
         main = "--reviews" if self.kind == "pointwise" else "--pairs"
-        items = " --items ITEMS" if len(self.files) > 1 else ""
-        return f"perse data {self.kind} --source {self.name} {main} {seen.file}{items} --out OUT"
+        items = f" --items {seen.items}" if len(self.files) > 1 else ""
+        return f"perse data {self.kind} --source {self.name} {main} {seen.file}{items} --out {seen.out}"

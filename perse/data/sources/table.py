@@ -206,17 +206,15 @@ def _pair_facts(path: Path, faults: Faults, columns: Mapping[str, str]) -> Itera
 
 
 def _build_reviews(seen: Seen, columns: Mapping[str, str]) -> str:
-    items = "" if "text" in seen.fields else " --items ITEMS"
+    items = "" if "text" in seen.fields else f" --items {seen.items}"
     item = "" if not seen.fields or {"item_id", "text"} & seen.fields.keys() else " --map item_id=COLUMN"
-    return (
-        f"perse data pointwise --reviews {seen.file}{items}{_maps(columns)}{item}{_scale(seen.scores)}{seen.needed} --out OUT"
-    )
+    return f"perse data pointwise --reviews {seen.file}{items}{_maps(columns)}{item}{_scale(seen.scores)}{seen.needed} --out {seen.out}"
 
 
 def _build_pairs(seen: Seen, columns: Mapping[str, str]) -> str:
     texts = "" if {"text_a", "item_a"} & seen.fields.keys() else " --map text_a=COLUMN --map text_b=COLUMN"
-    items = " --items ITEMS" if "text_a" not in seen.fields and "item_a" in seen.fields else ""
-    return f"perse data pairwise --pairs {seen.file}{items}{_maps(columns)}{texts} --out OUT"
+    items = f" --items {seen.items}" if "text_a" not in seen.fields and "item_a" in seen.fields else ""
+    return f"perse data pairwise --pairs {seen.file}{items}{_maps(columns)}{texts} --out {seen.out}"
 
 
 def _maps(columns: Mapping[str, str]) -> str:
