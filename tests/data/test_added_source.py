@@ -62,15 +62,17 @@ def test_an_added_source_is_described_from_the_records_it_reads(films: Path) -> 
     assert (found.format, found.rows, found.reviewers, found.items) == ("film diaries", 48, 6, 8)
     assert found.columns == ("reader", "film", "stars", "opinion")
     assert list(found.scores) == ["1", "2", "3", "4", "5"]
-    assert found.next == f"perse data pointwise --source films --reviews {films} --out work/{films.name.partition('.')[0]}"
+    assert found.next == f"perse data pointwise --source films --reviews {films} --out work/{films.stem}"
 
 
-def test_the_command_that_a_description_shows_builds_a_data_set(films: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    typed = describe(films).next.replace("OUT", str(out)).split()[1:]
+def test_the_command_that_a_description_shows_builds_a_data_set(
+    films: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    typed = str(describe(films).next).split()[1:]
     done = CliRunner().invoke(app, typed)
     assert done.exit_code == 0, done.output
-    made = load_folder(out)
+    made = load_folder(Path(typed[-1]))
     assert len(made.reviews) == 48 and made.examples("train")
     assert made.manifest["options"]["source"] == "films"
     assert made.manifest["options"]["scale"] == [1, 5]
