@@ -17,8 +17,11 @@ from perse.commands.options.judging import Answering, Loading, ShownProfiles
 from perse.commands.terminal import err, say
 from perse.data.variants.profile_variants import ProfileShown, stand_in
 from perse.progress import shown_on
+from perse.records import PairwiseExample
 
 if TYPE_CHECKING:
+    from perse.data.load import LoadedExamples
+    from perse.data.profiles.views import ProfileAspects
     from perse.judgement import Prices
 
 
@@ -71,8 +74,7 @@ def score(
     trained = trained_aspects(judge)
     view = shown.view(trained if is_data_folder(examples) else None)  # a file shows profiles as they were exported
     whole = load_examples(examples, split=split, fold=fold, view=view)
-    if whole.examples[0].kind == "pairwise" and whole.folder and trained not in (None, view.profile_aspects):
-        say(f"note: the judge was trained with profile_aspects={trained} and is asked with {view.profile_aspects}")
+    _tell_view(whole, trained, asked=shown.profile_aspects)
     loaded = stand_in(sample(whole, limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
     asked = question_for(loaded.examples, question)
     if split == "valid":
@@ -86,6 +88,21 @@ def score(
         )  # fmt: skip
     comparable = why_no_truth(asked.name, type(loaded.examples[0])) is None
     _show(out, costs, comparable=comparable, as_json=as_json)
+
+
+def _tell_view(loaded: LoadedExamples, trained: ProfileAspects | None, *, asked: ProfileAspects | None) -> None:
+    """Where the profiles of pairs may not be as those that the judge was trained on, it answers prompts of a kind that it never saw."""
+    pairs = [one for one in loaded.examples if isinstance(one, PairwiseExample)]
+    if not pairs:
+        return
+    others = any(past.preference.keys() - {one.aspect} for one in pairs for past in one.profile)
+    shows = asked or ("all" if others else "asked")
+    if trained is None and others and asked is None:
+        say(
+            "note: profiles show all preferences; a judge that was trained with data.profile_aspects=asked needs --profile-aspects asked"
+        )
+    elif trained is not None and trained != shows and (others or asked is not None):
+        say(f"note: the judge was trained with profile_aspects={trained} and is asked with {shows}")
 
 
 def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) -> None:

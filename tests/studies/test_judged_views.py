@@ -47,6 +47,20 @@ def test_a_judge_is_scored_with_the_profiles_that_it_was_trained_on(judge: Path,
     assert all(seen == {"Ending", "Surprise"} for _, seen in shown(tmp_path / "other"))
 
 
+def test_where_profiles_may_be_others_than_in_training_a_note_says_so(
+    judge: Path, answering_model: Path, couples: Path, tmp_path: Path
+) -> None:
+    """Of a merged folder or a server nobody knows here how it was trained; an exported file shows what it shows."""
+    score = ["score", "--dtype", "float32", "--limit", 2, "--examples"]
+    done = perse(*score, couples, "--judge", answering_model, "--out", tmp_path / "unknown")
+    assert "a judge that was trained with data.profile_aspects=asked needs --profile-aspects asked" in done.stderr
+    done = perse(*score, couples, "--judge", answering_model, "--profile-aspects", "all", "--out", tmp_path / "said")
+    assert "note:" not in done.stderr
+    perse("data", "export", couples, "--split", "valid", "--out", tmp_path / "valid.jsonl")
+    done = perse(*score, tmp_path / "valid.jsonl", "--judge", judge, "--out", tmp_path / "file")
+    assert "note: the judge was trained with profile_aspects=asked and is asked with all" in done.stderr
+
+
 def test_a_study_asks_a_judge_as_it_was_trained(judge: Path, couples: Path) -> None:
     examples = asking(couples, judge=str(judge)).open().shown().examples
     assert examples and all(set(past.preference) == {one.aspect} for one in examples for past in one.profile)  # type: ignore[union-attr]
