@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import random
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
@@ -15,6 +17,13 @@ from perse.questions import Question
 from perse.records import Asked
 
 Prompts = TypeVar("Prompts")
+
+log = logging.getLogger(__name__)
+
+TELL_EVERY = 30.0
+"""Seconds after which a failure that was told is told again."""
+_told: dict[str, tuple[float, int]] = {}
+"""reason -> when it was told last, and how often it was met since."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,20 @@ def prompts_of(
         except TooLong as error:
             too_long[example.id] = failed(identity, question, example, Status.TOO_LONG, str(error))
     return fitting, too_long
+
+
+def tell_failure(example_id: str, reason: str) -> None:
+    """Log what the engine failed at; the same reason, which a server that is down gives for every example, once in a while."""
+    now = time.monotonic()
+    last, since = _told.get(reason, (-TELL_EVERY, 0))
+    if now - last < TELL_EVERY:
+        _told[reason] = last, since + 1
+        return
+    if len(_told) > 1000:  # reasons that differ each time
+        _told.clear()
+    _told[reason] = now, 0
+    more = f" ({since} more since this was last said)" if since else ""
+    log.warning("example %s: the engine failed: %s%s", example_id, reason, more)
 
 
 def failed(identity: Identity, question: Question, example: Asked, status: Status, error: str) -> Judgement:

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import random
 from collections.abc import Callable, Sequence
 
-from perse.answering.base import JudgeSettings, failed, prompts_of, text_seed
+from perse.answering.base import JudgeSettings, failed, prompts_of, tell_failure, text_seed
 from perse.engines.base import ChatEngine, Failure, Reply, Sampling
 from perse.engines.kind import Identity
 from perse.errors import TooLong
@@ -18,8 +17,6 @@ from perse.judgement import Judgement, Status, Tokens
 from perse.questions import Question
 from perse.records import Asked
 from perse.rendering.prompt import Message, TextRenderer, label_room
-
-log = logging.getLogger(__name__)
 
 
 class ChatAnswering:
@@ -73,7 +70,7 @@ class ChatAnswering:
         said = []
         for reply in replies:
             if isinstance(reply, Failure):
-                log.warning("example %s: the engine failed: %s", example.id, reply.reason)
+                tell_failure(example.id, reply.reason)
                 return failed(self.identity, question, example, Status.ENGINE_ERROR, reply.reason)
             said.append(reply)
         read = [question.layout.read(_complete(reply), question.scale) for reply in said]

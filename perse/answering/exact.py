@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import logging
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from perse.answering.base import JudgeSettings, draw, failed, prompts_of, text_seed
+from perse.answering.base import JudgeSettings, draw, failed, prompts_of, tell_failure, text_seed
 from perse.engines.base import Engine, Failure, Generation, LabelDistribution, Sampling
 from perse.engines.kind import Identity
 from perse.errors import TooLong
@@ -19,8 +18,6 @@ from perse.questions import Question
 from perse.records import Asked
 from perse.rendering.prompt import Ids, Rendered, Renderer, label_room
 from perse.scale import Scale
-
-log = logging.getLogger(__name__)
 
 MIN_MASS = 0.5
 """With less mass on all labels together the answer is `unparsed`."""
@@ -119,7 +116,7 @@ class ExactAnswering:
 
     def _judgement(self, question: Question, one: _Work, settings: JudgeSettings) -> Judgement:
         if one.failure is not None:
-            log.warning("example %s: the engine failed: %s", one.example.id, one.failure.reason)
+            tell_failure(one.example.id, one.failure.reason)
             return failed(self.identity, question, one.example, Status.ENGINE_ERROR, one.failure.reason)
         scale, n = question.scale, len(one.read)
         in_order = question.to_label_order([read.probabilities for read in one.read])

@@ -7,12 +7,11 @@ writes all lines itself; a missing or unreadable line fails its claim only.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from perse.answering.base import JudgeSettings, draw, failed, text_seed
+from perse.answering.base import JudgeSettings, draw, failed, tell_failure, text_seed
 from perse.answering.exact import MIN_MASS, no_label_mass
 from perse.engines.base import ChatEngine, Engine, Failure, LabelDistribution, Reply, Sampling
 from perse.engines.kind import Identity
@@ -22,8 +21,6 @@ from perse.questions.base import ListedQuestion
 from perse.questions.written import read_written
 from perse.records import ClaimExample, ClaimsExample
 from perse.rendering.prompt import LABEL_TOKENS, Ids, LabelTokens, Renderer, TextRenderer
-
-log = logging.getLogger(__name__)
 
 NOTHING = Tokens(prompt=0, cached=0, generated=0)
 
@@ -80,7 +77,7 @@ def listed_exactly(engine: Engine, renderer: Renderer, identity: Identity, asked
         ):
             claim, shown = one.claims[number - 1], len(one.ids)
             if isinstance(read, Failure):  # the claims that follow it cannot be asked either
-                log.warning("example %s: the engine failed: %s", claim.id, read.reason)
+                tell_failure(claim.id, read.reason)
                 asked.note(read)
                 rest, one.done = one.claims[one.done :], len(one.claims)
                 yield asked.missing(failed(identity, question, each, Status.ENGINE_ERROR, read.reason) for each in rest)
@@ -179,7 +176,7 @@ def _as_written(
 ) -> list[Judgement]:
     claims = example.each()
     if isinstance(reply, Failure):
-        log.warning("example %s: the engine failed: %s", example.id, reply.reason)
+        tell_failure(example.id, reply.reason)
         return [failed(identity, question, claim, Status.ENGINE_ERROR, reply.reason) for claim in claims]
     if reply.refused:
         reason = f"the model declined to answer: {renderer.neutralise(reply.text)[:200] or reply.finish_reason}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from builders import Reworded, pairwise_examples, pointwise_examples, tiny_llama
 
 from perse import Judge
+from perse.answering import base
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Reply, Sampling
 from perse.engines.scripted import ScriptedEngine
 from perse.engines.transformers import TransformersEngine
@@ -214,3 +216,21 @@ def test_a_review_ends_with_its_line_its_turn_or_its_text(tokenizers: dict[str, 
     assert ends <= sampling.stop_ids and sampling.max_new_tokens == 9
     ordinary = tokenizer.encode("A quiet plot, 10 of 10.", add_special_tokens=False)
     assert not sampling.stop_ids & set(ordinary)
+
+
+def test_a_server_that_is_down_is_told_once_and_not_for_every_example(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(base, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr(base, "_told", {})
+    for number in range(500):
+        base.tell_failure(f"e{number}", "cannot be reached")
+    base.tell_failure("f", "its answer is no JSON")
+    clock[0] = base.TELL_EVERY
+    base.tell_failure("g", "cannot be reached")
+    assert [record.getMessage() for record in caplog.records] == [
+        "example e0: the engine failed: cannot be reached",
+        "example f: the engine failed: its answer is no JSON",
+        "example g: the engine failed: cannot be reached (499 more since this was last said)",
+    ]
