@@ -16,6 +16,7 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold, Items, align, crossed, of_these_texts, to_draw
+from perse.evaluation.baselines.factors import ANY, Factorization
 from perse.evaluation.baselines.ratings import NO_TRAINING_DATA
 from perse.evaluation.costs import with_costs
 from perse.evaluation.differences import choice_differences, score_differences
@@ -36,6 +37,7 @@ from perse.evaluation.stats.ties import reviewer_halves
 from perse.evaluation.text_rows import Texts, text_rows
 from perse.evaluation.verdict import conclusions
 from perse.judgement import Judgement, Prices, Status
+from perse.progress import OnProgress, unseen
 from perse.records import Example, chooses
 from perse.results.result import Estimate, Interval
 from perse.scale import Scale
@@ -100,6 +102,9 @@ def evaluate_many(
     prices: Mapping[str, Prices] | None = None,
     seconds: Mapping[str, float] | None = None,
     notes: Sequence[str] = (),
+    factorization: Factorization = ANY,
+    p_values: bool = False,
+    on_progress: OnProgress = unseen,
 ) -> Evaluation:
     """Judges by name, side by side with the baselines, on the items common to all.
 
@@ -114,6 +119,9 @@ def evaluate_many(
         texts: whether and how written reviews are compared.
         prices, seconds: of each judge, where they are known.
         notes: what is known of the runs and must stand beside the numbers.
+        factorization: settings of the baselines that factorize.
+        p_values: of the pooled correlations, as papers print them (see `perse.evaluation.stats.p_values`).
+        on_progress: told how many rows of how many are done.
     Raises:
         BadInput: see `align`; or fewer than 100 resamples; or an ok judgement whose label is not on the scale; or training
             examples of another kind; or summaries asked different questions.
@@ -137,7 +145,17 @@ def evaluate_many(
             raise BadInput("a validation run calibrates ties between scores, and these are pairs; leave it out")
         found = _pairs(items, bootstrap=bootstrap, seed=seed)
     else:
-        found = _scores(items, scale=scale, bootstrap=bootstrap, seed=seed, validation=validation, texts=texts)
+        found = _scores(
+            items,
+            scale=scale,
+            bootstrap=bootstrap,
+            seed=seed,
+            validation=validation,
+            texts=texts,
+            factorization=factorization,
+            p_values=p_values,
+            on_progress=on_progress,
+        )
     costs = with_costs(judges, prices=prices or {}, seconds=seconds or {})
     summaries = {name: one.model_copy(update={"spent": costs[name]}) for name, one in items.summaries().items()}
     return Evaluation(
@@ -175,7 +193,16 @@ def evaluate_many(
 
 
 def _scores(
-    items: Items, *, scale: Scale, bootstrap: Bootstrap, seed: int, validation: Validation | None, texts: Texts
+    items: Items,
+    *,
+    scale: Scale,
+    bootstrap: Bootstrap,
+    seed: int,
+    validation: Validation | None,
+    texts: Texts,
+    factorization: Factorization,
+    p_values: bool,
+    on_progress: OnProgress,
 ) -> _Found:
     means = training_means(items)
     mean = of_items(items, means)
@@ -190,13 +217,24 @@ def _scores(
         if type(others.examples[0]) is not type(items.examples[0]):
             raise BadInput("the validation run is of another kind of examples; give one of the same question")
         check_labels(others.judgements, scale=answer_scale(others))
-        epsilons = fitted_epsilons(items, others, scale=scale, seed=seed)
+        epsilons = fitted_epsilons(items, others, scale=scale, seed=seed, factorization=factorization)
     half = reviewer_halves(items.reviewer_ids(), seed=seed)
     scores = Scores(gold_scores(items), items.reviewer(), half, bootstrap, scale)
-    predictions = score_predictions(items, scale=scale, seed=seed)
+    predictions = score_predictions(items, scale=scale, seed=seed, factorization=factorization)
+    notes += [one.note for one in predictions if one.note]
     if validation:
         notes.append(_calibrated(epsilons, [one.name for one in predictions if one.values is not None]))
-    rows = pointwise_rows(items, predictions, scores=scores, ok=ok, failed=failed, mean=mean, epsilons=epsilons)
+    rows = pointwise_rows(
+        items,
+        predictions,
+        scores=scores,
+        ok=ok,
+        failed=failed,
+        mean=mean,
+        epsilons=epsilons,
+        with_p=p_values,
+        on_progress=on_progress,
+    )
 
     values = {one.name: np.where(ok, one.values, np.nan) for one in predictions if one.values is not None}
     differences = [

@@ -13,12 +13,15 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
+from perse.evaluation.baselines.factors import ANY, Factorization
 from perse.evaluation.metrics import Scored, computed, metrics_of
 from perse.evaluation.predictions import Prediction, gold_scores, score_predictions
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.p_values import p_values
 from perse.evaluation.stats.results import Row
 from perse.evaluation.stats.ties import fit_epsilon
+from perse.progress import OnProgress, counted, unseen
 from perse.results.result import Estimate, Interval
 from perse.scale import Scale
 
@@ -65,6 +68,8 @@ def pointwise_rows(
     failed: BoolArray,
     mean: FloatArray,
     epsilons: Mapping[str, float | None],
+    with_p: bool = False,
+    on_progress: OnProgress = unseen,
 ) -> list[Row]:
     """One row a prediction.
 
@@ -73,11 +78,13 @@ def pointwise_rows(
         failed: (n,), which items some judge did not answer.
         mean: (n,), the training mean of each item's part, NaN where there is none.
         epsilons: by row, fitted on a validation run; a row without is calibrated across the halves of the reviewers.
+        with_p: give p values of the pooled correlations, too.
+        on_progress: told how many rows of how many are done.
     """
     imputable = failed.any() and not np.isnan(mean[failed]).any()
     summaries = items.summaries()
     rows = []
-    for given in predictions:
+    for given in counted(predictions, on_progress):
         asked = len(scores.gold)
         if given.values is None:
             rows.append(Row(name=given.name, judge=None, unavailable=given.unavailable, asked=asked, ok=0))
@@ -88,6 +95,7 @@ def pointwise_rows(
         if imputable:
             filled = np.where(np.isnan(given.values), mean, given.values)
             imputed, _ = scores.columns(filled, given.distributions, epsilon=epsilon)
+        both = ok & ~np.isnan(given.values)
         answered = summaries[given.judge].ok if given.judge else asked
         rows.append(
             Row(
@@ -98,12 +106,15 @@ def pointwise_rows(
                 columns=columns,
                 imputed=imputed,
                 epsilons=ties,
+                p_values=p_values(scores.gold[both], given.values[both]) if with_p else {},
             )
         )
     return rows
 
 
-def fitted_epsilons(items: Items, validation: Items, *, scale: Scale, seed: int) -> dict[str, float | None]:
+def fitted_epsilons(
+    items: Items, validation: Items, *, scale: Scale, seed: int, factorization: Factorization = ANY
+) -> dict[str, float | None]:
     """The epsilon of each row, fitted on the judges' and baselines' predictions for other reviewers. None: they have no pairs.
 
     Raises:
@@ -117,7 +128,7 @@ def fitted_epsilons(items: Items, validation: Items, *, scale: Scale, seed: int)
         )
     gold, reviewer = gold_scores(validation), validation.reviewer()
     found = {}
-    for given in score_predictions(validation, scale=scale, seed=seed):
+    for given in score_predictions(validation, scale=scale, seed=seed, factorization=factorization):
         if given.values is not None:
             known = ~np.isnan(given.values)
             found[given.name] = fit_epsilon(gold[known], given.values[known], reviewer[known])

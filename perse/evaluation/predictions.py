@@ -15,6 +15,7 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.alignment import Items
+from perse.evaluation.baselines.factors import ANY, Factorization
 from perse.evaluation.baselines.ratings import (
     Baseline,
     joined,
@@ -43,6 +44,7 @@ class Prediction:
     distributions: FloatArray | None = None
     """(n, L); None: sure of the label nearest to the value."""
     unavailable: str | None = None
+    note: str | None = None
 
 
 def only(kind: type[Kind], examples: Iterable[Example] | None) -> list[Kind]:
@@ -97,24 +99,25 @@ def answer_scale(items: Items) -> Scale:
     return known[asked[0]].scale
 
 
-def score_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
+def score_predictions(items: Items, *, scale: Scale, seed: int, factorization: Factorization = ANY) -> list[Prediction]:
     """Two rows of each judge, then the baselines, each fitted on the training side of its part."""
     rows = []
     for judge, judgements in items.judgements.items():
         distributions = label_distributions(judgements, scale=scale)
         rows.append(Prediction(f"{judge} (expected)", judge, expected_values(judgements), distributions))
         rows.append(Prediction(f"{judge} (label)", judge, label_values(judgements)))
-    return [*rows, *baseline_predictions(items, scale=scale, seed=seed)]
+    return [*rows, *baseline_predictions(items, scale=scale, seed=seed, factorization=factorization)]
 
 
-def baseline_predictions(items: Items, *, scale: Scale, seed: int) -> list[Prediction]:
+def baseline_predictions(items: Items, *, scale: Scale, seed: int, factorization: Factorization = ANY) -> list[Prediction]:
     """The baselines; judges are compared with the first."""
     rows = []
-    for baseline in joined([_baselines(fold.examples, fold.train, scale=scale, seed=seed) for fold in items.folds]):
-        given = baseline.predictions
-        values = None if given is None else np.array(given, dtype=np.float64)
+    given = (_baselines(fold.examples, fold.train, scale=scale, seed=seed, factorization=factorization) for fold in items.folds)
+    for baseline in joined([*given]):
+        said = baseline.predictions
+        values = None if said is None else np.array(said, dtype=np.float64)
         spread = None if baseline.distributions is None else np.array(baseline.distributions, dtype=np.float64)
-        rows.append(Prediction(baseline.name, None, values, spread, unavailable=baseline.unavailable))
+        rows.append(Prediction(baseline.name, None, values, spread, baseline.unavailable, baseline.note))
     return rows
 
 
@@ -144,10 +147,11 @@ def check_labels(judgements: Mapping[str, Sequence[Judgement]], *, scale: Scale)
 
 
 def _baselines(
-    examples: Sequence[Example], train: Sequence[Example] | None, *, scale: Scale, seed: int
+    examples: Sequence[Example], train: Sequence[Example] | None, *, scale: Scale, seed: int, factorization: Factorization
 ) -> Sequence[Baseline[float]]:
     if isinstance(examples[0], PointwiseExample):
-        return pointwise_baselines(only(PointwiseExample, examples), only(PointwiseExample, train), seed=seed)
+        of_scores = only(PointwiseExample, examples), only(PointwiseExample, train)
+        return pointwise_baselines(*of_scores, seed=seed, factorization=factorization)
     return score_baselines(examples, train, scale=scale, seed=seed)
 
 

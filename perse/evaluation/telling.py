@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from perse.evaluation.metrics import Kind, Metric, Sheet, added, metrics_of
+from perse.evaluation.metrics import Kind, Metric, Sheet, added, metrics_of, title_of
 from perse.evaluation.metrics.metric import ERRORS, POOLED, WITHIN, WITHIN_ZERO
 from perse.evaluation.stats.accuracy import NOT_ANSWERED
 from perse.evaluation.stats.results import Evaluation, Row, Spent
@@ -35,7 +35,7 @@ def evaluation_tables(evaluation: Evaluation) -> list[Table]:
         found += _scores(evaluation, imputed=False)
         if any(row.imputed for row in evaluation.rows):
             found += _scores(evaluation, imputed=True)
-        found += _texts(evaluation)
+        found += [*_p_values(evaluation), *_texts(evaluation)]
     return [*found, _costs(evaluation)]
 
 
@@ -198,6 +198,29 @@ def _counts(evaluation: Evaluation) -> list[Table]:
         )
         found.append(_table(f"True answer, and what {row.name} said", header, lines, detail=True))
     return found
+
+
+def _p_values(evaluation: Evaluation) -> list[Table]:
+    rows = [row for row in evaluation.rows if row.p_values]
+    if not rows:
+        return []
+    names = list(rows[0].p_values)
+
+    def line(row: Row) -> tuple[Cell, ...]:
+        return (row.name, *(ABSENT if (p := row.p_values[name]) is None else f"{p:.2g}" for name in names))
+
+    return [
+        _table(
+            f"p of the pooled correlations, two-sided: {evaluation.ok_items} items answered",
+            ("", *(title_of(name) for name in names)),
+            [line(row) for row in rows if row.judge],
+            [line(row) for row in rows if not row.judge],
+            notes=(
+                "as papers print them: of no relation, and of items that are independent, which those of one reader or of one text are "
+                "not, so that they are too small; a correlation other than 0 is no reason to trust a judge, and no sentence rests on them",
+            ),
+        )
+    ]
 
 
 def _texts(evaluation: Evaluation) -> list[Table]:

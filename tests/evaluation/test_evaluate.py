@@ -37,6 +37,7 @@ def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> No
         "profile average",
         "user+item bias",
         "matrix factorization",
+        "plain matrix factorization",
         "unpersonalized",
         "training mean",
         "training median",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,8 @@ from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.medium import Medium
 from perse.commands.showing import show_result
+from perse.commands.terminal import err
+from perse.progress import shown_on
 
 
 @grouped
@@ -31,6 +34,20 @@ def evaluate(
     prices: Annotated[
         list[str] | None, typer.Option(help="NAME=INPUT,OUTPUT[,CACHED] per million tokens of the judge of that name.")
     ] = None,
+    factors: Annotated[
+        int | None,
+        typer.Option(min=1, max=100, help="Of matrix factorization; by default 2 or 8, as held-out training readers choose."),
+    ] = None,
+    factor_penalty: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-6, max=1e6, help="Of its factors' squares; by default 5, 20 or 100, as held-out training readers choose."
+        ),
+    ] = None,
+    p_values: Annotated[
+        bool,
+        typer.Option("--p-values", help="Of the pooled correlations, as papers print them; they take items for independent."),
+    ] = False,
     medium: Medium,
     everything: options.Everything = False,
 ) -> None:
@@ -44,6 +61,7 @@ def evaluate(
     """
     from perse.batch.comparing import gather, run_costs
     from perse.errors import BadInput
+    from perse.evaluation.baselines.factors import FACTOR_PENALTIES, FACTORS, Factorization
     from perse.evaluation.costs import parse_prices
     from perse.evaluation.evaluate import Texts, Validation, evaluate_many
     from perse.evaluation.telling import evaluation_result
@@ -57,19 +75,25 @@ def evaluate(
         if len(theirs.judges) != len(judges):
             raise BadInput(f"{len(theirs.judges)} validation runs for {len(judges)} judges; give one for each, in their order")
         validation = Validation(dict(zip(judges, theirs.judges.values(), strict=True)), theirs.folds)
-    result = evaluate_many(
-        judges,
-        gathered.folds,
-        seed=seed,
-        resamples=resamples,
-        resample=resample,
-        validation=validation,
-        texts=Texts(text, bertscore_model, bartscore_model),
-        prices=known | parse_prices(prices or [], judges),
-        seconds=seconds,
-        notes=[
-            *gathered.notes,
-            *(f"baselines that need training data are unavailable: {reason}" for reason in gathered.missing),
-        ],
-    )
+    with shown_on(err) as on_part:
+        result = evaluate_many(
+            judges,
+            gathered.folds,
+            seed=seed,
+            resamples=resamples,
+            resample=resample,
+            validation=validation,
+            texts=Texts(text, bertscore_model, bartscore_model),
+            prices=known | parse_prices(prices or [], judges),
+            seconds=seconds,
+            notes=[
+                *gathered.notes,
+                *(f"baselines that need training data are unavailable: {reason}" for reason in gathered.missing),
+            ],
+            factorization=Factorization(
+                FACTORS if factors is None else (factors,), FACTOR_PENALTIES if factor_penalty is None else (factor_penalty,)
+            ),
+            p_values=p_values,
+            on_progress=partial(on_part, "evaluating"),
+        )
     show_result(evaluation_result(result), medium, everything=everything)

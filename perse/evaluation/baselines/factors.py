@@ -1,6 +1,7 @@
-"""Matrix factorization with biases (Koren, Bell and Volinsky, 2009), for readers never seen in training.
+"""Matrix factorization (Koren, Bell and Volinsky, 2009), for readers never seen in training.
 
-    score(u, i) = mu + b_u + b_i + p_u . q_i
+    score(u, i) = mu + b_u + b_i + p_u . q_i     with biases
+    score(u, i) = mu + p_u . q_i                 plain
 
 Alternating least squares: with the items fixed, each reader's (b_u, p_u) is a small ridge regression on their scores, and the
 other way round. A new reader is folded in by the same regression on the few scores of their profile; an item that training
@@ -10,7 +11,9 @@ item's bias alone; hence this one, in numpy.
 
 Three profile scores say little about more than a bias, so factors help only where training knows the items well. Number of
 factors and penalty are chosen on training readers held out and folded in, exactly as new readers will be: a factorization
-that does not help ends with a penalty at which it is the user + item bias predictor, whose penalties it takes over.
+that does not help ends with a penalty at which it is the user + item bias predictor, whose penalties it takes over. With biases it
+so knows what most readers gave each text of training, and is in effect that predictor where there are few scores; plain, it must
+find that by its factors.
 
 Notation: n scores, U readers, I items, f factors; `shared` are the columns [1, factors] of a side, (U or I, 1 + f).
 """
@@ -37,12 +40,35 @@ from perse.records import PointwiseExample
 
 FACTORS = (2, 8)
 FACTOR_PENALTIES = (5.0, 20.0, 100.0)
+NO_BIAS = 1e15
+"""A penalty at which a bias is 0."""
 SWEEPS = 10
 FEWEST_READERS = 10
-"""With fewer training readers nothing is held out: two factors and the largest penalty are used."""
+"""With fewer training readers nothing is held out (`Factorization.cautious`)."""
 MOST_READERS = 1000
 """Most training readers used to choose the settings; the chosen model is fitted on all."""
 _CHUNK = 20_000  # readers regressed at once
+
+
+@dataclass(frozen=True)
+class Factorization:
+    """The settings that may be chosen; one of each is taken as it is."""
+
+    factors: tuple[int, ...] = FACTORS
+    penalties: tuple[float, ...] = FACTOR_PENALTIES
+
+    @property
+    def pairs(self) -> list[tuple[int, float]]:
+        """Every number of factors with every penalty."""
+        return [*product(self.factors, self.penalties)]
+
+    @property
+    def cautious(self) -> tuple[int, float]:
+        """The fewest factors with the largest penalty: what is taken where nothing can be held out."""
+        return min(self.factors), max(self.penalties)
+
+
+ANY = Factorization()
 
 
 @dataclass(frozen=True)
@@ -79,17 +105,18 @@ class FactorModel:
 def fit_factor_model(
     train: Sequence[PointwiseExample],
     *,
-    settings: tuple[int, float] | None = None,
+    settings: Factorization = ANY,
+    plain: bool = False,
     seed: int = 0,
     biases: BiasModel | None = None,
     reviews: Sequence[TrainingReview] | None = None,
 ) -> FactorModel:
-    """Biases and factors of the items of `train`.
+    """Biases, which are 0 where it is `plain`, and factors of the items of `train`.
 
     Args:
         train: examples; their references and profiles are the training scores.
-        settings: number of factors and their penalty; None chooses the pair with the least squared error on the examples of
-            a fifth of the readers, of at most `MOST_READERS`, that is held out.
+        settings: numbers of factors and penalties; the pair with the least squared error on the examples of a fifth of the
+            readers, of at most `MOST_READERS`, that is held out, is chosen.
         seed: of the held-out readers and of where the factors start.
         biases: the bias predictor of `train`, whose penalties are used; None fits it.
         reviews: the `training_reviews` of `train`, if they are at hand.
@@ -98,34 +125,37 @@ def fit_factor_model(
     """
     reviews = training_reviews(train) if reviews is None else reviews
     biases = biases or fit_bias_model(train, reviews=reviews)
-    penalties = biases.item_penalty, biases.reader_penalty
-    if settings is None:
-        settings = _choose(train, reviews, penalties=penalties, seed=seed)
-    return _fit(reviews, settings, penalties=penalties, seed=seed)
+    penalties = (NO_BIAS, NO_BIAS) if plain else (biases.item_penalty, biases.reader_penalty)
+    chosen = _choose(train, reviews, settings.pairs, penalties=penalties, seed=seed) or settings.cautious
+    return _fit(reviews, chosen, penalties=penalties, seed=seed)
 
 
 def _choose(
     train: Sequence[PointwiseExample],
     reviews: Sequence[TrainingReview],
+    pairs: Sequence[tuple[int, float]],
     *,
     penalties: tuple[float, float],
     seed: int,
-) -> tuple[int, float]:
+) -> tuple[int, float] | None:
+    """The best of `pairs`; None where nothing can be held out."""
+    if len(pairs) == 1:
+        return pairs[0]
     readers = shuffled({example.reviewer_id for example in train}, seed=seed, purpose="factors held out")[:MOST_READERS]
     if len(readers) < FEWEST_READERS:
-        return FACTORS[0], FACTOR_PENALTIES[-1]
+        return None
     held_out, fitted = set(readers[: len(readers) // 5]), set(readers[len(readers) // 5 :])
     queries = [example for example in train if example.reviewer_id in held_out and example.reference]
     gold = np.array([example.reference.score for example in queries if example.reference], dtype=np.float64)
     others = [review for review in reviews if review.reviewer_id in fitted]
     if not queries or not others:
-        return FACTORS[0], FACTOR_PENALTIES[-1]
+        return None
 
     def error(settings: tuple[int, float]) -> float:
         predicted = _fit(others, settings, penalties=penalties, seed=seed).predict(queries)
         return float(((predicted - gold) ** 2).sum())
 
-    return min(product(FACTORS, FACTOR_PENALTIES), key=error)
+    return min(pairs, key=error)
 
 
 def _fit(

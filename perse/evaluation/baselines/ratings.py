@@ -15,13 +15,18 @@ from statistics import median_low
 from typing import Generic, TypeVar, cast
 
 from perse.evaluation.baselines.bias import fit_bias_model, training_reviews
-from perse.evaluation.baselines.factors import fit_factor_model
+from perse.evaluation.baselines.factors import ANY, Factorization, fit_factor_model
 from perse.evaluation.stats.correlation import FloatArray
 from perse.records import Choice, Example, PairwiseExample, PointwiseExample
 from perse.scale import CHOICES, SCORES, Scale
 
 NO_TRAINING_DATA = "no training data at hand"
 NO_TEXT_KNOWN = "none of these texts is in the training data"
+FACTORIZATIONS = {
+    "matrix factorization": "knows what training readers gave each text on average, as user+item bias does",
+    "plain matrix factorization": "without such means",
+}
+"""Name -> what it knows; the first with biases."""
 UNPERSONALIZED = "unpersonalized"
 """What other readers said of the same text: what a judge that knows texts, but no reader, could say."""
 
@@ -35,6 +40,8 @@ class Baseline(Generic[Prediction]):
     name: str
     predictions: tuple[Prediction, ...] | None = None
     unavailable: str | None = None
+    note: str | None = None
+    """What must be known of it beside its numbers."""
     distributions: tuple[tuple[float, ...], ...] | None = None
     """Of scores, the probability of every label, one row per example; None: sure of the label nearest to the prediction."""
 
@@ -46,12 +53,16 @@ def training_mean(train: Sequence[PointwiseExample] | None) -> float | None:
 
 
 def pointwise_baselines(
-    examples: Sequence[PointwiseExample], train: Sequence[PointwiseExample] | None, *, seed: int = 0
+    examples: Sequence[PointwiseExample],
+    train: Sequence[PointwiseExample] | None,
+    *,
+    seed: int = 0,
+    factorization: Factorization = ANY,
 ) -> tuple[Baseline[float], ...]:
     """Baselines for scores.
 
-    `profile average` (an empty profile: the training mean); `user+item bias` and `matrix factorization`, the reader known by
-    their profile (see `bias` and `factors`); `unpersonalized`: the item's part of user+item bias, of the texts that training knows;
+    `profile average` (an empty profile: the training mean); `user+item bias`, `matrix factorization` and the plain one, the reader
+    known by their profile (see `bias` and `factors`, which `factorization` sets); `unpersonalized`: the item's part of user+item bias, of the texts that training knows;
     `training mean` with the histogram of training scores, `training median` and `majority`, the commonest (of several the least);
     `random`: 1-10, uniform.
     """
@@ -67,19 +78,21 @@ def pointwise_baselines(
         average = Baseline("profile average", tuple(_profile_average(example, otherwise=mean) for example in examples))
 
     bias = Baseline[float]("user+item bias", unavailable=NO_TRAINING_DATA)
-    factors = Baseline[float]("matrix factorization", unavailable=NO_TRAINING_DATA)
+    factors = [Baseline[float](name, unavailable=NO_TRAINING_DATA) for name in FACTORIZATIONS]
     of_text = Baseline[float](UNPERSONALIZED, unavailable=NO_TRAINING_DATA)
     if train and scores:
         biases = fit_bias_model(train, reviews=reviews)
         given = biases.predict(examples)
         bias = Baseline(bias.name, tuple(given.tolist()), distributions=_rows(biases.distributions(given)))
-        predicted = fit_factor_model(train, seed=seed, biases=biases, reviews=reviews).predict(examples)
-        factors = Baseline(factors.name, tuple(predicted.tolist()))
+        for at, (name, knows) in enumerate(FACTORIZATIONS.items()):
+            model = fit_factor_model(train, settings=factorization, plain=at == 1, seed=seed, biases=biases, reviews=reviews)
+            note = f"{name} (factors: {model.factors}, penalty {model.factor_penalty:g}): {knows}"
+            factors[at] = Baseline(name, tuple(model.predict(examples).tolist()), note=note)
         alone = biases.predict([example.model_copy(update={"profile": ()}) for example in examples])
         known = any(example.item_id in biases.row_of for example in examples)
         of_text = Baseline(of_text.name, tuple(alone.tolist())) if known else Baseline(of_text.name, unavailable=NO_TEXT_KNOWN)
     drawn = _random_label([example.id for example in examples], scale=SCORES, seed=seed)
-    return average, bias, factors, of_text, *_constants(scores, len(examples), scale=SCORES), drawn
+    return average, bias, *factors, of_text, *_constants(scores, len(examples), scale=SCORES), drawn
 
 
 def _constants(scores: Sequence[float], number: int, *, scale: Scale) -> tuple[Baseline[float], ...]:
@@ -173,7 +186,8 @@ def _join(same: Sequence[Baseline[Prediction]]) -> Baseline[Prediction]:
     predictions = tuple(prediction for baseline in same for prediction in baseline.predictions or ())
     sure = any(baseline.distributions is None for baseline in same)
     distributions = None if sure else tuple(row for baseline in same for row in baseline.distributions or ())
-    return Baseline(name, predictions, distributions=distributions)
+    notes = dict.fromkeys(baseline.note for baseline in same if baseline.note)
+    return Baseline(name, predictions, note="; ".join(notes) or None, distributions=distributions)
 
 
 def _rows(values: FloatArray) -> tuple[tuple[float, ...], ...]:

@@ -39,6 +39,8 @@ class Row(_Result):
     epsilons: tuple[float | None, ...] | None = None
     """Largest difference of two predictions that counts as a tie, behind `pair_accuracy`: one of each half of the reviewers
     (each used on the other half; None: it has no pairs), or the one of a validation run."""
+    p_values: dict[str, float | None] = {}
+    """Of the pooled correlations by name, where they were asked for (`perse.evaluation.stats.p_values`)."""
     text: dict[str, Estimate] = {}
     """By metric, of the written review; in a judge's label row, and in the row of the baseline that has a text."""
     aspects: dict[str, Estimate] = {}

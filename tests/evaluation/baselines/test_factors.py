@@ -4,7 +4,7 @@ from evaluation_builders import scored, world
 
 from perse.errors import BadInput
 from perse.evaluation.baselines.bias import fit_bias_model, training_reviews
-from perse.evaluation.baselines.factors import FACTOR_PENALTIES, FACTORS, FactorModel, fit_factor_model
+from perse.evaluation.baselines.factors import FACTOR_PENALTIES, FACTORS, Factorization, FactorModel, fit_factor_model
 from perse.evaluation.stats.correlation import FloatArray
 from perse.records import PointwiseExample
 
@@ -65,7 +65,7 @@ def test_an_item_or_a_reader_that_nobody_knows_falls_back_to_what_is_known() -> 
 def test_no_other_weights_of_a_reader_or_item_fit_better() -> None:
     """After enough sweeps neither side can be improved: the sum that alternating least squares lessens is at a minimum."""
     train = tastes(40, seed=3)
-    model = fit_factor_model(train, settings=(2, 5.0))
+    model = fit_factor_model(train, settings=Factorization((2,), (5.0,)))
     reviews = training_reviews(train)
     column = {"bias": fit_bias_model(train).item_penalty, "factor": 5.0}
     readers = sorted({review.reviewer_id for review in reviews})
@@ -116,3 +116,22 @@ def test_profiles_that_name_no_item_still_give_a_reader_their_bias() -> None:
     model = fit_factor_model(nameless)
     assert model.row_of == {}
     assert model.predict([scored("x", "u", None, profile=((None, 9),))])[0] > 5
+
+
+def test_the_plain_one_knows_no_means_and_does_worse_where_texts_differ_for_all() -> None:
+    """With biases a factorization is that of what is left of them: a text that training knows to be liked is liked by a new reader."""
+    train = [scored(f"e{u}-{i}", f"u{u}", 2 + 6 * (i % 2), item=f"i{i}") for u in range(30) for i in range(6)]
+    new = [scored(f"x{i}", "x", None, item=f"i{i}") for i in range(2)]
+    settings = Factorization((2,), (20.0,))
+    biased, plain = fit_factor_model(train, settings=settings), fit_factor_model(train, settings=settings, plain=True)
+    assert np.abs(plain.items[:, 0]).max() < 1e-9 < np.abs(biased.items[:, 0]).max()
+    low, high = biased.predict(new)
+    assert low < 3.5 and high > 6.5
+    assert plain.predict(new) == pytest.approx([5, 5], abs=1e-6), "of a reader without a profile it knows the mean alone"
+
+
+def test_settings_that_are_given_are_taken_and_of_several_held_out_readers_choose() -> None:
+    train = tastes(20, seed=1)
+    given = fit_factor_model(train, settings=Factorization((5,), (7.0,)))
+    assert (given.factors, given.factor_penalty) == (5, 7.0)
+    assert fit_factor_model(train, settings=Factorization((3,), FACTOR_PENALTIES)).factors == 3
