@@ -9,8 +9,8 @@ from perse.questions.base import Ask, Question
 from perse.questions.claims import MASK_CONFLICT, OPINION_ERROR, VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION
 from perse.questions.coverage import COVERAGE, COVERAGE_100
 from perse.questions.feedback import FEEDBACK
-from perse.questions.pairwise import Pairwise, PairwiseOnce
-from perse.questions.pointwise import POINTWISE, POINTWISE_SCORE
+from perse.questions.pairwise import Pairwise, PairwiseAspectFirst, PairwiseOnce
+from perse.questions.pointwise import POINTWISE, POINTWISE_REQUEST_FIRST, POINTWISE_SCORE
 from perse.questions.pointwise_stated import POINTWISE_SCORE_STATED, POINTWISE_STATED
 from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
@@ -22,7 +22,7 @@ QUESTIONS: Registry[Question] = Registry(
     "perse.questions",
     (
         *(POINTWISE, POINTWISE_SCORE, Pairwise(), PairwiseOnce()),
-        *(POINTWISE_STATED, POINTWISE_SCORE_STATED),
+        *(POINTWISE_STATED, POINTWISE_SCORE_STATED, POINTWISE_REQUEST_FIRST, PairwiseAspectFirst()),
         *(COVERAGE, SENTIMENT, COVERAGE_100, SENTIMENT_100),
         *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
         *(RECOGNITION, RECOGNITION_PAIR),

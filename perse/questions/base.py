@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from perse.questions.written import json_fields, read_json, read_written
@@ -31,6 +31,11 @@ class Ask:
     def text(self) -> str:
         """The whole prompt, as one user's message."""
         return "".join((self.instruction, *self.profile, self.query, self.ask))
+
+
+def request_first(ask: Ask) -> Ask:
+    """The same with what is wanted before the text that it is wanted of: then questions that want other things share no work on it."""
+    return replace(ask, query=f"{ask.ask}\n{ask.query.removesuffix(chr(10))}", ask="")
 
 
 @dataclass(frozen=True)

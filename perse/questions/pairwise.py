@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from perse.prompts import macros
-from perse.questions.base import AnswerLayout, Ask
+from perse.questions.base import AnswerLayout, Ask, request_first
 from perse.records import ASPECTS, PairwiseExample, ProfileComparison
 from perse.scale import CHOICES, Scale
 
@@ -76,3 +76,13 @@ class PairwiseOnce(Pairwise):
 
     def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
+
+
+class PairwiseAspectFirst(PairwiseOnce):
+    """The order of PerSE, figure 9: the aspect stands before the two texts, so that each aspect reads them anew."""
+
+    name = "pairwise_aspect_first"
+    served = "the same in the given order alone, asked before the texts are shown, as in the paper"
+
+    def asks(self, example: PairwiseExample, profile: Sequence[ProfileComparison]) -> tuple[Ask, ...]:
+        return tuple(map(request_first, super().asks(example, profile)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from perse.prompts import macros
-from perse.questions.base import AnswerLayout, Ask
+from perse.questions.base import AnswerLayout, Ask, request_first
 from perse.records import PointwiseExample, ProfileReview
 from perse.scale import SCORES, Scale
 
@@ -24,6 +24,8 @@ class Pointwise:
     ask: str
     statement: Callable[[Sequence[ProfileReview]], str] | None = None
     """Whole lines that stand behind the last review shown, made of the reviews shown."""
+    arranged: Callable[[Ask], Ask] = lambda ask: ask
+    """Puts the parts of the prompt in another order."""
     served: str | None = None
     usual: bool = False
     scale: Scale = SCORES
@@ -39,7 +41,8 @@ class Pointwise:
         shown = [wording.profile(n, past.text, past.review, past.score) for n, past in enumerate(profile, start=1)]
         if shown and self.statement is not None:
             shown[-1] += self.statement(profile)  # no entry of its own: entries are counted as reviews
-        return (Ask(wording.instruction(), tuple(shown), wording.query(example.query), getattr(wording, self.ask)()),)
+        ask = Ask(wording.instruction(), tuple(shown), wording.query(example.query), getattr(wording, self.ask)())
+        return (self.arranged(ask),)
 
     def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
         return tuple(probabilities)
@@ -77,3 +80,12 @@ POINTWISE_SCORE = replace(
     usual=False,
 )
 """The score alone: cheaper, and what the review-first answer is compared with."""
+
+POINTWISE_REQUEST_FIRST = replace(
+    POINTWISE,
+    name="pointwise_request_first",
+    arranged=request_first,
+    served="the same, asked before the text is shown, as in the paper",
+    usual=False,
+)
+"""The order of PerSE, figure 9: what is wanted stands before the new plot."""

@@ -86,12 +86,29 @@ def all_ids(renderer: Renderer, question: Any, given_example: Any) -> tuple[int,
 
 
 # Verbatim prompts are one segment (test_verbatim.py); coverage and sentiment have tests of their own.
-@pytest.mark.parametrize("name", ["pointwise", "pointwise_score", "pairwise"])
+@pytest.mark.parametrize(
+    "name", ["pointwise", "pointwise_score", "pairwise", "pointwise_request_first", "pairwise_aspect_first"]
+)
 def test_segments_concatenated_equal_the_whole_encoded(tokenizer: Any, name: str) -> None:
     renderer, question = Renderer(tokenizer, 4096), QUESTIONS[name]
-    for given_example in pairwise_examples() if name == "pairwise" else pointwise_examples():
+    for given_example in pairwise_examples() if name.startswith("pairwise") else pointwise_examples():
         whole = tokenizer.encode(whole_text(renderer, question, given_example), add_special_tokens=False)
         assert list(all_ids(renderer, question, given_example)) == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "usual", "before"),
+    [("pointwise_request_first", "pointwise", "[New plot]"), ("pairwise_aspect_first", "pairwise_once", "[New pair]")],
+)
+def test_the_papers_order_asks_before_the_text_and_says_the_same(name: str, usual: str, before: str) -> None:
+    """PerSE, figure 9: the request, or the aspect, stands behind the profile and before what is judged."""
+    for one in pairwise_examples() if name.startswith("pairwise") else pointwise_examples():
+        [ask], [plain] = (QUESTIONS[which].asks(one, one.profile) for which in (name, usual))
+        assert sorted(ask.text.splitlines()) == sorted(plain.text.splitlines())
+        assert ask.text.index(plain.ask) < ask.text.index(before) and not ask.text.endswith("\n")
+        assert plain.text.endswith(plain.ask)
+        assert (ask.instruction, ask.profile) == (plain.instruction, plain.profile)
+    assert QUESTIONS[name].layout == QUESTIONS[usual].layout and not QUESTIONS[name].usual
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
-"""Splits reviewers and items into training and validation (PerSE, section 4.3: 9:1 by reviewer).
+"""Splits reviewers and items into training and validation (PerSE, section 4.1: 9:1 by reviewer).
 
 `reviewer`: no reviewer on both sides. The default for reviews.
 
-`reviewer_item`: no item (pair) on both sides either, not even in profiles. The default for pairs (PerSE, section 4.3).
+`reviewer_item`: no item (pair) on both sides either, not even in profiles. The default for pairs (PerSE, section 4.2).
 
 - Reviews: the works are split at random, too; validation draws queries and profiles from the validation works only, training
   from the training works only. Choosing validation reviewers and dropping from training all that they reviewed would be
@@ -11,7 +11,7 @@
 - Pairs: few annotators judge the same pair, so splitting the pairs at random as well would lose most of the small side without
   need. The validation annotators are chosen and their examples drawn first; then training does without the pairs that
   these examples touch: 2 to 10 of some 230 examples of story_endings. What is kept apart is the pair (plot pairs of the
-  validation set unseen, section 4.1): one of its texts may stand in training in another pair, and a build counts how many do.
+  validation set unseen, section 4.2): one of its texts may stand in training in another pair, and a build counts how many do.
 
 Folds (cross-fitting) put every reviewer in exactly one fold. With `reviewer_item` the training side of a fold leaves out
 those examples that touch a pair of its validation side; this is decided when a fold is asked for, by `sides`.
