@@ -21,14 +21,14 @@ from perse.data.build import (
     dropped_lines,
     summary_table,
 )
-from perse.data.dataset.folder import DATA_SET, DataSet, export_lines, folder_digest, is_data_folder, load_folder
+from perse.data.dataset.folder import DATA_SET, DataSet, folder_digest, is_data_folder, load_folder
 from perse.data.examples_file import read_examples
 from perse.data.per_mpst import PerMpstOptions, build_per_mpst
 from perse.data.rewriting.plots import RewriteOptions
 from perse.errors import BadInput, RunMismatch
 from perse.files.replacing import claimed
 from perse.identity import pair_key
-from perse.records import PairwiseExample, PointwiseExample, Split
+from perse.records import PairwiseExample, PointwiseExample, Split, example_lines
 
 
 def pointwise(raw: Path, out: Path, **changes: Any) -> Summary:
@@ -212,7 +212,7 @@ def test_a_fold_of_a_plain_split_is_an_error(raw: Path, tmp_path: Path) -> None:
 def test_exported_lines_are_read_back_as_the_same_examples(raw: Path, tmp_path: Path, kind: str) -> None:
     BUILDS[kind](raw, tmp_path / "set")
     data = load_folder(tmp_path / "set")
-    (tmp_path / "valid.jsonl").write_text("".join(export_lines(data, "valid")), "utf-8")
+    (tmp_path / "valid.jsonl").write_text("".join(example_lines(data.examples("valid"))), "utf-8")
     assert read_examples(tmp_path / "valid.jsonl") == data.examples("valid")
 
 

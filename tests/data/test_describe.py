@@ -19,12 +19,13 @@ from typer.testing import CliRunner
 
 from perse.commands.app import app
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
-from perse.data.dataset.folder import export_lines, load_folder
+from perse.data.dataset.folder import load_folder
 from perse.data.describing.facts import Description, Spread, describe
 from perse.data.describing.table import description_table
 from perse.data.sources import SOURCES
 from perse.data.sources.lines import read_records
 from perse.errors import BadInput
+from perse.records import example_lines
 
 REVIEW = {"reviewer_id": "ann", "item_id": "i1", "score": 7, "review": "quite fine", "text": "a plot", "date": "2018-11-10"}
 PAIR = {"reviewer_id": "ann", "aspect": "Ending", "text_a": "one", "text_b": "two words", "preference": "A"}
@@ -202,7 +203,7 @@ def test_a_data_set_folder_and_its_export_are_described(raw: Path, tmp_path: Pat
     )
     assert bool(found.scores) == (kind == "pointwise") and bool(found.answers) == (kind == "pairwise")
     exported = tmp_path / "valid.jsonl"
-    exported.write_text("".join(export_lines(load_folder(tmp_path / "out"), "valid")), "utf-8")
+    exported.write_text("".join(example_lines(load_folder(tmp_path / "out").examples("valid"))), "utf-8")
     assert describe(exported).format == f"{kind} examples"
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from places import SHARED
+from released_rows import Row, entry, mpst_row
 
 from perse.data.examples_file import read_examples
 from perse.data.release import build_release
@@ -30,37 +31,6 @@ from perse.records import PairwiseExample, PointwiseExample, ReviewReference
 SHARED = SHARED / "perse_release"
 MPST, DOC = SHARED / "PerMPST.k3.sample.jsonl", SHARED / "PerDOC.I.sample.jsonl"
 needs_real = pytest.mark.skipif(not MPST.exists(), reason="the released samples are not at hand")
-
-Row = dict[str, Any]
-
-
-def entry(number: int, *, plot: str, review: str, score: int, reviewer: str = "Nora Quill") -> Row:
-    return {
-        "reviewer_name": reviewer,
-        "movie_index": number,
-        "movie_id": f"tt{number:03d}",
-        "movie_title": f"The Ferry {number}",
-        "summ_plot": plot,
-        "clean_review": review,
-        "score": score,
-    }
-
-
-def mpst_row(idx: int, past: Sequence[Row], target: Row) -> Row:
-    """As the released rows are built: reviews shown, the target last in `examples`, quotes left as they are."""
-    shown = "\n".join(
-        f"[The Start of Plot {n}]\n{one['summ_plot']}\n[The End of Plot {n}]\n[Review]\n"
-        f'```json\n{{\n  "Review": "{one["clean_review"]}",\n  "Score": {one["score"]}\n}}\n```\n'
-        for n, one in enumerate(past)
-    )
-    asked = f'Answer thus:\n```json\n{{\n  "Review": "<review>",\n  "Score": <1-10>\n}}\n```\n\n[The Start of Plot]\n{target["summ_plot"]}\n[The End of Plot]\n'
-    return {
-        "examples": [*past, target],
-        "idx": idx,
-        "review_index": 0,
-        "prompt": [f"<|prompter|>Read these.\n\n{shown}\n\n{asked}</s><|assistant|>[Review] In Json: "],
-        "completion": f'```json{{  "Review": "{target["clean_review"]}",  "Score": {target["score"]}}}```',
-    }
 
 
 def two_reviews(idx: int = 1, *, reviewer: str = "Nora Quill") -> Row:

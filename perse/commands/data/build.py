@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
@@ -20,12 +21,13 @@ from perse.commands.options.judging import ShownProfiles
 from perse.commands.options.reading import read_columns, read_scale
 from perse.commands.terminal import run_app
 from perse.data.build import build_pairwise, build_pointwise
-from perse.data.dataset.folder import DATA_SET, export_lines, load_folder
+from perse.data.dataset.folder import DATA_SET, load_folder
 from perse.data.persum.folder import PERSUM
 from perse.data.release import RELEASE
 from perse.errors import BadInput
 from perse.files.belongings import check_file
 from perse.files.runlog import write_whole
+from perse.records import Example, example_lines
 
 OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
 
@@ -136,6 +138,12 @@ def export(
     fold: options.Fold = None,
     shown: ShownProfiles,
     epoch: Annotated[int, typer.Option(min=0, help="Of a data set drawn per reviewer and epoch: which draw.")] = 0,
+    wording: Annotated[
+        Path | None,
+        typer.Option(
+            help="A released Per-MPST file: write whole prompts in its words, which are asked as they are.", show_default=False
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(callback=options.here, help="A file to write; else stdout.", show_default=False)
     ] = None,
@@ -144,10 +152,15 @@ def export(
     """Write one side of a data set as self-contained JSON lines, which every judging command reads.
 
     Example: [bold]perse data export data/critics --split valid --out valid.jsonl[/bold]
+
+    Theirs:  [bold]perse data export data/critics --wording PerMPST.k3.jsonl --out valid.jsonl[/bold]
     """
+    from perse.data.variants.released_wording import in_wording, wording_of
+
     if out is not None:
         check_file(out, overwrite=overwrite, never=OWN_NAMES)
-    lines = export_lines(load_folder(folder), split, fold=fold, view=shown.view(), epoch=epoch)
+    examples: Sequence[Example] = load_folder(folder).examples(split, fold, view=shown.view(), epoch=epoch)
+    lines = example_lines(examples if wording is None else in_wording(examples, wording_of(wording)))
     if out is None:
         for line in lines:
             sys.stdout.write(line)

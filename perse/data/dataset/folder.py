@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
@@ -48,7 +48,6 @@ from perse.records import (
     Review,
     ReviewReference,
     Split,
-    example_lines,
     explain,
 )
 
@@ -275,13 +274,6 @@ def folder_digest(path: Path, *, kind: Kind) -> str:
     content = json.dumps(said, sort_keys=True).encode()
     digest.update(f"manifest.json {len(content)}\n".encode() + content)
     return digest.hexdigest()
-
-
-def export_lines(
-    dataset: DataSet, split: Split, *, fold: int | None = None, view: View = DEFAULT_VIEW, epoch: int = 0
-) -> Iterator[str]:
-    """The examples of one side as lines of JSON. Raises as `DataSet.examples`, before the first line."""
-    return example_lines(dataset.examples(split, fold, view=view, epoch=epoch))
 
 
 def _records_file(kind: Kind) -> str:

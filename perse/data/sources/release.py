@@ -39,11 +39,11 @@ NOT_PARSED = "prompt of another shape"
 """Why a row has no example: counted, and its prompt is kept."""
 
 _JSON = r"```json\s*(?P<json>.*?)\s*```"
-_REVIEWED = re.compile(
+REVIEWED = re.compile(
     rf"^\[The Start of Plot (?P<n>\d+)\]\n(?P<text>.*?)\n\[The End of Plot (?P=n)\]\s*\[Review\]\s*{_JSON}",
     re.DOTALL | re.MULTILINE,
 )
-_NEW_PLOT = re.compile(r"^\[The Start of Plot\]\n(.*)\n\[The End of Plot\]$", re.DOTALL | re.MULTILINE)
+NEW_PLOT = re.compile(r"^\[The Start of Plot\]\n(.*)\n\[The End of Plot\]$", re.DOTALL | re.MULTILINE)
 _PAIR = (
     r"\[The Start of Plot A\]\n(?P<a>.*?)\n\[The End of Plot A\]\s*\[The Start of Plot B\]\n(?P<b>.*?)\n\[The End of Plot B\]"
 )
@@ -277,7 +277,7 @@ def _mpst(row: _Row) -> Released:
     released = Released(
         verbatim, None, title=target["movie_title"] or None, profile_titles=tuple(one["movie_title"] for one in past)
     )
-    profile, query = _profile(row, prompt, past), _NEW_PLOT.search(prompt)
+    profile, query = _profile(row, prompt, past), NEW_PLOT.search(prompt)
     if profile is None or query is None:
         return released
     if normalised(query[1]) != normalised(target["summ_plot"]):
@@ -310,7 +310,7 @@ def _entries(row: _Row) -> list[dict[str, str]]:
 
 def _profile(row: _Row, prompt: str, past: Sequence[Mapping[str, str]]) -> tuple[ProfileReview, ...] | None:
     """The reviews that the prompt shows, which must be those of `past`; None if the prompt has another shape."""
-    shown_reviews = [*_REVIEWED.finditer(prompt)]
+    shown_reviews = [*REVIEWED.finditer(prompt)]
     if len(shown_reviews) != prompt.count("\n[Review]\n") or (past and not shown_reviews):
         return None
     if len(shown_reviews) != len(past):
