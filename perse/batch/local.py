@@ -156,7 +156,8 @@ def chosen_by(judge: Judge, examples: Sequence[Example]) -> int:
     run is on this machine. On these the judge looks a little better than on others."""
     names = (judge.identity.model, judge.identity.adapter)
     folders = [Path(place) for place in map(_place, names) if place is not None]
-    choosers = {one for _, manifest in _trainings(folders) for one in manifest.get("context", {}).get("choosers") or ()}
+    told = [manifest.get("context", {}).get("choosers") for _, manifest in _trainings(folders)]
+    choosers = {one for each in told if isinstance(each, list) for one in each if isinstance(one, str)}
     return sum(reader_key(one.reviewer_id or one.id) in choosers for one in examples)
 
 
@@ -226,16 +227,22 @@ def read_run(folder: Path) -> ScoredRun:
     place, fold = context.get("data_folder"), run.get("fold")
     if fold is not None and (type(fold) is not int or fold < 0):
         raise BadInput(f"{folder / MANIFEST}: fold is {shortened(fold)}, expected a whole number or null; score again")
+    examples = read_examples(folder / EXAMPLES)
     return ScoredRun(
-        examples=read_examples(folder / EXAMPLES),
+        examples=examples,
         judgements=judgements,
         data_folder=Path(place) if isinstance(place, str) and place else None,
         data_digest=str(context.get("data_digest")),
         fold=fold,
         prices=_prices(folder, context.get("prices")),
         seconds=_seconds(folder, judged=len(judgements)),
-        chosen_by=chosen if type(chosen := context.get("chosen_by")) is int else 0,
+        chosen_by=_chosen_by(context.get("chosen_by"), asked=len(examples)),
     )
+
+
+def _chosen_by(told: object, *, asked: int) -> int:
+    """0 where it is not known, as of a run of an older perse."""
+    return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= asked else 0
 
 
 def _prices(folder: Path, told: object) -> Prices | None:

@@ -12,6 +12,8 @@ from builders import pairwise_examples, pointwise_examples, words
 from command_line import perse
 from places import SAMPLES
 
+from perse import Judge
+from perse.batch.local import chosen_by, trained_aspects
 from perse.data.build import PairwiseOptions, PointwiseOptions, build_pairwise, build_pointwise
 from perse.data.load import load_examples
 from perse.errors import BadInput
@@ -174,3 +176,14 @@ def test_scores_of_readers_who_chose_the_weights_are_told_as_such_and_of_others_
         assert (said in " ".join(done.stderr.split())) == (name == "some"), done.stderr
         told_again = perse("evaluate", tmp_path / name, "--resamples", 100)
         assert (said in " ".join(told_again.stdout.split())) == (name == "some"), told_again.stdout + told_again.stderr
+
+
+@pytest.mark.parametrize("choosers", [5, {"a": 1}, [["x"], 3, None], "r0", None])
+def test_a_damaged_list_of_choosers_tells_of_nobody(choosers: Any, tiny_model_folder: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "merged").symlink_to(tiny_model_folder)
+    told = {"run": {"kind": "train", "config": {"data": {}}}, "context": {"choosers": choosers}}
+    (run / "manifest.json").write_text(json.dumps(told))
+    judge = Judge.load(run, dtype="float32")
+    assert chosen_by(judge, pointwise_examples(2, 2)) == 0 and trained_aspects(str(run)) == "all"
