@@ -156,6 +156,6 @@ def _surpassed(value: float, rules: Sequence[Difference], rows: Mapping[str, Row
     """The best other baseline, if it beats the judge: with its training data no judge is needed."""
     column, known = rules[0].column, {"random", *(one.baseline for one in rules)}
     others = {row.name: row.columns.get(column) for row in rows.values() if not row.judge and row.name not in known}
-    values = {name: one.value for name, one in others.items() if one and one.value is not None}
-    best = max(values, key=lambda name: values[name], default=None)
-    return [f"{best}, which needs no judge, reaches {values[best]:z.2f}"] if best is not None and values[best] > value else []
+    found = {name: one for name, one in others.items() if one and one.value is not None and one.value > value}
+    best = max(found, key=lambda name: found[name].value or 0.0, default=None)
+    return [] if best is None else [f"{best}, which needs no judge, reaches {shown(found[best])}"]

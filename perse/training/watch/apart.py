@@ -37,9 +37,9 @@ def rows_apart(config: TrainConfig, renderer: Renderer, *, quiet: bool = True) -
     examples = sum(one.reviewer_id in apart for one in known)
     if examples < FEWEST_EXAMPLES:
         why = (
-            f"{len(apart)} of the {len(readers)} readers to train on could be held apart (watch.held_apart={watch.held_apart:g}), with "
-            f"{examples} examples, and fewer than {FEWEST_EXAMPLES} choose at random; so training is not watched, and all are trained on; "
-            "raise watch.held_apart, or name examples of other readers as watch.data"
+            f"training is not watched, and all {len(readers)} readers are trained on: those who could be held apart "
+            f"({len(apart)}, by watch.held_apart={watch.held_apart:g}) have {examples} examples, and fewer than {FEWEST_EXAMPLES} would "
+            "choose weights at random; raise it, or name examples of other readers as watch.data"
         )
         return replace(prepare(config, renderer, quiet=quiet), unwatched=why)
     prepared = prepare(config, renderer, apart=apart, quiet=quiet)
