@@ -26,7 +26,7 @@ class Section(Strict):
     """A group of settings. A field that is another `Section` is written as `section.field`; the line below a field says what it
     means, here and to the user (`described`)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, allow_inf_nan=False)
     number_as_text: ClassVar[bool] = True
 
 

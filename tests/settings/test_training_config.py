@@ -54,6 +54,8 @@ def test_lora_can_be_switched_off() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
+        ("train.learning_rate=inf", "train.learning_rate: input should be a finite number"),
+        ("watch.held_apart=nan", "watch.held_apart: input should be"),
         ("train.learning_rat=1", "there is no setting 'train.learning_rat'; did you mean 'train.learning_rate'?"),
         ("learning_rate=1", "there is no setting 'learning_rate'; did you mean 'train.learning_rate'?"),
         ("train.steps=many", "train.steps: input should be a valid integer"),

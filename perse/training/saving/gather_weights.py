@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from perse.errors import SaveFailed
+from perse.errors import BadInput, SaveFailed
 
 
 def gather_weights(model: Any, *, is_main_process: bool) -> dict[str, Tensor]:
@@ -49,8 +49,15 @@ def write_weights(model: Any, weights: Mapping[str, Tensor], folder: Path) -> No
     """Write the `gather_weights` as the model (or its adapter) is saved, open the files again, and compare.
 
     Raises:
+        BadInput: a weight is no finite number: the last step went too far.
         SaveFailed: what is on the disk is not what was in memory.
     """
+    for name, weight in weights.items():
+        if not bool(torch.isfinite(weight).all()):
+            raise BadInput(
+                f"{name} has weights that are no finite numbers after this step, and nothing was saved of it; lower train.learning_rate, "
+                "and begin another output, or go on from the last checkpoint"
+            )
     model.save_pretrained(folder, state_dict=dict(weights))
     (folder / "README.md").unlink(missing_ok=True)  # peft's card, of blanks to fill in
     check_written(folder, _saved_names(model, weights))

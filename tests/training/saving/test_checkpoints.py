@@ -131,6 +131,17 @@ def test_what_is_written_equals_what_is_in_memory(model: Any, tmp_path: Path) ->
     assert gather_weights(model, is_main_process=False) == {}
 
 
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_that_are_no_numbers_are_said_to_be_so_and_not_blamed_on_the_disk(
+    model: Any, tmp_path: Path, bad: float
+) -> None:
+    weights = gather_weights(model, is_main_process=True)
+    name = sorted(weights)[0]
+    with pytest.raises(BadInput, match=f"{name} has weights that are no finite numbers .* lower train.learning_rate"):
+        write_weights(model, {**weights, name: torch.full_like(weights[name], bad)}, tmp_path)
+    assert not any(tmp_path.iterdir())
+
+
 def test_empty_shards_are_no_saved_model(model: Any, tmp_path: Path) -> None:
     """What ZeRO-3 leaves in a module, and has been published as a trained adapter before."""
     weights = gather_weights(model, is_main_process=True)
