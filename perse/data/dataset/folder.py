@@ -295,9 +295,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     manifest = read_object(path / "manifest.json", remedy="build the data set again")
     if (schema := manifest.get("schema")) != SCHEMA:
         raise BadInput(f"{path}: the data set has schema {shortened(schema)}, this perse reads {SCHEMA}; build it again")
-    options = manifest.get("options")
-    if not isinstance(options, dict) or not (needed := {"split", "folds", "k", "max_k"}) <= options.keys():
-        raise BadInput(f"{path}/manifest.json: 'options' lacks one of {', '.join(sorted(needed))}; build the data set again")
+    options, needed = manifest.get("options"), ("folds", "k", "max_k", "split")
+    if not isinstance(options, dict) or not options.keys() >= {*needed}:
+        raise BadInput(f"{path}/manifest.json: 'options' lacks one of {', '.join(needed)}; build the data set again")
     for name, needless in (("k", False), ("max_k", False), ("folds", True)):
         if type(options[name]) is not int and not (needless and options[name] is None):
             raise BadInput(
