@@ -26,9 +26,17 @@ def own_bytes(path: Path) -> bytes:
 
 
 def own_text(path: Path) -> str:
-    """`own_bytes` as text, which is UTF-8 or raises as `Path.read_text` does."""
+    """`own_bytes` as text.
+
+    Raises:
+        BadInput: it is no plain file, or not UTF-8.
+        OSError: as `Path.read_text`.
+    """
     _refuse(path)
-    return path.read_text(encoding="utf-8")
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BadInput(f"{path} is not UTF-8; save it as UTF-8, or move it away") from None
 
 
 def open_own(path: Path) -> BufferedReader:

@@ -26,7 +26,7 @@ from typing import Any
 from perse.errors import BadInput, ModelNotFound
 from perse.files.disk import save_failed, write_failed
 from perse.files.runlog import MANIFEST, file_digest, read_manifest, write_whole
-from perse.formats.plain_files import own_text
+from perse.formats.json_text import read_object
 from perse.licences import ship_terms
 from perse.models.model_files import ADAPTER_CONFIG, CONFIG, adapter_config, adapter_tensors, model_config, positive, stamp
 
@@ -219,7 +219,10 @@ def pull(name: str) -> Path:
 
 def _ship_terms(model: Embedded, folder: Path) -> None:
     """The licence's text, and who made the weights and how these copies came to be."""
-    source = json.loads(own_text(folder / SOURCE))["source"] if (folder / SOURCE).exists() else model.hub
+    told = (
+        read_object(folder / SOURCE, remedy="remove the folder, and pull the model again") if (folder / SOURCE).exists() else {}
+    )
+    source = told.get("source") or model.hub
     notice = (
         f"{model.hub.partition('/')[2]}, by {model.hub.partition('/')[0]}: https://huggingface.co/{model.hub}\n"
         f"Licensed under {model.licence}, whose text is in the file LICENSE beside this one.\n"

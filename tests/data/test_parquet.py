@@ -1,6 +1,7 @@
 """Tables of a data set folder: what is written is read, in several row groups, with equal texts as one string."""
 
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -150,3 +151,24 @@ def test_a_text_that_is_not_utf_8_is_a_sentence(tmp_path: Path) -> None:
     pq.write_table(table.set_column(at, field, column), path, store_schema=False)
     with pytest.raises(BadInput, match="reviews.parquet: cannot be read as Parquet"):
         list(read_parquet(path))
+
+
+@pytest.mark.slow
+def test_whatever_byte_of_a_file_is_damaged_its_rows_are_read_or_it_is_refused(raw: Path, tmp_path: Path) -> None:
+    """A damaged byte can make the place of a text any number: below 0 it would be another reader's text."""
+    build_pointwise(PointwiseOptions(reviews=raw / "reviews.jsonl", items=raw / "items.jsonl", out=tmp_path / "set", k=1))
+    drawn = random.Random(3)
+    refused = 0
+    for name in ("examples.parquet", "reviews.parquet"):
+        whole = (tmp_path / "set" / name).read_bytes()
+        (tmp_path / "damaged").mkdir(exist_ok=True)
+        for _ in range(300):
+            damaged = bytearray(whole)
+            for _ in range(drawn.choice([1, 3])):
+                damaged[drawn.randrange(len(damaged))] = drawn.randrange(256)
+            (tmp_path / "damaged" / name).write_bytes(damaged)
+            try:
+                list(read_parquet(tmp_path / "damaged" / name))
+            except BadInput:
+                refused += 1
+    assert 100 < refused < 600

@@ -169,6 +169,13 @@ def test_what_a_person_wrote_in_the_card_is_sent(judge: Published) -> None:
     assert isinstance(sent, bytes) and b"language: en" in sent and sent.endswith(b"\nMine.\n")
 
 
+def test_a_card_that_is_no_text_is_one_sentence(judge: Published) -> None:
+    card = judge.run / "README.md"
+    card.write_bytes(card.read_bytes()[:300] + b"\xf6\x99" + card.read_bytes()[300:])
+    with pytest.raises(BadInput, match=r"README.md is not UTF-8; save it as UTF-8, or move it away"):
+        pack(judge.run, merged=False)
+
+
 def test_a_run_without_a_card_is_sent_with_a_new_one(judge: Published) -> None:
     assert b"has not been scored" in pack(judge.run).files["README.md"]  # type: ignore[operator]
     assert b"### first-valid" in pack(judge.run, scored=[judge.scored]).files["README.md"]  # type: ignore[operator]

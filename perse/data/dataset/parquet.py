@@ -102,6 +102,9 @@ def read_parquet(path: Path) -> Iterator[dict[str, Any]]:
         repeated = [name for name in schema.names if name in _REPEATED]
         with pq.ParquetFile(path, read_dictionary=repeated) as file:
             for batch in file.iter_batches(batch_size=ROWS):
+                batch.validate(
+                    full=True
+                )  # that places in its lists and dictionaries are there: a damaged byte makes them any number
                 for values in zip(*(_values(column, shared) for column in batch.columns), strict=True):
                     yield dict(zip(schema.names, values, strict=True))
     except FileNotFoundError:
