@@ -108,7 +108,9 @@ def _both(name: str) -> tuple[Pointwise, Pointwise]:
         written.name: (written, alone)
         for written in scoring
         for alone in scoring
-        if written.layout.text_prefix is not None and alone.layout.text_prefix is None and written.statement is alone.statement
+        if written.layout.text_prefix is not None
+        and alone.layout.text_prefix is None
+        and (written.statement, written.arranged) == (alone.statement, alone.arranged)
     }
     if name not in known:
         raise BadInput(

@@ -13,7 +13,7 @@ from perse.errors import BadInput
 from perse.evaluation.stats.correlation import kendall
 from perse.judging.judge import JudgeSettings
 from perse.results.result import Estimate, Result
-from perse.studies.decoding import decoding
+from perse.studies.decoding import _both, decoding
 from perse.studies.frame.arms import answers_of
 from perse.studies.frame.summarizing import predictions
 
@@ -74,3 +74,12 @@ def test_what_cannot_be_compared_is_refused(readers: Path, couples: Path, tmp_pa
         with pytest.raises(BadInput, match=message):
             decoding(given, tmp_path / "out", passes=passes, load=scripted(average))
     assert not (tmp_path / "out").exists()
+
+
+def test_the_score_alone_is_asked_with_the_same_prompt_or_not_at_all() -> None:
+    """The paper's order has no question of its own for the score alone, and another order would be another prompt."""
+    assert [one.name for one in _both("pointwise_stated")] == ["pointwise_stated", "pointwise_score_stated"]
+    with pytest.raises(
+        BadInput, match="found question 'pointwise_request_first'; this study asks pointwise or pointwise_stated, and"
+    ):
+        _both("pointwise_request_first")
