@@ -1,19 +1,23 @@
-"""Access control: requests with the key, or without a key from this machine only. Pure ASGI: no buffering, and any server.
+"""Access control: requests with the key, or without a key from this machine only, and bodies that end. Pure ASGI: any server.
 
 vLLM's own --api-key leaves some of its routes open; this stands before all of them, except those that say only whether the
 server lives. Without a key the name that was asked for must be this machine's: a page of elsewhere whose name is made to lead
 here (DNS rebinding) could otherwise ask through the browser of whoever opens it. A key in an address is not looked at, and no
 query reaches the server's log.
+
+A body is read here, whole, before anybody parses it: JSON takes a hundred times its size in memory, and whoever sends a byte a
+second holds a connection for ever. Answers are not touched, so that they can be streamed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import re
 from http import HTTPStatus
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from perse.secrets import WithoutQuery
 from perse.serving.problems import answer, body, brief
@@ -23,6 +27,10 @@ from perse.settings.serving import api_key
 OPEN = frozenset({"/health", "/ready"})
 HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
 """This machine's names in a Host header, of which a request has one."""
+LARGEST_BODY = 8 * 2**20
+"""Bytes: a list of thousands of items, or the reviews of one reader's life."""
+BODY_SECONDS = 60.0
+"""Time for a whole body to arrive."""
 
 
 class Guard:
@@ -40,7 +48,13 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
-        if refusal is None:
+        if refusal is None and scope["type"] == "http" and _has_body(scope):
+            sent = await _read(scope, receive)
+            if isinstance(sent, ErrorBody):
+                await answer(sent, {"Connection": "close"})(scope, receive, send)
+            elif sent is not None:
+                await self.app(scope, _again(sent, receive), send)
+        elif refusal is None:
             await self.app(scope, receive, send)
         elif scope["type"] == "http":
             await answer(refusal, {"WWW-Authenticate": "Bearer"} if self._key else None)(scope, receive, send)
@@ -62,3 +76,45 @@ class Guard:
             return None
         elsewhere = ", not in the address" if scope.get("query_string") else ""
         return body(f"this server wants a key; send it as 'Authorization: Bearer KEY'{elsewhere}", HTTPStatus.UNAUTHORIZED)
+
+
+def _has_body(scope: Scope) -> bool:
+    return any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+
+
+async def _read(scope: Scope, receive: Receive) -> bytes | ErrorBody | None:
+    """The body; why it is not taken; or None where its client has left."""
+    told = [value for name, value in scope["headers"] if name.lower() == b"content-length"]
+    if any(value.isdigit() and int(value[:20]) > LARGEST_BODY for value in told):
+        return _too_large()
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(BODY_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                parts.append(message.get("body", b""))
+                size += len(parts[-1])
+                if size > LARGEST_BODY:
+                    return _too_large()
+                if not message.get("more_body"):
+                    return b"".join(parts)
+    except TimeoutError:
+        return body(f"the body did not arrive within {BODY_SECONDS:.0f} s; send it at once", HTTPStatus.REQUEST_TIMEOUT)
+
+
+def _too_large() -> ErrorBody:
+    most = f"{LARGEST_BODY // 2**20} MiB"
+    return body(f"the body is larger than {most}; send fewer items at a time", HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+
+
+def _again(sent: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body first, and then what the server tells: that the client leaves."""
+    left = [sent]
+
+    async def given() -> Message:
+        return {"type": "http.request", "body": left.pop(), "more_body": False} if left else await receive()
+
+    return given

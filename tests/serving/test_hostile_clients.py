@@ -15,6 +15,7 @@ from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 
 from perse.answering.base import JudgeSettings
+from perse.serving import guard
 from perse.serving.embedded import embedded_app, embedded_models
 from perse.serving.problems import ProblemRoute
 from perse.serving.service import Model
@@ -180,3 +181,61 @@ def test_an_end_of_the_server_is_not_taken_for_a_fault_of_a_request(end: type[Ba
     app.include_router(router)
     with pytest.raises(end):
         asked(app, "GET", "/ends", HERE)
+
+
+def _parts(*bodies: bytes) -> tuple[dict[str, Any], ...]:
+    return tuple({"type": "http.request", "body": one, "more_body": at < len(bodies)} for at, one in enumerate(bodies, start=1))
+
+
+def test_a_body_that_is_too_large_is_refused_before_it_is_read(models: dict[str, Model]) -> None:
+    app = embedded_app(models, JudgeSettings())
+    told = (b"content-length", str(guard.LARGEST_BODY + 1).encode())
+    sent = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, told, received=_parts(b"{"))
+    assert sent[0]["status"] == 413 and b"the body is larger than 8 MiB; send fewer items" in sent[1]["body"]
+    assert (b"connection", b"close") in sent[0]["headers"]
+    huge = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, (b"content-length", b"9" * 5000), received=_parts(b"{"))
+    assert huge[0]["status"] == 413
+
+
+def test_a_body_whose_length_is_not_told_or_a_lie_is_refused_where_it_becomes_too_large(models: dict[str, Model]) -> None:
+    app, piece = embedded_app(models, JudgeSettings()), b"x" * 2**20
+    for told in ((b"transfer-encoding", b"chunked"), (b"content-length", b"10")):
+        sent = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, told, received=_parts(*[piece] * 9))
+        assert sent[0]["status"] == 413, told
+
+
+def test_a_body_in_pieces_is_the_body(models: dict[str, Model]) -> None:
+    whole = json.dumps({"input": {"profile": [], "query": "A ferry sinks."}, "question": "pointwise_score"}).encode()
+    told = (b"content-length", str(len(whole)).encode())
+    app = embedded_app(models, JudgeSettings())
+    sent = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, told, received=_parts(whole[:9], b"", whole[9:40], whole[40:]))
+    assert sent[0]["status"] == 200 and json.loads(sent[1]["body"])["question"] == "pointwise_score"
+
+
+def test_a_body_that_does_not_come_is_not_waited_for_without_end(
+    models: dict[str, Model], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guard, "BODY_SECONDS", 0.05)
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        await asyncio.sleep(0.02)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/judge/pointwise", "query_string": b"", "http_version": "1.1"}
+    headers = [HERE, JSON, (b"transfer-encoding", b"chunked")]
+    app = embedded_app(models, JudgeSettings())
+    asyncio.run(
+        app({**scope, "raw_path": b"/", "root_path": "", "scheme": "http", "headers": headers, "server": None}, receive, send)
+    )
+    assert sent[0]["status"] == 408 and b"did not arrive within 0 s" in sent[1]["body"]
+
+
+def test_a_client_that_leaves_in_the_middle_of_its_body_is_not_answered(models: dict[str, Model]) -> None:
+    app = embedded_app(models, JudgeSettings())
+    told = (b"content-length", b"100")
+    left = ({"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"})
+    assert asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, told, received=left) == []
