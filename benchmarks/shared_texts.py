@@ -24,7 +24,7 @@ from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEWEST_TEXTS, bootstrap_interval
 from perse.results.result import Interval
 
-COLUMN = "within_kendall"
+COLUMNS = ("within_kendall", "kendall", "mae")
 METHODS = ("reviewers", "two-way", "product")
 ERRORS = {"by text": (0.8, 0.4), "by answer": (0.0, 0.8)}
 """Standard deviations of a judge's error: of each text, of each answer."""
@@ -37,6 +37,7 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, nargs="+", default=[36, 108])
     parser.add_argument("--readers", type=int, nargs="+", default=[1, 3, 9, 36], help="of a text, on average")
     parser.add_argument("--each", type=int, nargs="+", default=[4, 10], help="texts that a reader reads")
+    parser.add_argument("--column", choices=COLUMNS, default=COLUMNS[0])
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="the shares as JSON on stdout instead of the table")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
@@ -61,9 +62,8 @@ def _simulated(size: int, each: int, readers: int, errors: str, *, options: argp
     for number in track(
         range(options.simulations), description=f"{size} reviewers, {each} of {texts} texts", console=Console(stderr=True)
     ):
-        value, here = _one(
-            size, texts, each, errors, seed=(options.seed, size, each, readers, number), resamples=options.resamples
-        )
+        seed = (options.seed, size, each, readers, number)
+        value, here = _one(size, texts, each, errors, options.column, seed=seed, resamples=options.resamples)
         values.append(value)
         intervals.append(here)
     estimates, bounds = np.array(values), np.array(intervals)  # (S, 2), (S, methods, 2, 2)
@@ -78,7 +78,7 @@ def _simulated(size: int, each: int, readers: int, errors: str, *, options: argp
 
 
 def _one(
-    size: int, texts: int, each: int, errors: str, *, seed: tuple[int, ...], resamples: int
+    size: int, texts: int, each: int, errors: str, column: str, *, seed: tuple[int, ...], resamples: int
 ) -> tuple[list[float], list[list[tuple[float, float]]]]:
     """The value of a judge and its difference from another's, and the interval of both by each method."""
     generator = np.random.default_rng(seed)
@@ -86,11 +86,11 @@ def _one(
     draws = int(generator.integers(2**31))
     by_reviewers = Bootstrap.over(reviewer, resamples=resamples, seed=draws)
     both = Bootstrap.over(reviewer, resamples=resamples, seed=draws, item=item)
-    once = [by_reviewers.scores(gold, judge)[COLUMN].value or 0.0 for judge in judges]
+    once = [by_reviewers.scores(gold, judge)[column].value or 0.0 for judge in judges]
     values = [once[0], once[0] - once[1]]
     bounds = []
     for bootstrap in (by_reviewers, both):
-        one, other = (bootstrap.resampled(COLUMN, gold, judge) for judge in judges)
+        one, other = (bootstrap.resampled(column, gold, judge) for judge in judges)
         resampled = (one, one - other)
         bounds.append(
             [_bounds(bootstrap.interval(value, draw, reviewers=size)) for value, draw in zip(values, resampled, strict=True)]

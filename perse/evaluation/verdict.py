@@ -158,4 +158,4 @@ def _surpassed(value: float, rules: Sequence[Difference], rows: Mapping[str, Row
     others = {row.name: row.columns.get(column) for row in rows.values() if not row.judge and row.name not in known}
     found = {name: one for name, one in others.items() if one and one.value is not None and one.value > value}
     best = max(found, key=lambda name: found[name].value or 0.0, default=None)
-    return [] if best is None else [f"{best}, which needs no judge, reaches {shown(found[best])}"]
+    return [] if best is None else [f"{best}, which needs no judge, has {METRICS[column].title} {shown(found[best])}"]

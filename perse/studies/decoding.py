@@ -224,7 +224,11 @@ def _answer(shared: SharedResamples, ways: Sequence[Way], metric: str) -> str:
     best_value, best = max(known, key=lambda one: one[0].value or 0.0)
     said = f"Highest {heading(metric)}: {best.name}, {words(best_value)}."
     paper = next(way for way in ways if way.name == "one sample, label")
-    if paper is best or not paper.passes:
+    if not paper.passes or len(known) == 1:
         return said
+    if paper is best:
+        _, second = max((one for one in known if one[1] is not best), key=lambda one: one[0].value or 0.0)
+        ahead = shared.value(metric, minus(mean_of(best.passes), mean_of(second.passes)))
+        return f"{said} Minus the next, {second.name}: {verdict(ahead)}."
     ahead = shared.value(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
     return f"{said} Minus one sampled label, as the paper reads it: {verdict(ahead)}."

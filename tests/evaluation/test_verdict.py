@@ -38,7 +38,7 @@ def test_each_judge_has_a_sentence_with_both_values_and_their_difference(found: 
     assert good.startswith("good: better than the reader's own average and than chance: Kendall tau-b 0.")
     assert "] against 0." in good and "], difference +0." in good
     assert blind.startswith("blind: worse than the reader's own average: ")
-    assert "which needs no judge, reaches 0.63 [0.5" in blind, "what knows the texts, with its interval"
+    assert "which needs no judge, has Kendall tau-b 0.63 [0.5" in blind, "what knows the texts, with its interval"
     assert so_so.startswith("so-so: not shown to be better than the reader's own average: ")
     assert evaluation_result(found).answer.splitlines() == [*found.verdict]
     assert [one.standing for one in found.conclusions] == ["better", "worse", "unclear"]
