@@ -41,7 +41,7 @@ _USERINFO = re.compile(
 _PARAMETER = re.compile(rf"((?:[?&;]|%3f|%26|%3b)(?:[\w.-]*[-_.])?{_SECRET_WORD}(?:=|%3d))[^&;#\s'\"<>]+", re.IGNORECASE)
 _HEADER = re.compile(r"(\bbearer\s+|\bauthorization['\"]?\s*[:=]\s*['\"]?(?:basic\s+)?)[\w+/.~=-]{12,}", re.IGNORECASE)
 _SHAPES = re.compile(
-    r"\b(?:sk-(?=\S*\d)[\w*-]{16,}|hf_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}|xox[abp]-[\w-]{10,})"
+    r"\b(?:sk-(?=\S*\d)[\w*-]{16,}|hf_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|AIza[\w-]{30,}|AKIA[A-Z0-9]{16}|xox[abp]-[\w-]{10,}|perse_[\w-]{40,})"
 )
 
 _OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

@@ -15,6 +15,7 @@ from perse.commands.ask import ask
 from perse.commands.consumer import Consumer
 from perse.commands.data.build import app as data_app
 from perse.commands.doctor import doctor
+from perse.commands.keys import app as keys_app
 from perse.commands.kgds.app import app as kgds_app
 from perse.commands.measuring.agreement import agreement
 from perse.commands.measuring.compare import compare
@@ -37,6 +38,7 @@ app = typer.Typer(
 )
 app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
+app.add_typer(keys_app, name="keys")
 app.add_typer(study_app, name="study")
 app.command(epilog=OF_TRAINING)(train)
 app.command(epilog=OF_SERVING)(serve)

@@ -33,12 +33,15 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
     from perse.judging.loading import require_vllm, vllm_installed
     from perse.models.finding import find, find_adapter
     from perse.models.opening import check_adapter, check_model
+    from perse.serving.front.keys import read_keys
     from perse.settings.serving import load_config, recipes
 
     if show_recipes:
         list_recipes(recipes())
         return
     settings = load_config(config, overrides or [])
+    if settings.key_file:
+        read_keys(settings.key_file)  # refused before a model is loaded
     if config in recipes() and not any(given.startswith("model=") for given in overrides or ()):
         say(f"no judge was named, so the recipe's is served, {settings.model}; name another with model=PATH")
     on_vllm = settings.engine == "vllm" or (settings.engine == "auto" and vllm_installed())
@@ -53,9 +56,10 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
     port = _free_port(settings.host, settings.port)
     engine = "vLLM" if on_vllm else "the embedded engine"
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    address = f"{'https' if settings.certificate else 'http'}://{host}:{port}"
     err.print(
-        f"serving [bold]{escape(', '.join([settings.served_name, *adapters]))}[/bold] on {engine} at http://{escape(host)}:{port} "
-        f"(once loaded; what can be asked: http://{escape(host)}:{port}/docs)",
+        f"serving [bold]{escape(', '.join([settings.served_name, *adapters]))}[/bold] on {engine} at {escape(address)} "
+        f"(once loaded; try it there, what can be asked: {escape(address)}/docs)",
         highlight=False,
         soft_wrap=True,
     )
@@ -69,6 +73,8 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
     from perse.engines.vllm import engine_options
     from perse.engines.vllm import serve as run
     from perse.models.finding import context_length
+    from perse.serving.front.front import log_requests
+    from perse.serving.front.stopping import UVICORN
     from perse.serving.plugin import Serving
 
     longest = context_length(model)
@@ -78,18 +84,29 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
         memory_gb=settings.memory_gb,
         trust_remote_code=settings.trust_remote_code,
     )
-    serving = Serving(settings.served_name, model, adapters, settings.answers, settings.trust_remote_code)
-    run(serving, host=settings.host, port=port, options=options, extra=settings.vllm)
+    serving = Serving(
+        settings.served_name,
+        model,
+        adapters,
+        settings.answers,
+        limits=settings.limits,
+        keys=settings.key_file,
+        json_log=settings.json_log,
+        certificate=settings.certificate,
+        certificate_key=settings.certificate_key,
+        trust_remote_code=settings.trust_remote_code,
+    )
+    log_requests()
+    run(serving, host=settings.host, port=port, options=options, extra=settings.vllm, uvicorn=UVICORN)
 
 
 def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
-    import uvicorn
+    from perse.serving.embedded import embedded_app, embedded_models, serve_embedded
+    from perse.serving.front.front import log_requests
 
-    from perse.serving.embedded import embedded_app, embedded_models
-
-    given = [f"vllm.{name}" for name in settings.vllm] + (["memory_gb"] if settings.memory_gb else [])
-    if given:
-        raise BadInput(f"{', '.join(given)}: vLLM's settings, and the embedded engine was chosen; leave them out")
+    if settings.vllm:
+        named = ", ".join(f"vllm.{name}" for name in settings.vllm)
+        raise BadInput(f"{named}: vLLM's settings, and the embedded engine was chosen; leave them out")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     models = embedded_models(
         settings.served_name,
@@ -97,9 +114,14 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         adapters,
         dtype=settings.dtype,
         context=settings.context,
+        cache_gb=settings.memory_gb,
         trust_remote_code=settings.trust_remote_code,
     )
-    uvicorn.run(embedded_app(models, settings.answers), host=settings.host, port=port)
+    app = embedded_app(models, settings.answers, limits=settings.limits, keys=settings.key_file, json_log=settings.json_log)
+    log_requests()
+    serve_embedded(
+        app, host=settings.host, port=port, certificate=settings.certificate, certificate_key=settings.certificate_key
+    )
 
 
 def _free_port(host: str, port: int) -> int:

@@ -58,6 +58,11 @@ class PrefixCache:
             _, oldest = self._entries.popitem(last=False)
             self._bytes -= _bytes(oldest)
 
+    def clear(self) -> None:
+        """Forget every prompt."""
+        self._entries.clear()
+        self._bytes = 0
+
 
 def common(a: Ids, b: Ids) -> int:
     """Number of leading tokens that `a` and `b` share."""

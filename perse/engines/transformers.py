@@ -8,7 +8,7 @@ because there the weights are read once for all rows. Shapes: N rows, T tokens, 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,7 +61,13 @@ class TransformersEngine:
 
     @classmethod
     def load(
-        cls, path: Path, *, adapter: Path | None = None, dtype: str = "bfloat16", trust_remote_code: bool = False
+        cls,
+        path: Path,
+        *,
+        adapter: Path | None = None,
+        dtype: str = "bfloat16",
+        cache_bytes: int = BUDGET,
+        trust_remote_code: bool = False,
     ) -> TransformersEngine:
         """The model at `path`, with a LoRA adapter where one is given, on the GPU if there is one, else the CPU; `dtype` is
         "bfloat16", "float16" or "float32".
@@ -74,7 +80,7 @@ class TransformersEngine:
         model = _with_exact_head(opened).to(device).eval()
         warn_if_slow(model, setting="dtype float32 (--dtype float32)")
         _check_computes(model, f"the model {path}" + (f" with the adapter {adapter}" if adapter else ""), dtype)
-        return cls(model, tokenizer=path, trust_remote_code=trust_remote_code)
+        return cls(model, tokenizer=path, cache_bytes=cache_bytes, trust_remote_code=trust_remote_code)
 
     @property
     def settings(self) -> dict[str, str]:
@@ -97,7 +103,15 @@ class TransformersEngine:
         return [self._read(prefix + support.stem, chains, support) for prefix in prefixes]
 
     @torch.inference_mode()
-    def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
+    def generate(
+        self,
+        prompts: Sequence[Ids],
+        sampling: Sampling,
+        *,
+        seeds: Sequence[int],
+        wanted: Callable[[], None] = lambda: None,
+    ) -> list[Generation | Failure]:
+        """See `Engine`. `wanted` is called before each prompt and each token; what it raises ends the writing."""
         guides = self._guides(sampling, len(prompts))
         found: list[Generation | Failure] = []
         for start in range(0, len(prompts), self.max_rows):
@@ -105,8 +119,12 @@ class TransformersEngine:
             writing = [
                 _Writing(torch.Generator().manual_seed(n), guide) for n, guide in zip(seeds[some], guides[some], strict=True)
             ]
-            found += self._write(prompts[some], sampling, writing)
+            found += self._write(prompts[some], sampling, writing, wanted)
         return found
+
+    def forget(self) -> None:
+        """Drop the keys and values of all prompts."""
+        self._prefixes.clear()
 
     def _guides(self, sampling: Sampling, count: int) -> Sequence[Guide | None]:
         if sampling.schema is None:
@@ -146,11 +164,17 @@ class TransformersEngine:
         self._prefixes.keep(ids, cache)
         return torch.log_softmax(out.logits[0].float(), dim=-1), cache, known
 
-    def _write(self, prompts: Sequence[Ids], sampling: Sampling, writing: Sequence[_Writing]) -> list[Generation | Failure]:
-        begun = [self._prefill(prompt, last=1) for prompt in prompts]
+    def _write(
+        self, prompts: Sequence[Ids], sampling: Sampling, writing: Sequence[_Writing], wanted: Callable[[], None]
+    ) -> list[Generation | Failure]:
+        begun = []
+        for prompt in prompts:
+            wanted()
+            begun.append(self._prefill(prompt, last=1))
         rows = _Rows(self.model, [cache for _, cache, _ in begun], torch.cat([logprobs for logprobs, _, _ in begun]))
         still = list(writing)
         while True:
+            wanted()
             tokens = _choose(rows.logprobs, sampling.temperature, still)
             for row, (one, token) in enumerate(zip(still, tokens, strict=True)):
                 one.add(token, float(rows.logprobs[row, token]))

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
@@ -68,6 +68,9 @@ OURS = {
     "hf_token": "HF_TOKEN in the environment",
     "middleware": "nothing: the guard stands there",
     "allowed_origins": "nothing: no page of elsewhere may ask",
+    "ssl_certfile": "certificate=",
+    "ssl_keyfile": "certificate_key=",
+    "disable_uvicorn_access_log": "json_log=",
     "logprobs_mode": "nothing: distributions are read from raw log-probabilities",
 }
 """Options of vLLM's server that would make ours untrue, and what to use instead."""
@@ -362,6 +365,8 @@ class Served:
     def __init__(self, client: EngineClient, loop: asyncio.AbstractEventLoop) -> None:
         self._client = client
         self._loop = loop
+        self._died = False
+        self.told_to_end = False
 
     def engine(self, lora: LoRARequest | None, calls: Calls) -> VLLMEngine:
         """An engine for one request; cancelling its `calls` aborts them in vLLM."""
@@ -373,8 +378,8 @@ class Served:
 
     @property
     def lost(self) -> bool:
-        """Whether the engine process died."""
-        return bool(self._client.errored)
+        """Whether the engine process died; one that was told to end did not."""
+        return self._died or (bool(self._client.errored) and not self.told_to_end)
 
     async def alive(self) -> None:
         """Raises:
@@ -383,6 +388,7 @@ class Served:
         try:
             await self._client.check_health()
         except EngineDeadError as error:
+            self._died = True
             raise EngineLost("vLLM's engine stopped; restart the server") from error
 
     async def _all(self, requests: Sequence[Request], lora: LoRARequest | None) -> list[Completion | Failure]:
@@ -395,19 +401,23 @@ class Served:
             async for output in self._client.generate(prompt, request.params, f"perse-{uuid.uuid4().hex}", lora_request=lora):
                 last = output
         except EngineDeadError as error:
+            self._died = True
             raise EngineLost(f"vLLM's engine stopped ({error}); restart the server") from error
         except REFUSALS as error:
             return Failure(f"vLLM refused the prompt: {error}")
         return _completion(last) if last is not None else Failure("vLLM ended without an answer")
 
 
-def serve(serving: Any, *, host: str, port: int, options: dict[str, Any], extra: dict[str, Any]) -> None:
+def serve(
+    serving: Any, *, host: str, port: int, options: dict[str, Any], extra: dict[str, Any], uvicorn: Mapping[str, Any]
+) -> None:
     """Run vLLM's server with the judge in it, until it is told to stop.
 
     Args:
         serving: what `perse.serving.plugin` is told.
         options: of the engine, by vLLM's names, as `engine_options` gives them.
         extra: further options of vLLM's server that the user gave; they win.
+        uvicorn: settings of the HTTP server under it.
     Raises:
         BadInput: an option that vLLM does not have, or that is perse's to set.
         EngineLost: the engine died, so that whoever supervises the server starts another.
@@ -423,9 +433,13 @@ def serve(serving: Any, *, host: str, port: int, options: dict[str, Any], extra:
         "served_model_name": [serving.name],
         "host": host,
         "port": port,
+        "disable_uvicorn_access_log": True,  # the guard writes a line for each request
+        "enable_offline_docs": True,  # /docs without scripts from elsewhere
+        "ssl_certfile": serving.certificate,
+        "ssl_keyfile": serving.certificate_key,
         "enable_prompt_tokens_details": True,
         "allowed_origins": [],  # no web page of elsewhere may ask a server on this machine
-        "middleware": ["perse.serving.guard.Guard"],  # by vLLM, so that it stands whatever becomes of the plugin
+        "middleware": ["perse.serving.front.guard.Guard"],  # by vLLM, so that it stands whatever becomes of the plugin
     }
     if serving.adapters:
         modules = [LoRAModulePath(name=name, path=str(path)) for name, path in serving.adapters.items()]
@@ -445,7 +459,7 @@ def serve(serving: Any, *, host: str, port: int, options: dict[str, Any], extra:
     installed = {point.name for point in points if point.group.startswith("vllm.") and point.group != PLUGINS}
     os.environ["VLLM_PLUGINS"] = ",".join([*(sorted(installed) if named is None else named.split(",")), "perse"])
     validate_parsed_serve_args(args)
-    uvloop.run(run_server(args))
+    uvloop.run(run_server(args, **uvicorn))
     if args.perse_served and args.perse_served.lost:
         raise EngineLost(
             "vLLM's engine stopped, and the server with it; its log above says why"

@@ -1,4 +1,4 @@
-"""The judge's server without vLLM: the same routes on the embedded engine, one request at a time."""
+"""The judge's server without vLLM: the same routes on the embedded engine, one part of a request at a time."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
 
+import uvicorn
 from fastapi import FastAPI, Request, Response
+from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.exceptions import HTTPException
 
 from perse import __version__
 from perse.answering.base import JudgeSettings
 from perse.engines.base import Failure, Generation, LabelDistribution, Sampling
 from perse.engines.calls import Calls
+from perse.engines.prefix_cache import BUDGET
 from perse.engines.transformers import TransformersEngine
 from perse.models.finding import context_length, judge_digest
 from perse.models.opening import tokenizer
 from perse.rendering.prompt import Ids, LabelTokens, Renderer
-from perse.serving.guard import Guard
+from perse.serving.front.front import Front
+from perse.serving.front.guard import Guard
+from perse.serving.front.stopping import UVICORN
+from perse.serving.metrics import Metrics
 from perse.serving.problems import answer, body, not_a_route
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
+from perse.serving.turns import Turns
+from perse.settings.serving import Limits
 
 
 def embedded_models(
@@ -31,22 +39,45 @@ def embedded_models(
     *,
     dtype: str,
     context: int | None,
+    cache_gb: float | None = None,
     trust_remote_code: bool = False,
 ) -> dict[str, Model]:
-    """The model and its adapters, each in an engine of its own."""
+    """The model and its adapters, each in an engine of its own; their prefix caches together keep `cache_gb` GiB, by default 2."""
     longest = context_length(path)
     renderer = Renderer(tokenizer(path, trust_remote_code=trust_remote_code), min(context or longest, longest))
+    budget = BUDGET if cache_gb is None else int(cache_gb * 1024**3)
 
     def model(adapter: Path | None) -> Model:
-        engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype, trust_remote_code=trust_remote_code)
+        engine = TransformersEngine.load(
+            path,
+            adapter=adapter,
+            dtype=dtype,
+            cache_bytes=budget // (1 + len(adapters)),
+            trust_remote_code=trust_remote_code,
+        )
         return Model(lambda calls: Stoppable(engine, calls), renderer, judge_digest(path, adapter), adapter=adapter is not None)
 
     return {name: model(None)} | {own: model(adapter) for own, adapter in adapters.items()}
 
 
-def embedded_app(models: dict[str, Model], settings: JudgeSettings) -> FastAPI:
-    """The application that uvicorn runs."""
-    service = JudgeService(models, settings, workers=1)
+def embedded_app(
+    models: dict[str, Model],
+    settings: JudgeSettings,
+    *,
+    limits: Limits | None = None,
+    keys: Path | None = None,
+    json_log: bool = False,
+) -> FastAPI:
+    """The application that uvicorn runs.
+
+    Raises:
+        BadInput: keys that cannot be ones.
+    """
+    limits, metrics = limits or Limits(), Metrics()
+    front = Front.of(limits, keys, metrics, json_log=json_log)
+    turns = Turns(1, limits.items, queued=metrics.queued, wait=front.gate.wait)
+    service = JudgeService(models, settings, turns=turns, metrics=metrics)
+    front.watch(turns)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -54,6 +85,7 @@ def embedded_app(models: dict[str, Model], settings: JudgeSettings) -> FastAPI:
         service.close()
 
     app = FastAPI(title="perse judge", version=__version__, lifespan=lifespan)
+    app.state.front = front
     app.state.judge = service
     app.state.judge_alive = _alive
     app.include_router(judge_router())
@@ -65,12 +97,34 @@ def embedded_app(models: dict[str, Model], settings: JudgeSettings) -> FastAPI:
         """Whether the server lives."""
         return Response()
 
+    @app.get("/metrics", response_class=Response)
+    async def counted() -> Response:
+        """What the server counts, for Prometheus."""
+        return Response(metrics.text(), media_type=CONTENT_TYPE_LATEST)
+
     app.add_middleware(Guard)
     return app
 
 
+def serve_embedded(app: FastAPI, *, host: str, port: int, certificate: str | None, certificate_key: str | None) -> None:
+    """Run the application until it is told to stop."""
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=host,
+            port=port,
+            access_log=False,  # the guard writes a line for each request
+            ssl_certfile=certificate,
+            ssl_keyfile=certificate_key,
+            **UVICORN,
+        )
+    )
+    app.state.server = server
+    server.run()
+
+
 class Stoppable:
-    """The embedded engine for one request: it looks between prompts whether anyone still waits."""
+    """The embedded engine for one request: it looks before every prompt and token whether anyone still waits."""
 
     def __init__(self, engine: TransformersEngine, calls: Calls) -> None:
         self._engine = engine
@@ -79,12 +133,7 @@ class Stoppable:
         self.settings = engine.settings
 
     def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
-        done: list[Generation | Failure] = []
-        for start in range(0, len(prompts), self._engine.max_rows):
-            self._calls.check()
-            some = slice(start, start + self._engine.max_rows)
-            done += self._engine.generate(prompts[some], sampling, seeds=seeds[some])
-        return done
+        return self._engine.generate(prompts, sampling, seeds=seeds, wanted=self._calls.check)
 
     def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         done: list[LabelDistribution | Failure] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,22 +21,28 @@ from perse.engines.calls import Calls
 from perse.errors import BadInput
 from perse.models.finding import judge_digest
 from perse.rendering.prompt import Renderer
+from perse.serving.front.front import Front
+from perse.serving.metrics import Metrics, vllm_registry
 from perse.serving.problems import not_a_route
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
-
-WORKERS = 128
-"""Requests answered at the same time; vLLM's scheduler batches what they ask, further ones wait."""
+from perse.serving.turns import Turns
+from perse.settings.serving import Limits
 
 
 @dataclass(frozen=True)
 class Serving:
-    """The plugin's settings: the model's folder and name, its adapters, and what requests are answered with."""
+    """The plugin's settings: the model's folder and name, its adapters, what requests are answered with, and who may send them."""
 
     name: str
     model: Path
     adapters: dict[str, Path]
     settings: JudgeSettings
+    limits: Limits = field(default_factory=Limits)
+    keys: Path | None = None
+    json_log: bool = False
+    certificate: str | None = None
+    certificate_key: str | None = None
     trust_remote_code: bool = False
 
 
@@ -66,6 +72,14 @@ class JudgePlugin:
         for name, adapter in serving.adapters.items():
             digest = judge_digest(serving.model, adapter)
             models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True)
-        state.judge = JudgeService(models, serving.settings, workers=WORKERS, engine_version=VERSION)
+        metrics = Metrics(vllm_registry())
+        front = Front.of(serving.limits, serving.keys, metrics, json_log=serving.json_log)
+        # As many items as vLLM works on at once: in its own queue nobody could be put beside others of their profile.
+        room = engine_client.vllm_config.scheduler_config.max_num_seqs
+        turns = Turns(room, serving.limits.items, queued=metrics.queued, wait=front.gate.wait)
+        state.judge = JudgeService(models, serving.settings, turns=turns, metrics=metrics, engine_version=VERSION)
         state.judge_alive = served.alive
+        front.watch(turns)
+        front.gate.when_draining(partial(setattr, served, "told_to_end", True))
+        state.front = front
         args.perse_served = served

@@ -44,10 +44,19 @@ class EngineFailed(PerseError):
     """The engine could not answer this request; others may fare better."""
 
 
+class Busy(PerseError):
+    """There is no room now; after `retry_after` seconds there may be."""
+
+    def __init__(self, message: str, retry_after: int) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
 _CODES: Mapping[type[PerseError], HTTPStatus] = {
     TooLong: HTTPStatus.UNPROCESSABLE_ENTITY,
     UnknownModel: HTTPStatus.NOT_FOUND,
     EngineLost: HTTPStatus.SERVICE_UNAVAILABLE,
+    Busy: HTTPStatus.SERVICE_UNAVAILABLE,
     EngineFailed: HTTPStatus.INTERNAL_SERVER_ERROR,
     BadInput: HTTPStatus.BAD_REQUEST,
 }
@@ -105,7 +114,7 @@ class ProblemRoute(APIRoute):
                 said = await self.endpoint(request, asked)
                 return Response(await asyncio.to_thread(written, said), media_type="application/json")
             except PerseError as error:
-                return answer(problem(error))
+                return answer(problem(error), {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else None)
             except HTTPException as error:  # FastAPI's own
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
             except ClientDisconnect:  # in the middle of its body; no client reads this

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Body, Request
 
 from perse.judgement import Judgement
 from perse.questions import Question
-from perse.serving.problems import ProblemRoute
+from perse.serving.problems import Busy, ProblemRoute
 from perse.serving.requests import Route, judge_routes
 from perse.serving.schemas import (
     ErrorBody,
@@ -30,7 +30,9 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
         "description": "One item that is too long even with an empty profile; the numbers are in `details`.",
     },
     500: {"model": ErrorBody, "description": "The engine failed at this request."},
-    503: {"model": ErrorBody, "description": "The engine is gone."},
+    429: {"model": ErrorBody, "description": "This key asks too often, or too much at once; come again after Retry-After."},
+    503: {"model": ErrorBody, "description": "No room now, with Retry-After; or the engine is gone."},
+    504: {"model": ErrorBody, "description": "Not answered within the server's time limit, and given up."},
 }
 
 _POINTWISE = {
@@ -75,7 +77,9 @@ def judge_router() -> APIRouter:
 
     @router.get("/ready", responses={503: _ERRORS[503]})
     async def ready(request: Request) -> Ready:
-        """Whether the judge is ready."""
+        """Whether the judge is ready; not once the server is stopping."""
+        if request.app.state.front.gate.draining:
+            raise Busy("the server is stopping", 1)
         await request.app.state.judge_alive()
         return Ready()
 

@@ -1,17 +1,18 @@
 """A judge for concurrent requests: items go to worker threads and return as judgements or problems.
 
-The engine decides how many threads work: one for the embedded engine, many for vLLM, whose own scheduler batches what they
-ask. An abandoned request cancels its calls of the engine.
+A list is cut into parts, which take turns with those of others (`perse.serving.turns`). The engine decides how many items it works
+on: one part at a time on the embedded engine, many on vLLM, whose own scheduler batches them. An abandoned request cancels its
+calls of the engine.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,9 +24,10 @@ from perse.engines.calls import Calls
 from perse.errors import BadInput, TooLong
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
-from perse.questions import QUESTIONS
+from perse.questions import QUESTIONS, Question
 from perse.records import Example
 from perse.rendering.prompt import Renderer
+from perse.serving.metrics import Metrics
 from perse.serving.problems import EngineFailed, UnknownModel, brief, problem
 from perse.serving.schemas import (
     Asking,
@@ -35,9 +37,15 @@ from perse.serving.schemas import (
     ServedModel,
     Version,
 )
+from perse.serving.turns import Turns
+
+Answer = TypeVar("Answer")
 
 DISCONNECTED_EVERY = 0.2
 """Seconds between looks at whether the client is still there."""
+
+LARGEST_PART = 32
+"""Items of a list that are asked together; others' requests come between."""
 
 MOST_BAD = 1000
 """Items of a list that each have an error in their place; a list with more has one for all."""
@@ -59,18 +67,27 @@ class JudgeService:
     Args:
         models: by name; the first is asked when a request names none.
         settings: of requests that give none.
-        workers: requests answered at the same time.
+        turns: which items are asked about next, and how many at once.
+        metrics: what counts the judgements.
         engine_version: what /version says of the program underneath; perse's own by default.
     """
 
     def __init__(
-        self, models: Mapping[str, Model], settings: JudgeSettings, *, workers: int, engine_version: str = __version__
+        self,
+        models: Mapping[str, Model],
+        settings: JudgeSettings,
+        *,
+        turns: Turns,
+        metrics: Metrics,
+        engine_version: str = __version__,
     ) -> None:
-        self.models = models
+        self.models = dict(models)
         self.settings = settings
         self.base = next(iter(models))
+        self.turns = turns
         self.engine_version = engine_version
-        self._threads = ThreadPoolExecutor(workers, thread_name_prefix="judge")
+        self._metrics = metrics
+        self._threads = ThreadPoolExecutor(turns.room, thread_name_prefix="judge")
 
     async def answer(self, request: Asking, disconnected: Callable[[], Awaitable[bool]]) -> Judgement | Results:
         """The judgement of one item, or the results of a list in its order.
@@ -84,14 +101,15 @@ class JudgeService:
         items = given if isinstance(given, list) else [given]
         if not items:
             raise BadInput("'input' is an empty list; give an item, or a list of some")
+        if len(items) > self.turns.most:
+            raise BadInput(f"'input' has {len(items):,} items; this server takes at most {self.turns.most:,} at a time")
         read = await asyncio.to_thread(_examples, items, request.item)
         examples = [example for example in read if not isinstance(example, ErrorBody)]
         question = QUESTIONS[request.question]
-        judgements: Iterator[Judgement] = iter(())
-        if examples:
-            call = asyncio.get_running_loop().run_in_executor(self._threads, judge.ask, question, examples, settings)
-            judgements = iter(await _while_wanted(call, calls, disconnected))
-        results = [example if isinstance(example, ErrorBody) else next(judgements) for example in read]
+        self.turns.check(len(examples))
+        asked = asyncio.create_task(self._all(judge, question, examples, settings))
+        judgements = {judgement.id: judgement for judgement in await _while_wanted(asked, calls, disconnected)}
+        results = [example if isinstance(example, ErrorBody) else judgements[example.id] for example in read]
         if isinstance(given, list):
             return Results(results=results)
         return await asyncio.to_thread(_alone, results[0], lambda: judge.check(question, examples[0], settings))
@@ -109,6 +127,23 @@ class JudgeService:
         """Accept no more work; running calls finish in their threads."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
+    async def _all(
+        self, judge: Judge, question: Question, examples: Sequence[Example], settings: JudgeSettings
+    ) -> list[Judgement]:
+        parts = await asyncio.gather(*(self._ask(judge, question, part, settings) for part in _parts(judge, examples)))
+        return [judgement for part in parts for judgement in part]
+
+    async def _ask(
+        self, judge: Judge, question: Question, examples: Sequence[Example], settings: JudgeSettings
+    ) -> list[Judgement]:
+        """The judgements of one part of a request, when it is its turn."""
+        async with self.turns.turn(f"{judge.identity.adapter}:{_beginning(examples[0])}", len(examples)):
+            loop = asyncio.get_running_loop()
+            judgements = await loop.run_in_executor(self._threads, judge.ask, question, examples, settings)
+        for judgement in judgements:
+            self._metrics.judged(judgement)
+        return judgements
+
     def _judge(self, name: str | None, calls: Calls) -> Judge:
         name = name or self.base
         model = self.models.get(name)
@@ -124,6 +159,18 @@ class JudgeService:
             max_new_tokens=own.max_new_tokens if request.max_new_tokens is None else request.max_new_tokens,
             seed=own.seed if request.seed is None else request.seed,
         )
+
+
+def _beginning(example: Example) -> int:
+    """Alike for items whose prompts begin alike."""
+    return hash(repr(getattr(example, "profile", None)))
+
+
+def _parts(judge: Judge, examples: Sequence[Example]) -> list[Sequence[Example]]:
+    """Items of one reader side by side, a few at a time."""
+    ordered = sorted(examples, key=lambda one: (one.reviewer_id or "", _beginning(one)))
+    size = min(LARGEST_PART, judge.engine.capabilities.batch)
+    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
 def _examples(items: Sequence[Any], kind: type[Item]) -> list[Example | ErrorBody]:
@@ -175,13 +222,15 @@ def _alone(result: Judgement | ErrorBody, check: Callable[[], None]) -> Judgemen
     return result
 
 
-async def _while_wanted(
-    call: asyncio.Future[list[Judgement]], calls: Calls, disconnected: Callable[[], Awaitable[bool]]
-) -> list[Judgement]:
-    """The call's result; if the client leaves before, what it has running in the engine is cancelled."""
-    while not (await asyncio.wait({call}, timeout=DISCONNECTED_EVERY))[0]:
-        if await disconnected():
-            call.cancel()
+async def _while_wanted(call: asyncio.Future[Answer], calls: Calls, disconnected: Callable[[], Awaitable[bool]]) -> Answer:
+    """The call's result; if the client leaves before, or its time is over, what it has running in the engine is cancelled."""
+    try:
+        while not (await asyncio.wait({call}, timeout=DISCONNECTED_EVERY))[0]:
+            if await disconnected():
+                raise EngineFailed("the client left before the answer was ready")
+        return call.result()
+    finally:
+        if not call.done() or call.cancelled() or call.exception() is not None:
             calls.cancel()
-            raise EngineFailed("the client left before the answer was ready")
-    return call.result()
+            call.cancel()
+            call.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # nobody is told of it any more

@@ -6,17 +6,37 @@ import ipaddress
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from perse.addresses import header_key
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
-from perse.settings.config import Section, load_settings, packaged_recipes
+from perse.settings.config import LOCAL, Section, load_settings, packaged_recipes
 
 KEY = "PERSE_API_KEY"
 """Environment variable that holds the key clients must send; never a setting, so that it is in no file or command line."""
+
+ADMIN_KEY = "PERSE_ADMIN_KEY"
+"""The same for the key that may change the server."""
+
+
+class Limits(Section):
+    """What one process takes; beyond it a request is refused with 503, or 429 where it is its caller's own limit."""
+
+    requests: int = Field(default=256, ge=1)
+    """Requests at once, waiting ones among them."""
+    items: int = Field(default=4096, ge=1)
+    """Items that wait for the engine; also the longest list."""
+    per_key: int | None = Field(default=None, ge=1)
+    """Requests of one key at once; by default no limit but the server's."""
+    per_minute: int | None = Field(default=None, ge=1)
+    """Requests of one key a minute; by default no limit."""
+    deadline: float = Field(default=540, gt=0, le=86400)
+    """Seconds for one request, after which it is given up with 504; below the 600 that clients wait by default."""
+    drain: float = Field(default=60, ge=0, le=86400)
+    """Seconds that SIGTERM leaves to what is being answered."""
 
 
 class ServeConfig(Section):
@@ -36,7 +56,16 @@ class ServeConfig(Section):
     context: int | None = Field(default=None, ge=64)
     """Longest prompt and answer in tokens; by default what the model was made for."""
     memory_gb: float | None = Field(default=None, gt=0)
-    """GiB for vLLM's keys and values; by default 4 on a CPU, and on a GPU what vLLM takes."""
+    """GiB for keys and values: on vLLM by default 4 on a CPU, and on a GPU what vLLM takes; on the embedded engine what its prefix
+    cache may keep, by default 2."""
+    keys: Annotated[str | None, LOCAL] = None
+    """A file of keys that `perse keys add` wrote; only their digests stand in it."""
+    limits: Limits = Limits()
+    certificate: Annotated[str | None, LOCAL] = None
+    """A PEM file, to be asked by https; with `certificate_key`."""
+    certificate_key: Annotated[str | None, LOCAL] = None
+    json_log: bool = False
+    """One line of JSON for each request, instead of words."""
     temperature: float = Field(default=0.8, ge=0, le=2)
     """Of requests that give none; 0.8 is the paper's (PerSE, section 4.2)."""
     max_new_tokens: int = Field(default=600, ge=1)
@@ -51,6 +80,10 @@ class ServeConfig(Section):
         return self.name or Path(self.model).name or self.model
 
     @property
+    def key_file(self) -> Path | None:
+        return Path(self.keys) if self.keys else None
+
+    @property
     def answers(self) -> JudgeSettings:
         return JudgeSettings(temperature=self.temperature, max_new_tokens=self.max_new_tokens, seed=self.seed)
 
@@ -62,10 +95,13 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> ServeConfig:
         BadInput: unknown keys, wrong values, missing keys; or a server that others can reach without a key.
     """
     config = load_settings(ServeConfig, path, overrides, recipes=recipes())
-    if not _loopback(config.host) and not api_key():
+    if not _loopback(config.host) and not (api_key() or config.keys):
         raise BadInput(
-            f"host={config.host} lets other machines in; set {KEY} to the key that they must send, or keep host=127.0.0.1"
+            f"host={config.host} lets other machines in; set {KEY} to the key that they must send (or keys= to a file of keys), or "
+            "keep host=127.0.0.1"
         )
+    if bool(config.certificate) != bool(config.certificate_key):
+        raise BadInput("certificate= and certificate_key= go together; give both, or neither")
     if config.context is not None and config.max_new_tokens >= config.context:
         raise BadInput(
             f"max_new_tokens={config.max_new_tokens} leaves no room in context={config.context}; lower the one or raise the other"
@@ -81,15 +117,24 @@ def recipes() -> dict[str, Path]:
 
 
 def api_key() -> str | None:
-    """The key clients must send, if there is one.
+    """The key clients must send, if there is one in the environment.
 
     Raises:
         BadInput: too short a key to keep anyone out, or one that no header can carry.
     """
-    given = os.environ.get(KEY)
-    key = header_key(given, of=KEY) if given else None  # white space alone is too short a key, not none
+    return _key_in(KEY)
+
+
+def admin_key() -> str | None:
+    """The key of whoever may change the server; as `api_key` otherwise."""
+    return _key_in(ADMIN_KEY)
+
+
+def _key_in(variable: str) -> str | None:
+    given = os.environ.get(variable)
+    key = header_key(given, of=variable) if given else None  # white space alone is too short a key, not none
     if key is not None and len(key) < 16:
-        raise BadInput(f"{KEY} has {len(key)} characters; give at least 16, such as the output of: openssl rand -hex 24")
+        raise BadInput(f"{variable} has {len(key)} characters; give at least 16, such as the output of: openssl rand -hex 24")
     return key
 
 

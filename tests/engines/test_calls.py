@@ -15,9 +15,11 @@ from builders import pointwise_examples
 from perse.answering.base import JudgeSettings
 from perse.engines.base import Capabilities
 from perse.engines.calls import Calls
+from perse.serving.metrics import Metrics
 from perse.serving.problems import EngineFailed
 from perse.serving.requests import judge_routes
 from perse.serving.service import JudgeService, Model
+from perse.serving.turns import Turns
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def test_a_client_that_leaves_cancels_its_calls_of_the_engine(tiny_model_folder:
         loop = asyncio.get_running_loop()
         renderer = Renderer(AutoTokenizer.from_pretrained(tiny_model_folder), 2048)
         model = Model(lambda calls: Waiting(calls, loop), renderer, "", adapter=False)  # type: ignore[arg-type, return-value]
-        service = JudgeService({"m": model}, JudgeSettings(), workers=1)
+        service = JudgeService({"m": model}, JudgeSettings(), turns=Turns(1, 1), metrics=Metrics())
         asked = judge_routes()["pointwise"].request(
             input=pointwise_examples(1, 1)[0].model_dump(mode="json"), question="pointwise_score"
         )

@@ -19,8 +19,12 @@ from perse.answering.base import JudgeSettings
 from perse.rendering.prompt import Renderer
 from perse.serving import problems, service
 from perse.serving.embedded import embedded_app, embedded_models
+from perse.serving.front.front import Front
+from perse.serving.metrics import Metrics
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
+from perse.serving.turns import Turns
+from perse.settings.serving import Limits
 
 SETTINGS = JudgeSettings(temperature=0, max_new_tokens=4)
 PATIENCE = 60
@@ -39,7 +43,10 @@ def plugged_in(models: dict[str, Model]) -> FastAPI:
     async def alive() -> None: ...
 
     app.include_router(judge_router())
-    app.state.judge, app.state.judge_alive = JudgeService(models, SETTINGS, workers=128), alive
+    metrics = Metrics()
+    app.state.front = Front.of(Limits(), None, metrics)
+    app.state.judge = JudgeService(models, SETTINGS, turns=Turns(128, 4096), metrics=metrics)
+    app.state.judge_alive = alive
     return app
 
 
@@ -97,8 +104,9 @@ def http(models: dict[str, Model], monkeypatch: pytest.MonkeyPatch) -> TestClien
 
 
 def test_a_list_with_too_many_bad_items_is_refused_once_they_are_too_many(
-    http: TestClient, monkeypatch: pytest.MonkeyPatch
+    models: dict[str, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    http = TestClient(embedded_app(models, SETTINGS, limits=Limits(items=200_000)), base_url="http://127.0.0.1")
     made: list[Any] = []
     body_of = problems.body
 
@@ -114,6 +122,12 @@ def test_a_list_with_too_many_bad_items_is_refused_once_they_are_too_many(
         "them, or send fewer at a time"
     )
     assert len(made) == 1002, "one for each that was looked at, and one for all"
+
+
+def test_a_list_longer_than_the_server_queues_is_refused_before_it_is_checked(http: TestClient) -> None:
+    answer = http.post("/v1/judge/pointwise", json={"input": [0] * 5000})
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"] == "'input' has 5,000 items; this server takes at most 4,096 at a time"
 
 
 def test_as_many_bad_items_as_are_borne_do_not_fail_the_rest(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,8 +15,8 @@ from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 
 from perse.answering.base import JudgeSettings
-from perse.serving import guard
 from perse.serving.embedded import embedded_app, embedded_models
+from perse.serving.front import bodies
 from perse.serving.problems import ProblemRoute
 from perse.serving.service import Model
 
@@ -162,7 +162,7 @@ def test_a_text_on_which_the_tokenizer_panics_is_the_requests_and_one_line_in_th
     assert start["status"] == 400, content
     told = json.loads(content["body"])["error"]["message"]
     assert told.startswith("the tokenizer failed on this text: PanicException: regex exploded; give the tokenizer")
-    [line] = [record for record in caplog.records if record.name.startswith("perse")]
+    [line] = [record for record in caplog.records if record.name.startswith("perse.serving")]
     assert told in line.getMessage() and line.exc_info is None
 
 
@@ -189,7 +189,7 @@ def _parts(*bodies: bytes) -> tuple[dict[str, Any], ...]:
 
 def test_a_body_that_is_too_large_is_refused_before_it_is_read(models: dict[str, Model]) -> None:
     app = embedded_app(models, JudgeSettings())
-    told = (b"content-length", str(guard.LARGEST_BODY + 1).encode())
+    told = (b"content-length", str(bodies.LARGEST_BODY + 1).encode())
     sent = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, told, received=_parts(b"{"))
     assert sent[0]["status"] == 413 and b"the body is larger than 8 MiB; send fewer items" in sent[1]["body"]
     assert (b"connection", b"close") in sent[0]["headers"]
@@ -215,7 +215,7 @@ def test_a_body_in_pieces_is_the_body(models: dict[str, Model]) -> None:
 def test_a_body_that_does_not_come_is_not_waited_for_without_end(
     models: dict[str, Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guard, "BODY_SECONDS", 0.05)
+    monkeypatch.setattr(bodies, "BODY_SECONDS", 0.05)
     sent: list[Any] = []
 
     async def receive() -> Any:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -34,9 +35,11 @@ from perse.questions import QUESTIONS
 from perse.records import Example
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
 from perse.serving.embedded import Stoppable, embedded_app, embedded_models
-from perse.serving.guard import Guard
+from perse.serving.front.front import Front
+from perse.serving.front.guard import Guard
+from perse.serving.metrics import Metrics
 from perse.serving.service import Model
-from perse.settings.serving import api_key, load_config, recipes
+from perse.settings.serving import Limits, api_key, load_config, recipes
 
 SETTINGS = JudgeSettings(temperature=0, max_new_tokens=8)
 KEY = "a key of at least sixteen characters"
@@ -285,8 +288,10 @@ def test_websockets_want_the_key_too(key: str) -> None:
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(Guard(never)({"type": "websocket", "path": "/health", "headers": []}, never, send))  # type: ignore[arg-type]
-    assert sent == [{"type": "websocket.close", "code": 1008}]
+    app = SimpleNamespace(state=SimpleNamespace(front=Front.of(Limits(), None, Metrics())), routes=[])
+    for served in ({"app": app}, {}):  # with what is known of the server, and where nothing is
+        asyncio.run(Guard(never)({"type": "websocket", "path": "/health", "headers": [], **served}, never, send))  # type: ignore[arg-type]
+    assert sent == [{"type": "websocket.close", "code": 1008}] * 2
 
 
 def test_other_machines_are_let_in_with_a_key_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,8 +340,8 @@ def test_what_is_wrong_with_a_servers_settings_is_said_and_exits_with_2(
             (perse("serve", *given, f"port={port}"), f"cannot listen at 127.0.0.1:{port}"),
             (perse("serve", *given, "port=0", "model=nowhere"), "there is no model 'nowhere'"),
             (
-                perse("serve", *given, "port=0", "vllm.max_num_seqs=8", "memory_gb=2"),
-                "vllm.max_num_seqs, memory_gb: vLLM's settings, and the embedded engine",
+                perse("serve", *given, "port=0", "vllm.max_num_seqs=8"),
+                "vllm.max_num_seqs: vLLM's settings, and the embedded engine",
             ),
             (perse("serve", *given, "port=0", "adapters.a=nowhere"), "there is no adapter nowhere"),
         ):

@@ -445,17 +445,21 @@ def test_a_key_in_the_address_of_a_request_opens_nothing_and_is_not_in_the_acces
     from websockets.exceptions import InvalidStatus
     from websockets.sync.client import connect
 
-    from perse.serving.guard import Guard
+    from perse.serving.front.front import Front
+    from perse.serving.front.guard import Guard
+    from perse.serving.metrics import Metrics
+    from perse.settings.serving import Limits
 
     monkeypatch.setenv("PERSE_API_KEY", ENV)
     app = FastAPI()
     app.add_middleware(Guard)
+    app.state.front = Front.of(Limits(), None, Metrics())
 
     async def live(socket: Any) -> None:
         await socket.accept()
         await socket.close()
 
-    app.router.routes.append(WebSocketRoute("/live", live))
+    app.router.routes.append(WebSocketRoute("/v1/realtime", live))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="info"))
     thread = threading.Thread(target=server.run)
     thread.start()
@@ -467,7 +471,7 @@ def test_a_key_in_the_address_of_a_request_opens_nothing_and_is_not_in_the_acces
         assert asked.status_code == 401 and "not in the address" in asked.text
         asked = httpx2.get(f"{url}/health?api_key={QUERY}", headers={"Authorization": f"Bearer {ENV}"}, trust_env=False)
         assert QUERY not in asked.text
-        live_url = f"{url.replace('http', 'ws')}/live?api_key={ENV}&token='{QUERY}'"
+        live_url = f"{url.replace('http', 'ws')}/v1/realtime?api_key={ENV}&token='{QUERY}'"
         with pytest.raises(InvalidStatus):
             connect(live_url, proxy=None).close()
         connect(live_url, proxy=None, additional_headers={"Authorization": f"Bearer {ENV}"}).close()
@@ -476,5 +480,5 @@ def test_a_key_in_the_address_of_a_request_opens_nothing_and_is_not_in_the_acces
         thread.join()
     printed = "".join(capfd.readouterr())
     assert '"GET /v1/models HTTP/1.1" 401' in printed and '"GET /health HTTP/1.1" 404' in printed, printed
-    assert '"WebSocket /live" 403' in printed and '"WebSocket /live" [accepted]' in printed, printed
+    assert '"WebSocket /v1/realtime" 403' in printed and '"WebSocket /v1/realtime" [accepted]' in printed, printed
     assert not any(secret in printed for secret in PLANTED)

@@ -1,0 +1,168 @@
+"""The door of the server, before all of its routes: who asks, whether there is room, the body, the time limit, one line in the log.
+
+Pure ASGI, so that it stands in vLLM's server as in ours; vLLM's own --api-key leaves some of its routes open. Without a key the name
+that was asked for must be this machine's: a page of elsewhere whose name is made to lead here (DNS rebinding) could otherwise ask
+through the browser of whoever opens it. A key in an address is not looked at, and no query reaches a log.
+
+Only the beginning of an answer is touched, so that it can be streamed. What is known of the server is at `app.state.front`; where
+that is missing, as when a plugin did not load, nobody comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import uuid
+from collections.abc import Mapping
+from http import HTTPStatus
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from perse.secrets import WithoutQuery
+from perse.serving.front import bodies
+from perse.serving.front.front import Front
+from perse.serving.front.keys import ANYONE_HERE, Caller
+from perse.serving.front.keys import Scope as Needed
+from perse.serving.front.scopes import is_open, needed
+from perse.serving.front.stopping import when_started
+from perse.serving.front.visit import Visit
+from perse.serving.problems import answer, body, brief
+from perse.serving.schemas import ErrorBody
+
+HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
+"""This machine's names in a Host header, of which a request has one."""
+
+_REQUEST_ID = re.compile(rb"[\w.-]{1,64}")
+
+
+class Guard:
+    """The middleware. vLLM makes it by its name, so it takes nothing but the application."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+        for name in ("uvicorn.access", "uvicorn.error"):  # of whichever server runs this; WebSockets are in the second
+            logging.getLogger(name).addFilter(WithoutQuery())
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self.app(scope, receive, when_started(scope["app"], send))
+            return
+        front: Front | None = getattr(getattr(scope.get("app"), "state", None), "front", None)
+        visit = Visit(_request_id(scope), Caller("", frozenset()))
+        if front is None:
+            await _refuse(visit, body("the judge is not loaded", HTTPStatus.SERVICE_UNAVAILABLE), scope, receive, send)
+            return
+        try:
+            await self._answer(front, visit, scope, receive, send)
+        finally:
+            if scope["type"] == "http":
+                front.note(visit, scope)
+
+    async def _answer(self, front: Front, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and is_open(scope) and (front.keys.wanted or _named_here(scope)):
+            await self.app(scope, receive, _named(visit, send))
+            return
+        found = _access(front, scope)
+        if isinstance(found, ErrorBody):
+            visit.reason = "access"
+            challenge = {"WWW-Authenticate": "Bearer"} if found.error.code == HTTPStatus.UNAUTHORIZED else {}
+            await _refuse(visit, found, scope, receive, send, challenge)
+            return
+        visit.caller = found
+        scope.setdefault("state", {})["visit"] = visit
+        if scope["type"] != "http" or not bodies.has_body(scope):
+            await self.app(scope, receive, _named(visit, send))
+            return
+        if refused := front.gate.refusal(visit.caller):
+            visit.reason = refused.reason
+            await bodies.swallow(receive)
+            later = {"Retry-After": str(refused.retry_after)}
+            await _refuse(visit, body(refused.message, refused.status), scope, receive, send, later)
+            return
+        await self._work(front, visit, scope, receive, send)
+
+    async def _work(self, front: Front, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request with a body, within the time limit."""
+        seconds = front.gate.limits.deadline
+        try:
+            async with asyncio.timeout(seconds) as limit:
+                with front.gate.visit(visit.caller, limit):
+                    sent = await bodies.read(scope, receive)
+                    if isinstance(sent, ErrorBody):
+                        visit.reason = "body"
+                        await _refuse(visit, sent, scope, receive, send)
+                    elif sent is not None:
+                        await self.app(scope, bodies.again(sent, receive), _named(visit, send))
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            visit.reason = "draining" if front.gate.draining else "deadline"
+            if visit.status is None:  # else the answer has begun, and breaks off here
+                late = body(
+                    f"not answered within {seconds:g} s, and given up; send fewer items, or ask for shorter texts",
+                    HTTPStatus.GATEWAY_TIMEOUT,
+                )
+                stopped = body("the server is stopping; ask again, another may answer", HTTPStatus.SERVICE_UNAVAILABLE)
+                told = (stopped, {"Retry-After": "1"}) if front.gate.draining else (late, {})
+                await _refuse(visit, told[0], scope, receive, send, told[1])
+
+
+def _access(front: Front, scope: Scope) -> Caller | ErrorBody:
+    """Who asks, or why they may not."""
+    if not front.keys.wanted:
+        if not _named_here(scope):
+            asked = brief("' and '".join(_hosts(scope)))
+            return body(f"this server answers to this machine only, not to the name '{asked}'", HTTPStatus.FORBIDDEN)
+        caller: Caller | None = ANYONE_HERE
+    else:
+        scheme, _, given = dict(scope["headers"]).get(b"authorization", b"").partition(b" ")
+        caller = front.keys.caller(given.strip().decode("latin-1")) if scheme.lower() == b"bearer" else None
+    if caller is None:
+        elsewhere = ", not in the address" if scope.get("query_string") else ""
+        return body(f"this server wants a key; send it as 'Authorization: Bearer KEY'{elsewhere}", HTTPStatus.UNAUTHORIZED)
+    scope_of_route = needed(scope)
+    if scope_of_route is None or caller.may(scope_of_route):
+        return caller
+    if scope_of_route is Needed.ADMIN:
+        why = "this route changes the server; it wants an administrator's key (PERSE_ADMIN_KEY, or one of scope 'admin')"
+    else:
+        why = f"this key may not do that; it needs the scope '{scope_of_route}'"
+    return body(why, HTTPStatus.FORBIDDEN)
+
+
+def _hosts(scope: Scope) -> list[str]:
+    return [value.decode("latin-1") for name, value in scope["headers"] if name.lower() == b"host"]
+
+
+def _named_here(scope: Scope) -> bool:
+    names = _hosts(scope)
+    return len(names) == 1 and HERE.fullmatch(names[0]) is not None
+
+
+async def _refuse(
+    visit: Visit, why: ErrorBody, scope: Scope, receive: Receive, send: Send, headers: Mapping[str, str] | None = None
+) -> None:
+    if scope["type"] != "http":
+        await send({"type": "websocket.close", "code": 1008})
+        return
+    closing = {"Connection": "close"} if bodies.has_body(scope) else {}  # some of it may not have been read
+    await answer(why, {**closing, **(headers or {})})(scope, receive, _named(visit, send))
+
+
+def _named(visit: Visit, send: Send) -> Send:
+    """A `send` that gives the answer the request's name, and notes its status."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            visit.status = message["status"]
+            message = {**message, "headers": [*message.get("headers", ()), (b"x-request-id", visit.id.encode())]}
+        await send(message)
+
+    return sending
+
+
+def _request_id(scope: Scope) -> str:
+    """The client's own name for the request (X-Request-ID), where it is a plain one, or a new one."""
+    given = next((value for name, value in scope["headers"] if name.lower() == b"x-request-id"), b"")
+    return given.decode() if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16]

@@ -1,0 +1,216 @@
+"""API keys: who asks, and what they may do.
+
+Keys stand in the environment (PERSE_API_KEY, PERSE_ADMIN_KEY) or, any number of them, in a file that holds their SHA-256 only: a
+key has 256 random bits, so its digest gives nothing away. The file is read again when it changes, so that keys come and go
+without a restart. A line of it:
+
+    NAME SCOPE[,SCOPE] DATE SHA256
+
+Two lines of one name are two keys of one caller, whose readers are the same: so a key is replaced by adding the new one, changing
+the clients, and removing the old one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+
+from perse.errors import BadInput
+from perse.files.disk import write_whole
+from perse.files.locking import locked
+from perse.formats.plain_files import own_text
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY = 1.0
+"""Seconds between looks at the file of keys."""
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LINE = re.compile(rf"({_NAME.pattern}) ([a-z,]+) (\d{{4}}-\d\d-\d\d) ([0-9a-f]{{64}})")
+
+
+class Scope(StrEnum):
+    """What a key lets its bearer do."""
+
+    JUDGE = "judge"
+    """Ask the judge, and the routes of OpenAI's API."""
+    READERS = "readers"
+    """Keep, read and delete readers: the bearer's own."""
+    ADMIN = "admin"
+    """All of it, and what changes the server: adapters, and vLLM's other routes."""
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks; `name` is whose readers they see."""
+
+    name: str
+    scopes: frozenset[Scope]
+
+    def may(self, scope: Scope) -> bool:
+        return scope in self.scopes or Scope.ADMIN in self.scopes
+
+
+@dataclass(frozen=True)
+class StoredKey:
+    """A line of the file of keys."""
+
+    caller: Caller
+    since: str
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.caller.name} {','.join(sorted(self.caller.scopes))} {self.since} {self.digest}"
+
+
+OWNER = "default"
+"""The name of whoever has the key of the environment, or asks from this machine where there is none."""
+
+ANYONE_HERE = Caller(OWNER, frozenset({Scope.JUDGE, Scope.READERS}))
+
+
+class Keys:
+    """The keys of one server.
+
+    Args:
+        usual: the key in PERSE_API_KEY: judge and readers.
+        admin: the key in PERSE_ADMIN_KEY: everything.
+        file: further keys.
+    Raises:
+        BadInput: the file cannot be read, or a line of it not.
+    """
+
+    def __init__(
+        self, usual: str | None, admin: str | None, file: Path | None, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        given = [(usual, ANYONE_HERE), (admin, Caller(OWNER, frozenset(Scope)))]
+        self._fixed = [StoredKey(caller, "", digest_of(key)) for key, caller in given if key]
+        self._file = file
+        self._clock = clock
+        self._stored = read_keys(file) if file else []
+        self._looked, self._state = clock(), _state(file)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether a caller needs one."""
+        return bool(self._fixed or self._file)
+
+    def caller(self, key: str) -> Caller | None:
+        """Whose key this is; it takes as long for a wrong one."""
+        self._look()
+        asked = digest_of(key)
+        found = None
+        for stored in (*self._fixed, *self._stored):
+            if hmac.compare_digest(stored.digest, asked):
+                found = stored.caller
+        return found
+
+    def _look(self) -> None:
+        """Read the file again if it has changed. One that cannot be read changes nothing."""
+        if self._file is None or self._clock() - self._looked < LOOK_EVERY:
+            return
+        self._looked = self._clock()
+        state = _state(self._file)
+        if state == self._state:
+            return
+        self._state = state
+        try:
+            self._stored = read_keys(self._file)
+            log.info("%s was read again: %d keys", self._file, len(self._stored))
+        except BadInput as error:
+            log.error("%s; the keys stay as they were", error)
+
+
+def digest_of(key: str) -> str:
+    """SHA-256 of a key."""
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def read_keys(file: Path) -> list[StoredKey]:
+    """The keys in a file.
+
+    Raises:
+        BadInput: no such file, or a line that is no key; the message has the line's number.
+    """
+    found = []
+    try:
+        lines = own_text(file).splitlines()
+    except FileNotFoundError:
+        raise BadInput(f"there is no file of keys at {file}; 'perse keys add {file} NAME' makes one") from None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        match = _LINE.fullmatch(line.strip())
+        if match is None:
+            raise BadInput(f"{file}:{number}: found no key; expected 'NAME SCOPES DATE SHA256', as 'perse keys add' writes it")
+        name, scopes, since, digest = match.groups()
+        found.append(StoredKey(Caller(name, scopes_of(scopes.split(","))), since, digest))
+    return found
+
+
+def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
+    """A new key, of which the file keeps the digest; this is the only time that it is seen.
+
+    Raises:
+        BadInput: a name that cannot be one, an unknown scope, or a file that cannot be read.
+    """
+    if not _NAME.fullmatch(name):
+        raise BadInput(f"'{name}' cannot name a key; give up to 64 letters, digits, '.', '_' or '-'")
+    key, caller = f"perse_{secrets.token_urlsafe(32)}", Caller(name, scopes_of(scopes))
+    new = StoredKey(caller, datetime.now(UTC).date().isoformat(), digest_of(key))
+    with locked(file):
+        stored = read_keys(file) if file.exists() else []
+        file.touch(mode=0o600)
+        _write(file, [*stored, new])
+    return key
+
+
+def remove_keys(file: Path, name: str, *, digest: str = "") -> int:
+    """Remove the keys of `name`, or of these the one whose digest begins so; how many there were.
+
+    Raises:
+        BadInput: there is none.
+    """
+    with locked(file):
+        stored = read_keys(file)
+        left = [one for one in stored if one.caller.name != name or not one.digest.startswith(digest)]
+        if len(left) == len(stored):
+            names = sorted({one.caller.name for one in stored})
+            raise BadInput(f"{file} holds no such key of '{name}'; there are keys of {', '.join(names) or 'nobody'}")
+        _write(file, left)
+    return len(stored) - len(left)
+
+
+def scopes_of(names: Iterable[str]) -> frozenset[Scope]:
+    """The scopes by their names.
+
+    Raises:
+        BadInput: an unknown one, or none.
+    """
+    given = list(names)
+    unknown = [name for name in given if name not in set(Scope)]
+    if unknown or not given:
+        raise BadInput(f"found the scopes '{','.join(given)}'; expected some of {', '.join(Scope)}")
+    return frozenset(map(Scope, given))
+
+
+def _write(file: Path, stored: Iterable[StoredKey]) -> None:
+    about = "# Keys of a perse server: digests only. Change it with 'perse keys add' and 'perse keys remove'."
+    write_whole(file, "\n".join([about, *map(str, stored), ""]))  # keeps the file's mode
+
+
+def _state(file: Path | None) -> tuple[int, int, int] | None:
+    try:
+        found = file.stat() if file else None
+    except OSError:
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino) if found else None

@@ -1,0 +1,92 @@
+"""Keys: digests at rest, scopes, more than one, changed while the server runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import perse
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perse.errors import BadInput
+from perse.serving.front.keys import Keys, Scope, add_key, read_keys, remove_keys
+
+
+def keys_of(file: Path | None, *, usual: str | None = None, admin: str | None = None) -> Keys:
+    ticks = iter(range(0, 100_000, 10))
+    return Keys(usual, admin, file, clock=lambda: float(next(ticks)))  # every look is long after the last
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "keys.txt"
+
+
+def test_the_file_holds_no_key_and_is_its_owners_alone(file: Path) -> None:
+    key = add_key(file, "alice", ["judge"])
+    assert key not in file.read_text() and key.removeprefix("perse_") not in file.read_text()
+    assert file.stat().st_mode & 0o777 == 0o600
+    add_key(file, "bob", ["judge", "readers"])
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_each_key_is_its_callers_with_its_scopes(file: Path) -> None:
+    alice, bob = add_key(file, "alice", ["judge"]), add_key(file, "bob", ["judge", "readers"])
+    keys = keys_of(file, usual="u" * 20, admin="a" * 20)
+    found = {name: keys.caller(key) for name, key in {"alice": alice, "bob": bob, "usual": "u" * 20, "admin": "a" * 20}.items()}
+    assert {name: caller and caller.name for name, caller in found.items()} == {
+        "alice": "alice", "bob": "bob", "usual": "default", "admin": "default",
+    }  # fmt: skip
+    may = {name: {scope for scope in Scope if caller and caller.may(scope)} for name, caller in found.items()}
+    assert may == {
+        "alice": {"judge"}, "bob": {"judge", "readers"}, "usual": {"judge", "readers"}, "admin": {"judge", "readers", "admin"},
+    }  # fmt: skip
+
+
+@given(st.text(max_size=60))
+def test_no_other_text_is_a_key(text: str) -> None:
+    keys = Keys("a key of enough letters", None, None)
+    assert (keys.caller(text) is not None) == (text == "a key of enough letters")
+
+
+def test_keys_come_and_go_while_the_server_runs(file: Path) -> None:
+    first = add_key(file, "alice", ["judge"])
+    keys = keys_of(file)
+    second = add_key(file, "alice", ["judge"])
+    assert keys.caller(first) == keys.caller(second) is not None, "two keys of one name are one caller"
+    digest = read_keys(file)[0].digest
+    assert remove_keys(file, "alice", digest=digest[:12]) == 1
+    assert keys.caller(first) is None and keys.caller(second) is not None
+    assert remove_keys(file, "alice") == 1
+    assert keys.caller(second) is None and keys.wanted, "a server whose last key went lets nobody in"
+
+
+def test_a_file_that_breaks_while_the_server_runs_changes_nothing(file: Path) -> None:
+    key = add_key(file, "alice", ["judge"])
+    keys = keys_of(file)
+    file.write_text("half a li")
+    assert keys.caller(key) is not None
+    file.unlink()
+    assert keys.caller(key) is not None
+
+
+@pytest.mark.parametrize("line", ["alice judge", "alice owner 2026-01-01 " + "0" * 64, "a b 2026-01-01 " + "0" * 63, "\x00"])
+def test_a_file_of_something_else_is_refused_by_its_line_and_kept(file: Path, line: str) -> None:
+    file.write_text(f"# ours\n{line}\n")
+    for use in (lambda: read_keys(file), lambda: add_key(file, "carl", ["judge"]), lambda: keys_of(file)):
+        with pytest.raises(BadInput):
+            use()
+    assert file.read_text() == f"# ours\n{line}\n"
+
+
+def test_the_commands_make_list_and_remove_keys(file: Path) -> None:
+    made = perse("keys", "add", file, "alice", "--scope", "judge", "--scope", "readers")
+    key = made.stdout.strip()
+    assert made.returncode == 0 and keys_of(file).caller(key) is not None and key not in made.stderr
+    listed = perse("keys", "list", file)
+    assert listed.stdout.split("\t")[:2] == ["alice", "judge,readers"] and key not in listed.stdout
+    assert perse("keys", "remove", file, "alice").returncode == 0 and keys_of(file).caller(key) is None
+    for wrong in (["remove", file, "alice"], ["add", file, "../x"], ["add", file, "x", "--scope", "root"], ["list", "nowhere"]):
+        done = perse("keys", *wrong)
+        assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr

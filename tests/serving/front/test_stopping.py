@@ -1,0 +1,137 @@
+"""A real server is told to stop in the middle of its work; and connections that ask nothing are closed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+from builders import pointwise_examples
+from fastapi import FastAPI
+from places import ROOT
+
+from perse.serving.front.connections import close_silent
+
+ITEM = pointwise_examples(1, 1)[0].model_dump(mode="json", exclude_none=True)
+PATIENCE = 120
+
+
+@pytest.fixture
+def started(tiny_model_folder: Path, tmp_path: Path) -> Iterator[Any]:
+    servers: list[subprocess.Popen[bytes]] = []
+
+    def start(*settings: str) -> tuple[subprocess.Popen[bytes], str]:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        given = [f"model={tiny_model_folder}", "engine=transformers", "dtype=float32", f"port={port}", *settings]
+        env = {name: value for name, value in os.environ.items() if not name.startswith("PERSE_")}
+        server = subprocess.Popen(
+            [sys.executable, ROOT / "serve.py", "--config", ROOT / "configs/serve/embedded.yaml", *given],
+            cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=(tmp_path / "log").open("wb"),
+        )  # fmt: skip
+        servers.append(server)
+        url = f"http://127.0.0.1:{port}"
+        end = time.monotonic() + PATIENCE
+        while True:
+            try:
+                if httpx2.get(f"{url}/ready", trust_env=False).status_code == 200:
+                    return server, url
+            except httpx2.TransportError:
+                assert server.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
+                time.sleep(0.1)
+
+    yield start
+    for server in servers:
+        server.kill()
+        server.wait()
+
+
+def ask(url: str, new_tokens: int) -> int | str:
+    body = {"input": ITEM, "max_new_tokens": new_tokens, "temperature": 1.5}
+    try:
+        return httpx2.post(f"{url}/v1/judge/pointwise", json=body, timeout=PATIENCE, trust_env=False).status_code
+    except httpx2.TransportError as error:
+        return type(error).__name__
+
+
+def wait_until_inside(url: str, count: int) -> None:
+    end = time.monotonic() + PATIENCE
+    while f"perse_inside {count:.1f}" not in httpx2.get(f"{url}/metrics", trust_env=False).text:
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_sigterm_answers_all_that_is_inside_and_ends_well(started: Any) -> None:
+    server, url = started()
+    with ThreadPoolExecutor(12) as clients:
+        asked = [clients.submit(ask, url, 1500) for _ in range(12)]
+        wait_until_inside(url, 12)
+        server.send_signal(signal.SIGTERM)
+        end = time.monotonic() + PATIENCE
+        while httpx2.get(f"{url}/ready", trust_env=False).status_code == 200:
+            assert time.monotonic() < end
+        assert ask(url, 1) == 503
+        assert [one.result() for one in asked] == [200] * 12
+    assert server.wait(PATIENCE) == 0
+
+
+@pytest.mark.slow
+def test_what_outlasts_the_time_to_stop_is_told_so_and_the_server_ends(started: Any) -> None:
+    server, url = started("limits.drain=0.2")
+    with ThreadPoolExecutor(6) as clients:
+        asked = [clients.submit(ask, url, 1900) for _ in range(6)]
+        wait_until_inside(url, 6)
+        server.send_signal(signal.SIGTERM)
+        answers = [one.result() for one in asked]
+    assert set(answers) <= {200, 503} and 503 in answers, "each has an answer"
+    assert server.wait(PATIENCE) == 0
+
+
+def test_connections_on_which_nothing_is_asked_are_closed_and_others_are_not() -> None:
+    app, released = FastAPI(), asyncio.Event()
+
+    @app.get("/slow")
+    async def slow() -> dict[str, bool]:
+        await released.wait()
+        return {"answered": True}
+
+    async def run() -> None:
+        server = uvicorn.Server(uvicorn.Config(app, http="h11", log_level="warning", timeout_keep_alive=60))
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            port = listening.getsockname()[1]
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            while not server.started:
+                await asyncio.sleep(0.01)
+            watching = asyncio.create_task(close_silent(server, seconds=0.2, every=0.02))
+            first = b"GET /slow HTTP/1.1\r\nHost: x\r\n"
+            connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
+            (_, writes), (_, dribbles), (_, asks), _ = connections
+            writes.write(b"GET /slo")
+            asks.write(first + b"\r\n")
+            closed = asyncio.gather(*(connections[n][0].read() for n in (0, 1, 3)))
+            while not closed.done():  # a byte now and then is not a request
+                dribbles.write(first[:1])
+                await asyncio.sleep(0.02)
+            released.set()
+            answer = await connections[2][0].readuntil(b"}")
+            assert answer.startswith(b"HTTP/1.1 200") and json.loads(answer.partition(b"\r\n\r\n")[2]) == {"answered": True}
+            watching.cancel()
+            server.should_exit = True
+            for _, writer in connections:
+                writer.close()
+            await serving
+
+    asyncio.run(asyncio.wait_for(run(), PATIENCE))
