@@ -91,6 +91,7 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
         settings.answers,
         limits=settings.limits,
         keys=settings.key_file,
+        readers=settings.store,
         json_log=settings.json_log,
         certificate=settings.certificate,
         certificate_key=settings.certificate_key,
@@ -103,11 +104,13 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
 def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
     from perse.serving.embedded import embedded_app, embedded_models, serve_embedded
     from perse.serving.front.front import log_requests
+    from perse.serving.readers.store import Readers
 
     if settings.vllm:
         named = ", ".join(f"vllm.{name}" for name in settings.vllm)
         raise BadInput(f"{named}: vLLM's settings, and the embedded engine was chosen; leave them out")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    readers = Readers.open(settings.store) if settings.store else None
     models = embedded_models(
         settings.served_name,
         model,
@@ -117,7 +120,14 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         cache_gb=settings.memory_gb,
         trust_remote_code=settings.trust_remote_code,
     )
-    app = embedded_app(models, settings.answers, limits=settings.limits, keys=settings.key_file, json_log=settings.json_log)
+    app = embedded_app(
+        models,
+        settings.answers,
+        limits=settings.limits,
+        keys=settings.key_file,
+        readers=readers,
+        json_log=settings.json_log,
+    )
     log_requests()
     serve_embedded(
         app, host=settings.host, port=port, certificate=settings.certificate, certificate_key=settings.certificate_key

@@ -391,6 +391,10 @@ class Served:
             self._died = True
             raise EngineLost("vLLM's engine stopped; restart the server") from error
 
+    def forget(self) -> None:
+        """Drop the keys and values of all prompts; those being worked on are computed again."""
+        asyncio.run_coroutine_threadsafe(self._client.reset_prefix_cache(reset_running_requests=True), self._loop).result()
+
     async def _all(self, requests: Sequence[Request], lora: LoRARequest | None) -> list[Completion | Failure]:
         return list(await asyncio.gather(*(self._one(request, lora) for request in requests)))
 

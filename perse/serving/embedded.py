@@ -26,6 +26,8 @@ from perse.serving.front.guard import Guard
 from perse.serving.front.stopping import UVICORN
 from perse.serving.metrics import Metrics
 from perse.serving.problems import answer, body, not_a_route
+from perse.serving.readers.routes import reader_router
+from perse.serving.readers.store import Readers
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
 from perse.serving.turns import Turns
@@ -55,7 +57,13 @@ def embedded_models(
             cache_bytes=budget // (1 + len(adapters)),
             trust_remote_code=trust_remote_code,
         )
-        return Model(lambda calls: Stoppable(engine, calls), renderer, judge_digest(path, adapter), adapter=adapter is not None)
+        return Model(
+            lambda calls: Stoppable(engine, calls),
+            renderer,
+            judge_digest(path, adapter),
+            adapter=adapter is not None,
+            forget=engine.forget,
+        )
 
     return {name: model(None)} | {own: model(adapter) for own, adapter in adapters.items()}
 
@@ -66,6 +74,7 @@ def embedded_app(
     *,
     limits: Limits | None = None,
     keys: Path | None = None,
+    readers: Readers | None = None,
     json_log: bool = False,
 ) -> FastAPI:
     """The application that uvicorn runs.
@@ -77,18 +86,22 @@ def embedded_app(
     front = Front.of(limits, keys, metrics, json_log=json_log)
     turns = Turns(1, limits.items, queued=metrics.queued, wait=front.gate.wait)
     service = JudgeService(models, settings, turns=turns, metrics=metrics)
-    front.watch(turns)
+    front.watch(turns, readers)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
         service.close()
+        if readers:
+            readers.close()
 
     app = FastAPI(title="perse judge", version=__version__, lifespan=lifespan)
     app.state.front = front
     app.state.judge = service
     app.state.judge_alive = _alive
+    app.state.readers = readers
     app.include_router(judge_router())
+    app.include_router(reader_router())
     app.add_exception_handler(HTTPException, not_a_route)
     app.add_exception_handler(Exception, _bug)
 

@@ -24,6 +24,8 @@ from perse.rendering.prompt import Renderer
 from perse.serving.front.front import Front
 from perse.serving.metrics import Metrics, vllm_registry
 from perse.serving.problems import not_a_route
+from perse.serving.readers.routes import reader_router
+from perse.serving.readers.store import Readers
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
 from perse.serving.turns import Turns
@@ -40,6 +42,7 @@ class Serving:
     settings: JudgeSettings
     limits: Limits = field(default_factory=Limits)
     keys: Path | None = None
+    readers: str | None = field(default=None, repr=False)  # an address may hold a password, and vLLM prints its arguments
     json_log: bool = False
     certificate: str | None = None
     certificate_key: str | None = None
@@ -54,6 +57,7 @@ class JudgePlugin:
 
     def attach_router(self, app: FastAPI) -> None:
         app.include_router(judge_router())
+        app.include_router(reader_router())
         app.add_exception_handler(HTTPException, not_a_route)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
@@ -68,7 +72,8 @@ class JudgePlugin:
         renderer = Renderer(tokenizer(serving.model, trust_remote_code=serving.trust_remote_code), context)
         served.engine(None, Calls())  # refuses a vLLM that cannot be read exactly, before anyone asks
         loras = state.openai_serving_models.lora_requests
-        models = {serving.name: Model(partial(served.engine, None), renderer, judge_digest(serving.model, None), adapter=False)}
+        base = judge_digest(serving.model, None)
+        models = {serving.name: Model(partial(served.engine, None), renderer, base, adapter=False, forget=served.forget)}
         for name, adapter in serving.adapters.items():
             digest = judge_digest(serving.model, adapter)
             models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True)
@@ -79,7 +84,8 @@ class JudgePlugin:
         turns = Turns(room, serving.limits.items, queued=metrics.queued, wait=front.gate.wait)
         state.judge = JudgeService(models, serving.settings, turns=turns, metrics=metrics, engine_version=VERSION)
         state.judge_alive = served.alive
-        front.watch(turns)
+        state.readers = Readers.open(serving.readers) if serving.readers else None
+        front.watch(turns, state.readers)
         front.gate.when_draining(partial(setattr, served, "told_to_end", True))
         state.front = front
         args.perse_served = served

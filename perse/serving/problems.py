@@ -40,6 +40,14 @@ class UnknownModel(PerseError):
     """A request for a model that is not served here."""
 
 
+class NotThere(PerseError):
+    """What was asked for is not here."""
+
+
+class StoreFailed(PerseError):
+    """The readers' store cannot be read or written now; what it acknowledged is there."""
+
+
 class EngineFailed(PerseError):
     """The engine could not answer this request; others may fare better."""
 
@@ -55,6 +63,8 @@ class Busy(PerseError):
 _CODES: Mapping[type[PerseError], HTTPStatus] = {
     TooLong: HTTPStatus.UNPROCESSABLE_ENTITY,
     UnknownModel: HTTPStatus.NOT_FOUND,
+    NotThere: HTTPStatus.NOT_FOUND,
+    StoreFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     EngineLost: HTTPStatus.SERVICE_UNAVAILABLE,
     Busy: HTTPStatus.SERVICE_UNAVAILABLE,
     EngineFailed: HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -99,7 +109,7 @@ class ProblemRoute(APIRoute):
 
         async def handled(request: Request) -> Response:
             sent = request.headers.get("content-type", "")
-            if request.method == "POST" and sent.partition(";")[0].strip().lower() != "application/json":
+            if request.method in ("POST", "PUT") and sent.partition(";")[0].strip().lower() != "application/json":
                 # Also keeps out forms on web pages, which browsers let post anywhere.
                 return answer(
                     body(f"send the header 'Content-Type: application/json'; found '{sent}'", HTTPStatus.UNSUPPORTED_MEDIA_TYPE)
@@ -111,7 +121,7 @@ class ProblemRoute(APIRoute):
                 asked = await asyncio.to_thread(read_body, await request.body(), kind)
                 if isinstance(asked, ErrorBody):
                     return answer(asked)
-                said = await self.endpoint(request, asked)
+                said = await self.endpoint(request, asked, **request.path_params)
                 return Response(await asyncio.to_thread(written, said), media_type="application/json")
             except PerseError as error:
                 return answer(problem(error), {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else None)

@@ -8,9 +8,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
 
+from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.questions import Question
-from perse.serving.problems import Busy, ProblemRoute
+from perse.serving.front.keys import Scope
+from perse.serving.problems import Busy, NotThere, ProblemRoute
+from perse.serving.readers.store import Reader, Readers
 from perse.serving.requests import Route, judge_routes
 from perse.serving.schemas import (
     ErrorBody,
@@ -98,7 +101,19 @@ def _service(request: Request) -> JudgeService:
 
 def _asked_at(route: Route) -> Callable[..., Awaitable[Judgement | Results]]:
     async def answer(request: Request, asked: Any) -> Judgement | Results:
-        return await _service(request).answer(asked, request.is_disconnected)
+        store: Readers | None = getattr(request.app.state, "readers", None)
+        owner = request.state.visit.caller
+
+        def kept(reader: str) -> Reader:
+            """A reader of this caller's."""
+            if not owner.may(Scope.READERS):
+                raise BadInput("this key may not use kept readers; it needs the scope 'readers'")
+            found = store.get(owner.name, reader) if store else None
+            if found is None:
+                raise NotThere(f"there is no reader '{reader}' of yours here; PUT /v1/readers/ID makes one")
+            return found.record
+
+        return await _service(request).answer(asked, request.is_disconnected, kept if store else None)
 
     shown = _SHOWN.get(route.kind.kind)
     answer.__annotations__["asked"] = Annotated[route.request, Body(examples=[shown] if shown else None)]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import ConfigDict, FailFast, Field
+from pydantic import ConfigDict, FailFast, Field, model_validator
 
 from perse.judgement import Judgement
 from perse.records import (
@@ -19,6 +19,9 @@ from perse.records import (
     ReviewReference,
 )
 from perse.strict import Name, Strict
+
+Pick = Literal["recent", "random", "bm25", "diverse"]
+"""Ways to choose of a kept reader's entries (`perse.data.profiles.selection`)."""
 
 
 class _Message(Strict):
@@ -37,7 +40,30 @@ class Item(_Message):
         return self.example_type.model_validate({**self.model_dump(), "id": made})
 
 
-class PointwiseItem(Item):
+class ReadersItem(Item):
+    """An item about a reader who is told by a profile, or kept on the server under a name."""
+
+    reader: Name | None = Field(None, min_length=1, description="In the place of a profile: a reader whom /v1/readers keeps.")
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        told = "profile" in self.model_fields_set
+        if told == (self.reader is not None):
+            raise ValueError(f"found {'both profile and' if told else 'neither profile nor'} reader; give one of them")
+        return self
+
+    def example(self) -> Example:
+        """With the profile as it was sent; of a kept reader without one, which `perse.serving.readers.shown` fills in."""
+        own = self.model_dump(exclude={"reader"})
+        if self.reader is not None:
+            named = {} if "reviewer_id" in self.model_fields_set else {"reviewer_id": self.reader}
+            own |= named
+        said = self.model_dump_json(exclude={"reader"} if self.reader is None else None)
+        made = own.pop("id") or hashlib.sha256(said.encode()).hexdigest()[:12]
+        return self.example_type.model_validate({**own, "id": made})
+
+
+class PointwiseItem(ReadersItem):
     """One text for one reader; a line of `perse data export` is one as it stands."""
 
     example_type = PointwiseExample
@@ -47,12 +73,14 @@ class PointwiseItem(Item):
     )
     reviewer_id: Name = Field("reader", description="Items of one reader are judged together, which is faster.")
     item_id: Name = "text"
-    profile: Annotated[tuple[ProfileReview, ...], FailFast()] = Field(description="Past reviews of this reader, oldest first.")
+    profile: Annotated[tuple[ProfileReview, ...], FailFast()] = Field(
+        (), description="Past reviews of this reader, oldest first."
+    )
     query: str = Field(min_length=1, description="The text to judge.")
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
 
 
-class PairwiseItem(Item):
+class PairwiseItem(ReadersItem):
     """Two texts for one reader, to be compared on one aspect; a line of `perse data export` is one as it stands."""
 
     example_type = PairwiseExample
@@ -63,7 +91,7 @@ class PairwiseItem(Item):
     reviewer_id: Name = Field("reader", description="Items of one reader are judged together, which is faster.")
     aspect: Name = Field(min_length=1, description="Such as Interestingness, Surprise or Ending.")
     profile: Annotated[tuple[ProfileComparison, ...], FailFast()] = Field(
-        description="Past comparisons of this reader, oldest first."
+        (), description="Past comparisons of this reader, oldest first."
     )
     query: Pair
     reference: ChoiceReference | None = Field(None, description="Not shown to the judge.")
@@ -78,6 +106,8 @@ class Asking(_Message):
     temperature: float | None = Field(None, ge=0, le=2, description="0 is greedy; by default the server's.")
     max_new_tokens: int | None = Field(None, ge=1, description="Longest review; by default the server's.")
     seed: int | None = Field(None, description="Of every draw; by default the server's.")
+    k: int | None = Field(None, ge=0, description="Kept readers: entries of the profile at most; by default all that fit.")
+    pick: Pick = Field("recent", description="Kept readers: which k of the entries.")
     input: Any
     question: str
 

@@ -12,6 +12,8 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
+from http import HTTPStatus
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -25,14 +27,18 @@ from perse.errors import BadInput, TooLong
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.questions import QUESTIONS, Question
-from perse.records import Example
+from perse.records import Example, PairwiseExample, PointwiseExample
 from perse.rendering.prompt import Renderer
 from perse.serving.metrics import Metrics
-from perse.serving.problems import EngineFailed, UnknownModel, brief, problem
+from perse.serving.problems import EngineFailed, NotThere, UnknownModel, brief, problem
+from perse.serving.readers.shown import shown
+from perse.serving.readers.store import Reader
 from perse.serving.schemas import (
     Asking,
     ErrorBody,
     Item,
+    Pick,
+    ReadersItem,
     Results,
     ServedModel,
     Version,
@@ -53,12 +59,14 @@ MOST_BAD = 1000
 
 @dataclass(frozen=True)
 class Model:
-    """One name that requests can ask for. `engine` makes an engine whose calls can be cancelled."""
+    """One name that requests can ask for. `engine` makes an engine whose calls can be cancelled; `forget` drops what it keeps of
+    prompts."""
 
     engine: Callable[[Calls], Engine]
     renderer: Renderer
     digest: str
     adapter: bool
+    forget: Callable[[], None] = lambda: None
 
 
 class JudgeService:
@@ -89,21 +97,25 @@ class JudgeService:
         self._metrics = metrics
         self._threads = ThreadPoolExecutor(turns.room, thread_name_prefix="judge")
 
-    async def answer(self, request: Asking, disconnected: Callable[[], Awaitable[bool]]) -> Judgement | Results:
-        """The judgement of one item, or the results of a list in its order.
+    async def answer(
+        self, request: Asking, disconnected: Callable[[], Awaitable[bool]], kept: Callable[[str], Reader] | None = None
+    ) -> Judgement | Results:
+        """The judgement of one item, or the results of a list in its order. `kept` gives a reader by name, where some are kept.
 
         Raises:
             PerseError: an unknown model; for one item alone also what is wrong with it.
         """
         calls = Calls()
-        judge, settings = self._judge(request.model, calls), self._settings(request)
+        judge = self._judge(request.model, calls)
         given: Any = request.input
         items = given if isinstance(given, list) else [given]
         if not items:
             raise BadInput("'input' is an empty list; give an item, or a list of some")
         if len(items) > self.turns.most:
             raise BadInput(f"'input' has {len(items):,} items; this server takes at most {self.turns.most:,} at a time")
-        read = await asyncio.to_thread(_examples, items, request.item)
+        settings = self._settings(request)
+        profiles = Profiles(cache(kept or _keeps_none), request.k, request.pick, settings.seed)
+        read = await asyncio.to_thread(_examples, items, request.item, profiles)
         examples = [example for example in read if not isinstance(example, ErrorBody)]
         question = QUESTIONS[request.question]
         self.turns.check(len(examples))
@@ -113,6 +125,12 @@ class JudgeService:
         if isinstance(given, list):
             return Results(results=results)
         return await asyncio.to_thread(_alone, results[0], lambda: judge.check(question, examples[0], settings))
+
+    async def forget(self) -> None:
+        """Drop what the engines keep of prompts, for a reader who is gone."""
+        loop = asyncio.get_running_loop()
+        for model in self.models.values():
+            await loop.run_in_executor(self._threads, model.forget)
 
     def version(self) -> Version:
         """What is served, by which programs."""
@@ -173,7 +191,34 @@ def _parts(judge: Judge, examples: Sequence[Example]) -> list[Sequence[Example]]
     return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
-def _examples(items: Sequence[Any], kind: type[Item]) -> list[Example | ErrorBody]:
+@dataclass(frozen=True)
+class Profiles:
+    """How items about kept readers get their profiles."""
+
+    kept: Callable[[str], Reader]
+    k: int | None
+    pick: Pick
+    seed: int
+
+    def example(self, item: Item) -> Example:
+        """The item as an example.
+
+        Raises:
+            NotThere: its reader is not kept here.
+        """
+        example = item.example()
+        reader = item.reader if isinstance(item, ReadersItem) else None
+        if reader is None:
+            return example
+        assert isinstance(example, PointwiseExample | PairwiseExample)
+        return shown(self.kept(reader), example, k=self.k, pick=self.pick, seed=self.seed)
+
+
+def _keeps_none(reader: str) -> Reader:
+    raise NotThere("this server keeps no readers; send a profile, or start it with readers=FILE")
+
+
+def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> list[Example | ErrorBody]:
     """Every item as an example, or its problem.
 
     Raises:
@@ -188,14 +233,14 @@ def _examples(items: Sequence[Any], kind: type[Item]) -> list[Example | ErrorBod
             if not isinstance(item, dict):
                 given = item[:100] if isinstance(item, str | list) else item
                 raise BadInput(f"an item is a JSON object; found {json.dumps(given)[:100]}")
-            example = kind.model_validate(item).example()
+            example = profiles.example(kind.model_validate(item))
             if "id" not in item and example.id in numbers:  # the same item twice is two draws
                 example = example.model_copy(update={"id": f"{example.id}-{number}"})
             if example.id in numbers:
                 raise BadInput(f"id '{example.id}' is already item {numbers[example.id]}'s; give each its own")
             if shown_query(example):
                 raise BadInput("the query stands in its own profile; the judge would only have to copy the answer")
-        except (ValidationError, BadInput) as error:
+        except (ValidationError, BadInput, NotThere) as error:
             bad.append(problem(error, param=where))
             if len(bad) > MOST_BAD:
                 first = bad[0].error
@@ -213,7 +258,7 @@ def _examples(items: Sequence[Any], kind: type[Item]) -> list[Example | ErrorBod
 def _alone(result: Judgement | ErrorBody, check: Callable[[], None]) -> Judgement:
     """The only result, or what is wrong with it, raised: a client of one item learns it from the HTTP status."""
     if isinstance(result, ErrorBody):
-        raise BadInput(result.error.message)
+        raise (NotThere if result.error.code == HTTPStatus.NOT_FOUND else BadInput)(result.error.message)
     if result.status is Status.TOO_LONG:
         check()
         raise TooLong(result.error or "too long")

@@ -21,6 +21,9 @@ KEY = "PERSE_API_KEY"
 ADMIN_KEY = "PERSE_ADMIN_KEY"
 """The same for the key that may change the server."""
 
+READERS = "PERSE_READERS"
+"""Environment variable with the address of a database that keeps readers: it may hold a password, so it is no setting."""
+
 
 class Limits(Section):
     """What one process takes; beyond it a request is refused with 503, or 429 where it is its caller's own limit."""
@@ -60,6 +63,9 @@ class ServeConfig(Section):
     cache may keep, by default 2."""
     keys: Annotated[str | None, LOCAL] = None
     """A file of keys that `perse keys add` wrote; only their digests stand in it."""
+    readers: Annotated[str | None, LOCAL] = None
+    """A file (SQLite) that keeps readers, so that clients send the new text alone; made if it is not there. Another database: its
+    SQLAlchemy URL in PERSE_READERS."""
     limits: Limits = Limits()
     certificate: Annotated[str | None, LOCAL] = None
     """A PEM file, to be asked by https; with `certificate_key`."""
@@ -78,6 +84,11 @@ class ServeConfig(Section):
     @property
     def served_name(self) -> str:
         return self.name or Path(self.model).name or self.model
+
+    @property
+    def store(self) -> str | None:
+        """Where readers are kept: a file's path, or the address in PERSE_READERS."""
+        return self.readers or os.environ.get(READERS) or None
 
     @property
     def key_file(self) -> Path | None:

@@ -20,6 +20,7 @@ from perse.rendering.prompt import Renderer
 from perse.serving import problems, service
 from perse.serving.embedded import embedded_app, embedded_models
 from perse.serving.front.front import Front
+from perse.serving.front.guard import Guard
 from perse.serving.metrics import Metrics
 from perse.serving.routes import judge_router
 from perse.serving.service import JudgeService, Model
@@ -47,6 +48,7 @@ def plugged_in(models: dict[str, Model]) -> FastAPI:
     app.state.front = Front.of(Limits(), None, metrics)
     app.state.judge = JudgeService(models, SETTINGS, turns=Turns(128, 4096), metrics=metrics)
     app.state.judge_alive = alive
+    app.add_middleware(Guard)
     return app
 
 
@@ -118,7 +120,7 @@ def test_a_list_with_too_many_bad_items_is_refused_once_they_are_too_many(
     answer = http.post("/v1/judge/pointwise", json={"input": [{}] + [0] * 100_000})
     assert answer.status_code == 400
     assert answer.json()["error"]["message"] == (
-        "more than 1,000 of the 100,001 items cannot be judged, the first, input.0, because field 'profile': field required; correct "
+        "more than 1,000 of the 100,001 items cannot be judged, the first, input.0, because field 'query': field required; correct "
         "them, or send fewer at a time"
     )
     assert len(made) == 1002, "one for each that was looked at, and one for all"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,6 +18,8 @@ from perse.serving.front.gate import Gate
 from perse.serving.front.keys import Keys
 from perse.serving.front.visit import Visit
 from perse.serving.metrics import Metrics
+from perse.serving.problems import StoreFailed
+from perse.serving.readers.store import Readers
 from perse.serving.turns import Turns
 from perse.settings.serving import Limits, admin_key, api_key
 
@@ -59,11 +62,12 @@ class Front:
         """
         return cls(Keys(api_key(), admin_key(), keys), Gate(limits), metrics, json_log)
 
-    def watch(self, turns: Turns) -> None:
-        """Have the gauges ask the gate, and the queue before the engine."""
+    def watch(self, turns: Turns, readers: Readers | None) -> None:
+        """Have the gauges ask the gate, the queue before the engine, and the store."""
         self.metrics.ask("inside", lambda: self.gate.inside)
         self.metrics.ask("draining", lambda: float(self.gate.draining))
         self.metrics.ask("waiting_items", lambda: turns.waiting)
+        self.metrics.ask("readers", lambda: _count(readers))
 
     def note(self, visit: Visit, scope: Scope) -> None:
         """Count an answered request, and write its line: no text, no key, no query, no reader's name."""
@@ -85,6 +89,14 @@ class Front:
         }
         words = "{time} {status} {method} {path} {seconds} s, key '{key}', id {id}".format(**said)
         log.info(json.dumps(said) if self.json_log else words + (f", refused: {visit.reason}" if visit.reason else ""))
+
+
+def _count(readers: Readers | None) -> float:
+    """How many readers are kept; NaN where the store does not say."""
+    try:
+        return readers.count() if readers else 0
+    except StoreFailed:
+        return math.nan
 
 
 def path_of(scope: Scope) -> str:

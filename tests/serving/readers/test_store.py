@@ -1,0 +1,226 @@
+"""The store of readers: what was acknowledged is there, others' readers are not, and whoever left is gone from the bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perse.errors import BadInput
+from perse.records import ProfileComparison, ProfileReview
+from perse.serving.problems import StoreFailed
+from perse.serving.readers.store import MARK, MOST_ENTRIES, Reader, Readers
+
+
+def reader(*words: str) -> Reader:
+    return Reader(reviews=tuple(ProfileReview(text=f"text {word}", review=f"said {word}", score=5) for word in words))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "readers.db"
+
+
+def test_a_reader_comes_back_whole_also_after_a_restart(file: Path) -> None:
+    whole = Reader(
+        reviews=(ProfileReview(text="ein Stück 🎭", review=None, score=1, item_id="x", time="2020-01-01"),),
+        comparisons=(ProfileComparison(text_a="a", text_b="b", premise="p", preference={"Ending": "A"}),),
+    )
+    with_file = Readers.open(str(file))
+    assert with_file.put("alice", "ann/1", whole) is True
+    with_file.close()
+    again = Readers.open(str(file))
+    kept = again.get("alice", "ann/1")
+    assert kept and kept.record == whole and kept.updated > 1.7e9
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+NAMES = st.sampled_from(["a", "b", "ä/..", "x" * 200])
+STEPS = st.lists(st.tuples(st.sampled_from(["put", "delete", "everywhere"]), st.sampled_from("OP"), NAMES, st.text(max_size=9)))
+
+
+@settings(deadline=None, max_examples=40)
+@given(STEPS)
+def test_it_holds_what_a_dictionary_would(steps: list[tuple[str, str, str, str]]) -> None:
+    store = Readers.open("sqlite://")
+    held: dict[tuple[str, str], Reader] = {}
+    for what, owner, name, word in steps:
+        if what == "put":
+            assert store.put(owner, name, reader(word)) == ((owner, name) not in held)
+            held[owner, name] = reader(word)
+        elif what == "delete":
+            assert store.delete(owner, name) == (held.pop((owner, name), None) is not None)
+        else:
+            gone = [key for key in held if key[1] == name]
+            assert store.delete_everywhere(name) == len(gone)
+            held = {key: kept for key, kept in held.items() if key not in gone}
+    for owner in "OPQ":
+        assert store.names(owner) == sorted(name for who, name in held if who == owner)
+        for name in store.names(owner):
+            kept = store.get(owner, name)
+            assert kept and kept.record == held[owner, name]
+    assert store.count() == len(held)
+
+
+def test_names_come_page_by_page() -> None:
+    store = Readers.open("sqlite://")
+    for n in range(25):
+        store.put("o", f"r{n:02}", reader())
+    pages = [store.names("o", count=10)]
+    while pages[-1]:
+        pages.append(store.names("o", after=pages[-1][-1], count=10))
+    assert [len(page) for page in pages] == [10, 10, 5, 0]
+
+
+def test_whoever_is_deleted_is_in_no_byte_of_the_files(file: Path) -> None:
+    store = Readers.open(str(file))
+    store.put("o", "stays", reader("remains"))
+    for _ in range(3):
+        store.put("o", "goes", reader(*(f"SECRET{n}" for n in range(200))))
+    assert b"SECRET" in b"".join(path.read_bytes() for path in file.parent.iterdir())
+    assert store.delete("o", "goes")
+    for path in file.parent.iterdir():
+        assert b"SECRET" not in path.read_bytes(), path.name
+    store.close()
+    assert not any(b"SECRET" in path.read_bytes() for path in file.parent.iterdir())
+    assert b"remains" in file.read_bytes()
+
+
+def strangers(folder: Path) -> dict[str, Callable[[Path], Any]]:
+    def database(path: Path) -> None:
+        with sqlite3.connect(path) as made:
+            made.execute("CREATE TABLE mine (a)")
+        made.close()
+
+    return {
+        "a text": lambda path: path.write_text("my notes\n" * 500),
+        "another program's database": database,
+        "a folder": lambda path: path.mkdir(),
+        "a pipe": os.mkfifo,
+    }
+
+
+@pytest.mark.parametrize("what", ["a text", "another program's database", "a folder", "a pipe"])
+def test_a_strangers_file_is_refused_and_kept(file: Path, what: str) -> None:
+    strangers(file.parent)[what](file)
+    before = file.read_bytes() if file.is_file() else None
+    with pytest.raises(BadInput, match="no file of perse's readers; give another path"):
+        Readers.open(str(file))
+    assert [path.name for path in file.parent.iterdir()] == [file.name]
+    assert before is None or file.read_bytes() == before
+
+
+def test_tables_of_a_newer_perse_are_refused(file: Path) -> None:
+    Readers.open(str(file)).close()
+    with sqlite3.connect(file) as made:
+        made.execute("UPDATE perse_meta SET version = 99")
+    made.close()
+    with pytest.raises(BadInput, match="made by a newer perse"):
+        Readers.open(str(file))
+
+
+def test_a_place_that_cannot_be_is_refused_without_a_password(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for where in (
+        str(tmp_path / "nowhere" / "x.db"),
+        "nosuch+driver://me:PASSWORD1@host/db",
+        "postgresql+psycopg://me:PASSWORD1@127.0.0.1:1/db",
+        "://me:PASSWORD1@",
+        "sqlite:////nowhere/else.db",
+    ):
+        with pytest.raises((BadInput, StoreFailed)) as refused:
+            Readers.open(where)
+        assert "PASSWORD1" not in str(refused.value) and len(str(refused.value)) < 300
+
+
+def test_too_much_of_one_reader_is_refused_with_the_numbers() -> None:
+    store = Readers.open("sqlite://")
+    for many in (reader(*map(str, range(MOST_ENTRIES + 1))), reader(*["x" * 30_000] * 40)):
+        with pytest.raises(BadInput, match="leave out the oldest"):
+            store.put("o", "r", many)
+    assert store.count() == 0
+
+
+def test_a_damaged_row_is_said_to_be_damaged(file: Path) -> None:
+    store = Readers.open(str(file))
+    store.put("o", "r", reader("a"))
+    with sqlite3.connect(file) as made:
+        made.execute("UPDATE perse_readers SET record = '{\"reviews\": [1]}'")
+    made.close()
+    with pytest.raises(StoreFailed, match="is damaged"):
+        store.get("o", "r")
+
+
+def test_a_database_that_others_hold_is_said_to_be_busy(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perse.serving.readers.store.BUSY_SECONDS", 0.05)
+    store = Readers.open(str(file))
+    store.put("o", "r", reader("a"))
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreFailed, match=r"readers.db cannot be used now \(database is locked\)"):
+        store.put("o", "r", reader("b"))
+    holder.execute("ROLLBACK")
+    holder.close()
+    kept = store.get("o", "r")
+    assert kept and kept.record == reader("a")
+
+
+def test_many_threads_write_and_read_at_once(file: Path) -> None:
+    store = Readers.open(str(file))
+
+    def work(n: int) -> None:
+        for turn in range(10):
+            store.put(f"o{n % 3}", f"r{n}", reader(f"{n}-{turn}"))
+            kept = store.get(f"o{n % 3}", f"r{n}")
+            assert kept and kept.record == reader(f"{n}-{turn}")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(16)))
+    assert store.count() == 16
+
+
+def writes(file: Path, owner: str, acknowledged: Path) -> None:
+    """Puts readers one after the other, and says of each that it is there."""
+    store = Readers.open(str(file))
+    with acknowledged.open("a") as told:
+        for n in range(len(acknowledged.read_text().splitlines()), 10**6):
+            store.put(owner, f"r{n:05}", reader(*[f"{owner} {n}"] * 20))
+            told.write(f"r{n:05}\n")
+            told.flush()
+
+
+@pytest.mark.slow
+def test_two_writers_that_are_killed_again_and_again_lose_nothing_acknowledged(file: Path, tmp_path: Path) -> None:
+    for _ in range(6):
+        before = {owner: (tmp_path / owner).read_text() if (tmp_path / owner).exists() else "" for owner in "OP"}
+        children = []
+        for owner in "OP":
+            (tmp_path / owner).touch()
+            child = os.fork()
+            if not child:
+                writes(file, owner, tmp_path / owner)
+                os._exit(1)
+            children.append(child)
+        while any((tmp_path / owner).read_text() == before[owner] for owner in "OP"):
+            pass
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        assert {os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children} == {-signal.SIGKILL}
+    store = Readers.open(str(file))
+    for owner in "OP":
+        told = (tmp_path / owner).read_text().splitlines()
+        there = store.names(owner, count=10**6)
+        assert set(told) <= set(there) and len(there) <= len(told) + 1, (
+            "what was not acknowledged is there whole, or not at all"
+        )
+        for name in there:
+            kept = store.get(owner, name)
+            assert kept and kept.record == reader(*[f"{owner} {int(name[1:])}"] * 20)
+    assert sqlite3.connect(file).execute("PRAGMA application_id").fetchone() == (MARK,)
