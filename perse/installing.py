@@ -21,7 +21,18 @@ DISTRIBUTION = "perse-judge"
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "remote": ("transformers", "tokenizers", "huggingface_hub", "sentencepiece", "google"),
-    "serve": ("torch", "fastapi", "gguf", "llguidance", "peft", "safetensors", "starlette", "uvicorn"),
+    "serve": (
+        "torch",
+        "fastapi",
+        "gguf",
+        "llguidance",
+        "peft",
+        "prometheus_client",
+        "safetensors",
+        "sqlalchemy",
+        "starlette",
+        "uvicorn",
+    ),
     "train": ("accelerate", "tensorboard"),
     "cluster": ("bitsandbytes", "deepspeed", "liger_kernel"),
     "vllm": ("vllm",),

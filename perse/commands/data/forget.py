@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from perse.commands import options
 from perse.commands.options.building import Salt
 from perse.commands.terminal import say
-from perse.data.forgetting.leaving import Departure, leave
+from perse.data.forgetting.leaving import Departure, leave, nobody
 from perse.errors import BadInput
+from perse.serving.readers.mark import is_store
+from perse.settings.serving import READERS
+
+if TYPE_CHECKING:
+    from perse.serving.readers.store import Readers
 
 
 def forget(
@@ -27,18 +34,30 @@ def forget(
         list[Path] | None,
         typer.Option(help="A folder to look for the person in; nothing there is changed. May be repeated.", show_default=False),
     ] = None,
+    readers: Annotated[
+        bool, typer.Option("--readers", help="Also from the database of a judge server whose address is in PERSE_READERS.")
+    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Remove a person: reviews, examples, and what a judge said of them. The raw files and trained models stay as they are.
+    """Remove a person: reviews, examples, what a judge said of them, and what a judge server keeps of them (its readers=FILE is a
+    place like others). The raw files and trained models stay as they are.
 
     If one place is refused, none is changed. Each is changed wholly or not at all; after a kill the same command does the rest.
 
     Example: [bold]perse data forget "Ann Example" data/critics runs/first-valid valid.jsonl[/bold]
     """
-    gone = leave(person, places, salt=salt, look_in=look_in or ())
+    kept = [place for place in places if is_store(place)]
+    others = [place for place in places if place not in kept]
+    stores = _opened([str(place) for place in kept], database=readers)
+    gone = leave(person, others, salt=salt, look_in=look_in or ()) if others else nobody(person)
     _show(gone, looked_elsewhere=bool(look_in))
+    from_stores = {store.name: sum(store.delete_everywhere(name) for name in gone.ids) for store in stores}
+    for name, count in from_stores.items():
+        say(f"{name}: {count:,} kept readers removed; a server that runs keeps what it computed of them until it is restarted")
     if as_json:
-        typer.echo(json.dumps(asdict(gone), indent=2, default=str))
+        typer.echo(json.dumps({**asdict(gone), "readers": from_stores}, indent=2, default=str))
+    if any(from_stores.values()):
+        return
     if gone.finished and not any(one.records or one.examples for one in gone.forgotten):
         say(f"'{person}' is in none of these places now")
     if not gone.found:
@@ -46,6 +65,16 @@ def forget(
             f"nobody was forgotten: '{person}' is in none of these places (looked for {', '.join(gone.ids)}); if they have not left "
             "before, check the spelling and --salt"
         )
+
+
+def _opened(files: Sequence[str], *, database: bool) -> list[Readers]:
+    """The stores of readers, before anything is removed anywhere."""
+    from perse.serving.readers.store import Readers
+
+    address = os.environ.get(READERS)
+    if database and not address:
+        raise BadInput(f"--readers: there is no address in {READERS}; set it as for the server, or leave the option out")
+    return [Readers.open(where) for where in (*files, *([address] if database and address else []))]
 
 
 def _show(gone: Departure, *, looked_elsewhere: bool) -> None:
@@ -62,6 +91,8 @@ def _show(gone: Departure, *, looked_elsewhere: bool) -> None:
         say(f"may still hold the person: the other name of {file} (a hard link)")
     for file in gone.left.unread:
         say(f"could not be looked into: {file}")
+    if not gone.forgotten:
+        return
     looked = "looked into" if gone.left.all else "looked into the first"
     say(
         f"{looked} {gone.left.files:,} files in and beside these places{' and in --look-in' if looked_elsewhere else ''}; what lies "

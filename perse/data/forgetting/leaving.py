@@ -38,6 +38,11 @@ class Departure:
         return bool(self.finished) or any(gone.records or gone.examples for gone in self.forgotten)
 
 
+def nobody(person: str) -> Departure:
+    """Where no place of records was named."""
+    return Departure((person,), (), (), Remaining((), 0, all=True))
+
+
 def leave(person: str, places: Sequence[Path], *, salt: str | None = None, look_in: Sequence[Path] = ()) -> Departure:
     """Remove a person from `places`, then search there, next to them and in `look_in`, which is not changed.
 

@@ -24,12 +24,11 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from perse.errors import BadInput
 from perse.records import ProfileComparison, ProfileReview, explain
 from perse.serving.problems import StoreFailed
+from perse.serving.readers.mark import MARK
 from perse.strict import Strict
 
 VERSION = 1
 """Of the tables."""
-MARK = 0x70657273
-"""SQLite's `application_id` of our files."""
 BUSY_SECONDS = 10.0
 """For another process that writes."""
 
@@ -172,8 +171,6 @@ class Readers:
                 raise BadInput(
                     f"{self.name} was made by a newer perse (its tables are of version {version}, {VERSION} is known here)"
                 )
-            if self._sqlite:
-                connection.exec_driver_sql(f"PRAGMA application_id = {MARK}")
 
     def _wipe(self) -> None:
         """Have what was deleted leave the write-ahead log too."""
@@ -232,7 +229,6 @@ def _check_file(path: Path) -> None:
     """
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        return
     except FileExistsError:
         pass
     except OSError as error:
@@ -240,7 +236,10 @@ def _check_file(path: Path) -> None:
     ours = f"{path} is no file of perse's readers; give another path"
     if not stat.S_ISREG(path.stat().st_mode):
         raise BadInput(ours)
-    if path.stat().st_size == 0:  # made by a server that was killed at once
+    if path.stat().st_size == 0:  # new, or made by a server that was killed at once
+        marking = sqlite3.connect(path, timeout=BUSY_SECONDS)
+        marking.execute(f"PRAGMA application_id = {MARK}")  # before there is a write-ahead log, so that the file itself says it
+        marking.close()
         return
     try:
         reading = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)

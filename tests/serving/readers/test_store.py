@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from perse.errors import BadInput
 from perse.records import ProfileComparison, ProfileReview
 from perse.serving.problems import StoreFailed
-from perse.serving.readers.store import MARK, MOST_ENTRIES, Reader, Readers
+from perse.serving.readers.mark import is_store
+from perse.serving.readers.store import MOST_ENTRIES, Reader, Readers
 
 
 def reader(*words: str) -> Reader:
@@ -223,4 +224,4 @@ def test_two_writers_that_are_killed_again_and_again_lose_nothing_acknowledged(f
         for name in there:
             kept = store.get(owner, name)
             assert kept and kept.record == reader(*[f"{owner} {int(name[1:])}"] * 20)
-    assert sqlite3.connect(file).execute("PRAGMA application_id").fetchone() == (MARK,)
+    assert is_store(file)
