@@ -91,6 +91,7 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
         settings.answers,
         limits=settings.limits,
         keys=settings.key_file,
+        more_adapters=settings.more_adapters,
         readers=settings.store,
         json_log=settings.json_log,
         certificate=settings.certificate,
@@ -102,7 +103,8 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
 
 
 def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
-    from perse.serving.embedded import embedded_app, embedded_models, serve_embedded
+    from perse.serving.adapters import More
+    from perse.serving.embedded import embedded_app, embedded_loader, embedded_models, serve_embedded
     from perse.serving.front.front import log_requests
     from perse.serving.readers.store import Readers
 
@@ -111,6 +113,12 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         raise BadInput(f"{named}: vLLM's settings, and the embedded engine was chosen; leave them out")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     readers = Readers.open(settings.store) if settings.store else None
+    more = None
+    if settings.more_adapters:
+        load = embedded_loader(
+            model, dtype=settings.dtype, context=settings.context, trust_remote_code=settings.trust_remote_code
+        )
+        more = More(settings.more_adapters, model, lambda name, adapter: load(adapter), settings.trust_remote_code)
     models = embedded_models(
         settings.served_name,
         model,
@@ -126,6 +134,7 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         limits=settings.limits,
         keys=settings.key_file,
         readers=readers,
+        more=more,
         json_log=settings.json_log,
     )
     log_requests()

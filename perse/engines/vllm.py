@@ -189,10 +189,21 @@ def engine_options(*, dtype: str, context: int, memory_gb: float | None, trust_r
     return options
 
 
-def lora_request(adapter: Path) -> LoRARequest:
-    """An adapter for vLLM, named by its weights: vLLM keeps prefixes by adapter name, also over a change of weights."""
+def lora_request(adapter: Path, *, most: int | None = None) -> LoRARequest:
+    """An adapter for vLLM, named by its weights: vLLM keeps prefixes by adapter name, also over a change of weights.
+
+    Args:
+        most: the largest rank for which the engine has made room.
+    Raises:
+        BadInput: it is of a larger one.
+    """
     from perse.models.finding import weights_digest
 
+    if most is not None and (rank := rank_room([adapter])) > most:
+        raise BadInput(
+            f"the adapter {adapter.name} needs room for rank {rank}, and this server has some for {most}; start it with "
+            f"vllm.max_lora_rank={rank}"
+        )
     digest = weights_digest(adapter)
     return LoRARequest(digest[:16], 1 + int(digest[:7], 16), str(adapter))
 
@@ -445,9 +456,12 @@ def serve(
         "allowed_origins": [],  # no web page of elsewhere may ask a server on this machine
         "middleware": ["perse.serving.front.guard.Guard"],  # by vLLM, so that it stands whatever becomes of the plugin
     }
+    if serving.more_adapters:
+        given |= {"enable_lora": True, "max_lora_rank": 64}
     if serving.adapters:
         modules = [LoRAModulePath(name=name, path=str(path)) for name, path in serving.adapters.items()]
-        given |= {"enable_lora": True, "max_lora_rank": rank_room(list(serving.adapters.values())), "lora_modules": modules}
+        room = max(rank_room(list(serving.adapters.values())), given.get("max_lora_rank", 0))
+        given |= {"enable_lora": True, "max_lora_rank": room, "lora_modules": modules}
     for name, value in (given | extra).items():
         if name in OURS and name in extra:
             raise BadInput(f"vllm.{name} is perse's to set; use {OURS[name]}")

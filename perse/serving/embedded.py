@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from pathlib import Path
@@ -21,10 +21,12 @@ from perse.engines.transformers import TransformersEngine
 from perse.models.finding import context_length, judge_digest
 from perse.models.opening import tokenizer
 from perse.rendering.prompt import Ids, LabelTokens, Renderer
+from perse.serving.adapters import More, adapter_router
 from perse.serving.front.front import Front
 from perse.serving.front.guard import Guard
 from perse.serving.front.stopping import UVICORN
 from perse.serving.metrics import Metrics
+from perse.serving.page.routes import page_router
 from perse.serving.problems import answer, body, not_a_route
 from perse.serving.readers.routes import reader_router
 from perse.serving.readers.store import Readers
@@ -45,17 +47,21 @@ def embedded_models(
     trust_remote_code: bool = False,
 ) -> dict[str, Model]:
     """The model and its adapters, each in an engine of its own; their prefix caches together keep `cache_gb` GiB, by default 2."""
+    share = _budget(cache_gb) // (1 + len(adapters))
+    load = embedded_loader(path, dtype=dtype, context=context, cache_bytes=share, trust_remote_code=trust_remote_code)
+    return {name: load(None)} | {own: load(adapter) for own, adapter in adapters.items()}
+
+
+def embedded_loader(
+    path: Path, *, dtype: str, context: int | None, cache_bytes: int = BUDGET, trust_remote_code: bool = False
+) -> Callable[[Path | None], Model]:
+    """What makes the model, alone or with an adapter, into one that can be asked."""
     longest = context_length(path)
     renderer = Renderer(tokenizer(path, trust_remote_code=trust_remote_code), min(context or longest, longest))
-    budget = BUDGET if cache_gb is None else int(cache_gb * 1024**3)
 
-    def model(adapter: Path | None) -> Model:
+    def load(adapter: Path | None) -> Model:
         engine = TransformersEngine.load(
-            path,
-            adapter=adapter,
-            dtype=dtype,
-            cache_bytes=budget // (1 + len(adapters)),
-            trust_remote_code=trust_remote_code,
+            path, adapter=adapter, dtype=dtype, cache_bytes=cache_bytes, trust_remote_code=trust_remote_code
         )
         return Model(
             lambda calls: Stoppable(engine, calls),
@@ -65,7 +71,11 @@ def embedded_models(
             forget=engine.forget,
         )
 
-    return {name: model(None)} | {own: model(adapter) for own, adapter in adapters.items()}
+    return load
+
+
+def _budget(gb: float | None) -> int:
+    return BUDGET if gb is None else int(gb * 1024**3)
 
 
 def embedded_app(
@@ -75,6 +85,7 @@ def embedded_app(
     limits: Limits | None = None,
     keys: Path | None = None,
     readers: Readers | None = None,
+    more: More | None = None,
     json_log: bool = False,
 ) -> FastAPI:
     """The application that uvicorn runs.
@@ -95,13 +106,14 @@ def embedded_app(
         if readers:
             readers.close()
 
-    app = FastAPI(title="perse judge", version=__version__, lifespan=lifespan)
+    app = FastAPI(title="perse judge", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
     app.state.front = front
     app.state.judge = service
     app.state.judge_alive = _alive
     app.state.readers = readers
-    app.include_router(judge_router())
-    app.include_router(reader_router())
+    app.state.more_adapters = more
+    for router in (judge_router(), reader_router(), adapter_router(), page_router()):
+        app.include_router(router)
     app.add_exception_handler(HTTPException, not_a_route)
     app.add_exception_handler(Exception, _bug)
 

@@ -21,8 +21,10 @@ from perse.engines.calls import Calls
 from perse.errors import BadInput
 from perse.models.finding import judge_digest
 from perse.rendering.prompt import Renderer
+from perse.serving.adapters import More, adapter_router
 from perse.serving.front.front import Front
 from perse.serving.metrics import Metrics, vllm_registry
+from perse.serving.page.routes import page_router
 from perse.serving.problems import not_a_route
 from perse.serving.readers.routes import reader_router
 from perse.serving.readers.store import Readers
@@ -42,6 +44,7 @@ class Serving:
     settings: JudgeSettings
     limits: Limits = field(default_factory=Limits)
     keys: Path | None = None
+    more_adapters: Path | None = None
     readers: str | None = field(default=None, repr=False)  # an address may hold a password, and vLLM prints its arguments
     json_log: bool = False
     certificate: str | None = None
@@ -56,12 +59,12 @@ class JudgePlugin:
     required_tasks = None  # always loaded, so that a model that cannot judge stops the start instead of going without us
 
     def attach_router(self, app: FastAPI) -> None:
-        app.include_router(judge_router())
-        app.include_router(reader_router())
+        for router in (judge_router(), reader_router(), adapter_router(), page_router()):
+            app.include_router(router)
         app.add_exception_handler(HTTPException, not_a_route)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
-        from perse.engines.vllm import VERSION, Served
+        from perse.engines.vllm import VERSION, Served, lora_request
         from perse.models.opening import tokenizer
 
         serving: Serving = args.perse
@@ -84,6 +87,16 @@ class JudgePlugin:
         turns = Turns(room, serving.limits.items, queued=metrics.queued, wait=front.gate.wait)
         state.judge = JudgeService(models, serving.settings, turns=turns, metrics=metrics, engine_version=VERSION)
         state.judge_alive = served.alive
+        state.more_adapters = None
+        if serving.more_adapters:
+
+            def model(name: str, adapter: Path) -> Model:
+                lora = lora_request(adapter, most=args.max_lora_rank)
+                loras[name] = lora  # so that the routes of OpenAI's API serve it too
+                digest = judge_digest(serving.model, adapter)
+                return Model(partial(served.engine, lora), renderer, digest, adapter=True, forget=served.forget)
+
+            state.more_adapters = More(serving.more_adapters, serving.model, model, serving.trust_remote_code)
         state.readers = Readers.open(serving.readers) if serving.readers else None
         front.watch(turns, state.readers)
         front.gate.when_draining(partial(setattr, served, "told_to_end", True))

@@ -129,7 +129,7 @@ class JudgeService:
     async def forget(self) -> None:
         """Drop what the engines keep of prompts, for a reader who is gone."""
         loop = asyncio.get_running_loop()
-        for model in self.models.values():
+        for model in list(self.models.values()):
             await loop.run_in_executor(self._threads, model.forget)
 
     def version(self) -> Version:

@@ -49,6 +49,8 @@ class ServeConfig(Section):
     """What clients call it; by default the last part of `model`."""
     adapters: dict[str, str] = Field(default_factory=dict)
     """LoRA adapters served on the same model: the name clients use, and the adapter's folder or its training run's."""
+    adapters_from: Annotated[str | None, LOCAL] = None
+    """A folder from which an administrator's key may load further adapters while the server runs (`POST /v1/adapters`)."""
     engine: Literal["auto", "vllm", "transformers"] = "auto"
     """`auto`: vLLM when it is installed, else the embedded engine."""
     host: str = "127.0.0.1"
@@ -91,6 +93,10 @@ class ServeConfig(Section):
         return self.readers or os.environ.get(READERS) or None
 
     @property
+    def more_adapters(self) -> Path | None:
+        return Path(self.adapters_from).resolve() if self.adapters_from else None
+
+    @property
     def key_file(self) -> Path | None:
         return Path(self.keys) if self.keys else None
 
@@ -117,6 +123,8 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> ServeConfig:
         raise BadInput(
             f"max_new_tokens={config.max_new_tokens} leaves no room in context={config.context}; lower the one or raise the other"
         )
+    if config.more_adapters and not config.more_adapters.is_dir():
+        raise BadInput(f"adapters_from={config.adapters_from} is no folder; make it, or give one that is there")
     if config.served_name in config.adapters:
         raise BadInput(f"'{config.served_name}' names both the model and an adapter; give the model another with name=")
     return config

@@ -9,13 +9,13 @@ from starlette.types import Scope as Asgi
 
 from perse.serving.front.keys import Scope
 
-OPEN = re.compile(r"/health|/ready|/|/playground/[a-z.]+")
-"""Whether the server lives, and the page to try it with, which holds nothing."""
+OPEN = re.compile(r"/health|/ready|/|/docs|/openapi\.json|/page/[a-z.]+")
+"""Whether the server lives, and its own pages, which hold nothing that is not in this repository."""
 
 _READERS = re.compile(r"/v1/readers(/.*)?", re.DOTALL)
 _JUDGE = re.compile(
     r"/v1/(judge|models|completions|chat|responses|messages|realtime)(/.*)?|/(tokenize|detokenize|version|metrics|load|ping)/?"
-    r"|/(docs|redoc|openapi\.json)|/(docs|static)/.*",
+    r"|/redoc|/static/.*",
     re.DOTALL,
 )
 

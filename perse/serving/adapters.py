@@ -1,0 +1,89 @@
+"""One more adapter on the served model, without a restart: for administrators, and from one folder of the server's alone.
+
+A request names a folder inside `adapters_from`; no path comes from outside. Adapters are known to vLLM by the digest of their weights,
+so that what was computed with one is never taken for another's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request
+from pydantic import ConfigDict, Field
+
+from perse.errors import BadInput
+from perse.models.finding import find_adapter
+from perse.models.opening import check_adapter
+from perse.serving.problems import NotThere, ProblemRoute
+from perse.serving.schemas import ErrorBody, ServedModel
+from perse.serving.service import Model
+from perse.strict import Name, Strict
+
+
+class Wanted(Strict):
+    """An adapter to be served."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: Name = Field(min_length=1, max_length=100, description="What clients ask for as `model`.")
+    folder: Name = Field(
+        min_length=1, description="A folder inside the server's `adapters_from`: an adapter, or a training run."
+    )
+
+
+@dataclass(frozen=True)
+class More:
+    """Where further adapters come from, and how they are made into models."""
+
+    folder: Path
+    base: Path
+    model: Callable[[str, Path], Model]
+    trust_remote_code: bool = False
+
+    def load(self, wanted: Wanted) -> Model:
+        """The model of a wanted adapter.
+
+        Raises:
+            NotThere: no such folder.
+            BadInput: it holds no adapter of this model.
+        """
+        inside = {entry.name: entry for entry in self.folder.iterdir() if entry.is_dir() and not entry.name.startswith(".")}
+        if wanted.folder not in inside:
+            listed = ", ".join(sorted(inside)[:20]) or "nothing"
+            raise NotThere(f"adapters_from has no folder '{wanted.folder[:200]}'; there are {listed}")
+        adapter = find_adapter(str(inside[wanted.folder]), self.base).resolve()
+        check_adapter(adapter, base=self.base, trust_remote_code=self.trust_remote_code)
+        return self.model(wanted.name, adapter)
+
+
+_ERRORS: dict[int | str, dict[str, Any]] = {
+    400: {"model": ErrorBody, "description": "A name that is taken, or a folder without an adapter of this model."},
+    404: {"model": ErrorBody, "description": "No such folder, or a server that takes no further adapters."},
+}
+
+
+def adapter_router() -> APIRouter:
+    """The route that loads one more; what to load with is at `app.state.more_adapters`."""
+    router = APIRouter(route_class=ProblemRoute, tags=["administration"], responses=_ERRORS)
+
+    @router.post("/v1/adapters")
+    async def load_adapter(
+        request: Request, wanted: Annotated[Wanted, Body(examples=[{"name": "second", "folder": "second-run"}])]
+    ) -> ServedModel:
+        """Serve one more adapter, under a name that is not taken; for administrators."""
+        more: More | None = request.app.state.more_adapters
+        if more is None:
+            raise NotThere("this server takes no further adapters; start it with adapters_from=FOLDER")
+        models = request.app.state.judge.models
+        if wanted.name in models:
+            raise BadInput(f"'{wanted.name}' is served already; give another name")
+        model = await asyncio.to_thread(more.load, wanted)
+        if models.setdefault(wanted.name, model) is not model:  # another administrator was faster
+            raise BadInput(f"'{wanted.name}' is served already; give another name")
+        return ServedModel(sha256=model.digest, adapter=True)
+
+    return router
