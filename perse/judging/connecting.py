@@ -96,6 +96,8 @@ def connect(url: str, model: str, *, tokenizer: str | None, context: int | None,
 
 def _not_vllm(url: str, name: str, entry: Entry, *, known: bool) -> str:
     """Why a server is not asked as vLLM is. A proxy before vLLM lists models as its own, so its judge would lose its distributions."""
+    if entry.owned_by == "perse":
+        return f"{url} is perse's server on the embedded engine; perse.serving.client asks it for distributions, by routes of its own"
     if not known:
         reason = f"{url} lists no models, as vLLM does"
     elif entry.owned_by == "vllm":
@@ -132,8 +134,8 @@ async def _check_address(url: str, model: str) -> None:
     version = await _tried(url.removesuffix("/v1"), "/version")
     if isinstance(version, dict) and "perse" in version:
         raise BadInput(
-            f"the server at {url} runs the embedded engine, which speaks the judge's routes only; ask it with "
-            "perse.serving.client, or serve the model on vLLM"
+            f"the server at {url} runs the embedded engine of an older perse, which speaks the judge's routes only; ask it with "
+            "perse.serving.client, or serve the model with this perse"
         )
 
 

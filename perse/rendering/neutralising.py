@@ -37,7 +37,12 @@ def neutralised(text: str, markers: re.Pattern[str], *, lines: bool, question: Q
     kept = [" ".join(line.split()) for line in text.splitlines()]
     text = ("\n" if lines else " ").join(line for line in kept if line)
     own = tuple(question.delimiters) if question else ()
-    return _delimiters(own).sub("[ ", markers.sub(lambda found: found[0][0] + " " + found[0][1:], text))
+    return _delimiters(own).sub("[ ", broken(text, markers))
+
+
+def broken(text: str, markers: re.Pattern[str]) -> str:
+    """`text` with a space behind the first character of each marker."""
+    return markers.sub(lambda found: found[0][0] + " " + found[0][1:], text)
 
 
 @lru_cache(maxsize=64)

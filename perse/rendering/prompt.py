@@ -23,7 +23,7 @@ from perse.questions.base import Ask, ListedQuestion
 from perse.records import Asked
 from perse.rendering.chat_template import rendered_turns
 from perse.rendering.fitting import Size, longest_fitting, words
-from perse.rendering.neutralising import ANY_MARKER, EMPTY, marker_pattern, neutralised
+from perse.rendering.neutralising import ANY_MARKER, EMPTY, broken, marker_pattern, neutralised
 from perse.scale import Scale
 
 MAX_WORDS = 2500
@@ -150,6 +150,10 @@ class Renderer:
     def neutralise(self, text: str, *, lines: bool = False, question: Question | None = None) -> str:
         """Untrusted text made safe for this tokenizer's template, in a prompt of `question` (see `neutralised`)."""
         return neutralised(text, self._markers, lines=lines, question=question)
+
+    def spoken(self, text: str) -> str:
+        """What somebody says in a conversation of their own: it cannot pass for the template's markers, and is else as it was."""
+        return broken(text.encode("utf-8", "replace").decode("utf-8"), self._markers)
 
     def render(
         self, question: Question, example: Asked, *, answer_tokens: int = ANSWER_TOKENS, completion: Sequence[Ids] = ()

@@ -22,6 +22,7 @@ from perse.models.finding import context_length, judge_digest
 from perse.models.opening import tokenizer
 from perse.rendering.prompt import Ids, LabelTokens, Renderer
 from perse.serving.adapters import More, adapter_router
+from perse.serving.chat import chat_router
 from perse.serving.front.front import Front
 from perse.serving.front.guard import Guard
 from perse.serving.front.stopping import UVICORN
@@ -112,7 +113,7 @@ def embedded_app(
     app.state.judge_alive = _alive
     app.state.readers = readers
     app.state.more_adapters = more
-    for router in (judge_router(), reader_router(), adapter_router(), page_router()):
+    for router in (judge_router(), reader_router(), adapter_router(), chat_router(), page_router()):
         app.include_router(router)
     app.add_exception_handler(HTTPException, not_a_route)
     app.add_exception_handler(Exception, _bug)

@@ -122,6 +122,8 @@ class ProblemRoute(APIRoute):
                 if isinstance(asked, ErrorBody):
                     return answer(asked)
                 said = await self.endpoint(request, asked, **request.path_params)
+                if isinstance(said, Response):
+                    return said
                 return Response(await asyncio.to_thread(written, said), media_type="application/json")
             except PerseError as error:
                 return answer(problem(error), {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else None)

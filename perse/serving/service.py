@@ -126,6 +126,25 @@ class JudgeService:
             return Results(results=results)
         return await asyncio.to_thread(_alone, results[0], lambda: judge.check(question, examples[0], settings))
 
+    async def run(
+        self, name: str | None, work: Callable[[Engine, Renderer], Answer], disconnected: Callable[[], Awaitable[bool]]
+    ) -> Answer:
+        """What `work` does with the engine of a model, when it is its turn and while its client is there.
+
+        Raises:
+            PerseError: an unknown model, or what `work` raises.
+        """
+        calls, model = Calls(), self._model(name)
+
+        async def turn() -> Answer:
+            async with self.turns.turn("", 1):
+                return await asyncio.get_running_loop().run_in_executor(
+                    self._threads, work, model.engine(calls), model.renderer
+                )
+
+        self.turns.check(1)
+        return await _while_wanted(asyncio.create_task(turn()), calls, disconnected)
+
     async def forget(self) -> None:
         """Drop what the engines keep of prompts, for a reader who is gone."""
         loop = asyncio.get_running_loop()
@@ -162,11 +181,14 @@ class JudgeService:
             self._metrics.judged(judgement)
         return judgements
 
-    def _judge(self, name: str | None, calls: Calls) -> Judge:
-        name = name or self.base
-        model = self.models.get(name)
+    def _model(self, name: str | None) -> Model:
+        model = self.models.get(name or self.base)
         if model is None:
-            raise UnknownModel(f"there is no model '{brief(name)}' here; served are {', '.join(self.models)}")
+            raise UnknownModel(f"there is no model '{brief(str(name))}' here; served are {', '.join(self.models)}")
+        return model
+
+    def _judge(self, name: str | None, calls: Calls) -> Judge:
+        model = self._model(name)
         adapter = name if model.adapter else None
         return Judge(model.engine(calls), model.renderer, name=self.base, adapter=adapter, digest=model.digest)
 

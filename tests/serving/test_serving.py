@@ -256,10 +256,11 @@ def test_health_ready_version_and_the_openapi_page(http: TestClient, models: dic
     assert {"/v1/judge/pointwise", "/v1/judge/pairwise", "/v1/judge/questions", "/health", "/ready", "/version"} <= set(paths)
 
 
-def test_without_the_key_only_health_and_readiness_are_told(models: dict[str, Model], key: str) -> None:
+def test_without_the_key_only_health_readiness_and_pages_that_hold_nothing_are_told(models: dict[str, Model], key: str) -> None:
     with client_of(models, "http://judge.example") as http:
         assert http.get("/health").status_code == http.get("/ready").status_code == 200
-        for path in ("/version", "/docs", "/openapi.json", "/v1/judge/questions"):
+        assert http.get("/docs").status_code == http.get("/openapi.json").status_code == http.get("/").status_code == 200
+        for path in ("/version", "/metrics", "/v1/models", "/v1/judge/questions"):
             answer = http.get(path)
             assert answer.status_code == 401 and answer.headers["www-authenticate"] == "Bearer"
             assert answer.json()["error"]["code"] == 401

@@ -324,12 +324,13 @@ def test_an_address_without_its_v1_is_set_right(server: Stub) -> None:
 
 
 @pytest.mark.parametrize("status", [404, 405])
-def test_perses_embedded_server_is_asked_otherwise(server: Stub, status: int) -> None:
+def test_an_older_perses_embedded_server_is_asked_otherwise(server: Stub, status: int) -> None:
     server.routes["GET /v1/models"] = lambda _: fault(status)
     server.routes["GET /version"] = lambda _: {"version": "0.1", "perse": "0.1", "engine": {}, "models": {}}
     for url in (server.url, server.url.removesuffix("/v1")):
         with pytest.raises(
-            BadInput, match="runs the embedded engine, .*; ask it with perse.serving.client, or serve .* on vLLM"
+            BadInput,
+            match="runs the embedded engine of an older perse, .*; ask it with perse.serving.client, or serve the model with",
         ):
             connect(url, "m", tokenizer=None, context=None)
 
