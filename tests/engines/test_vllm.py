@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,6 +24,7 @@ import numpy as np
 import pytest
 from builders import pairwise_examples, pointwise_examples, tiny_llama
 from places import ROOT, SAMPLES
+from served import ENVIRONMENT, Server, serving
 from tolerances import EMBEDDED_LOGITS, WIDE_LOGITS, logprob, share
 
 from perse import Judge
@@ -45,7 +45,6 @@ pytestmark = [
     pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it"),
 ]
 
-ENVIRONMENT = {"OMP_NUM_THREADS": str(os.cpu_count()), **os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1"}
 ITEMS = 24
 
 
@@ -92,43 +91,6 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
     examples.write_text("".join(lines[:ITEMS]))
     assert len(read_examples(examples)) == ITEMS
     return Trained(run, data, examples)
-
-
-@dataclass(frozen=True)
-class Server:
-    url: str
-    log: Path
-    process: subprocess.Popen[bytes]
-
-
-@contextmanager
-def serving(log: Path, *settings: object) -> Iterator[Server]:
-    """`python serve.py` until it is ready, and stopped at the end."""
-    with log.open("wb") as out:
-        process = subprocess.Popen(
-            [sys.executable, ROOT / "serve.py", "--config", "configs/serve/embedded.yaml", "engine=vllm", "port=0", "context=2048", "memory_gb=1", *map(str, settings)],
-            cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env=ENVIRONMENT,
-        )  # fmt: skip
-    try:
-        url = ""
-        end = time.monotonic() + 240
-        while True:
-            assert process.poll() is None and time.monotonic() < end, log.read_text()[-4000:]
-            time.sleep(0.5)
-            found = re.search(r"at (http://\S+)", log.read_text())
-            url = found[1] if found else url
-            try:
-                if url and httpx2.get(f"{url}/ready").status_code == 200:
-                    break
-            except httpx2.TransportError:
-                continue
-        yield Server(url, log, process)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        try:
-            process.wait(60)
-        finally:
-            process.kill()
 
 
 @pytest.fixture(scope="module")
@@ -385,7 +347,7 @@ def test_with_a_key_every_route_of_vllms_server_wants_it(
     monkeypatch.setitem(ENVIRONMENT, "PERSE_API_KEY", key)
     with serving(tmp_path / "log", f"model={folder}", "host=0.0.0.0", "dtype=float32") as running:
         url = running.url.replace("0.0.0.0", "127.0.0.1")
-        for path in ("/version", "/v1/models", "/metrics", "/openapi.json", "/v1/judge/questions", "/tokenize", "/nowhere"):
+        for path in ("/version", "/v1/models", "/metrics", "/v1/judge/questions", "/tokenize", "/nowhere"):
             answer = httpx2.get(f"{url}{path}")
             assert answer.status_code == 401 and answer.json()["error"]["code"] == 401, path
         assert httpx2.get(f"{url}/health").status_code == 200

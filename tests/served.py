@@ -1,0 +1,56 @@
+"""A judge server as a person starts it: a process of its own, on vLLM or on the embedded engine."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx2
+from places import ROOT
+
+ENVIRONMENT = {"OMP_NUM_THREADS": str(os.cpu_count()), **os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1"}
+
+
+@dataclass(frozen=True)
+class Server:
+    url: str
+    log: Path
+    process: subprocess.Popen[bytes]
+
+
+@contextmanager
+def serving(log: Path, *settings: object, engine: str = "vllm", **environment: str) -> Iterator[Server]:
+    """`python serve.py` until it is ready, and stopped at the end."""
+    with log.open("wb") as out:
+        process = subprocess.Popen(
+            [sys.executable, ROOT / "serve.py", "--config", "configs/serve/embedded.yaml", f"engine={engine}", "port=0", "context=2048", "memory_gb=1", *map(str, settings)],
+            cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, env={**ENVIRONMENT, **environment},
+        )  # fmt: skip
+    try:
+        url = ""
+        end = time.monotonic() + 240
+        while True:
+            assert process.poll() is None and time.monotonic() < end, log.read_text()[-4000:]
+            time.sleep(0.5)
+            found = re.search(r"at (http://\S+)", log.read_text())
+            url = found[1] if found else url
+            try:
+                if url and httpx2.get(f"{url}/ready").status_code == 200:
+                    break
+            except httpx2.TransportError:
+                continue
+        yield Server(url, log, process)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(60)
+        finally:
+            process.kill()
