@@ -50,9 +50,9 @@ def plain_address(url: str, *, of: str, keys: str) -> str:
     except ValueError:  # of a port, which may be the first half of a password
         raise BadInput(f"{of} cannot be read as one; write http://HOST:PORT/v1, and a key {keys}") from None
     # A password may hold '/', '?' or '#', which end the part of an address where an @ is looked for; encoded they hide a key as well.
-    if set("@?#\\") & set(url + unquote(unquote(url))):
+    if set("@?#;\\") & set(url + unquote(unquote(url))):
         raise BadInput(
-            f"{of} holds a user name, a password or a query, and addresses are written to files; leave them out "
+            f"{of} holds a user name, a password, a query or parameters, and addresses are written to files; leave them out "
             f"(http://HOST:PORT/v1), and put a key {keys}"
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or not _HOST.fullmatch(parts.hostname) or not port_fits:

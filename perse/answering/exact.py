@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perse.answering.base import JudgeSettings, draw, failed, prompts_of, tell_failure, text_seed
 from perse.engines.base import Engine, Failure, Generation, LabelDistribution, Sampling
@@ -111,8 +111,16 @@ class ExactAnswering:
             one.text = self.renderer.neutralise(question.layout.free_text(line))
             one.answer = self.renderer.free_line(question, one.text)
             # Cleaned and tokenized again, a text can have more tokens than were written; not seen in real reviews.
-            if max(map(len, one.prefixes(one.answer))) + label_room(question) > self.renderer.context:
-                one.failure = Failure(f"the review has {len(one.answer)} tokens when read again, too many for the context")
+            while (beyond := self._beyond(question, one)) > 0 and one.text:
+                one.text = one.text[:-beyond].rstrip()
+                one.answer = self.renderer.free_line(question, one.text)
+                one.written = replace(generation, finish_reason="length")
+            if beyond > 0:
+                one.failure = Failure(f"{beyond} tokens too many for the context, once an empty review is read again")
+
+    def _beyond(self, question: Question, one: _Work) -> int:
+        """Tokens by which the prompts with the answer so far, and a label, are longer than the context."""
+        return max(map(len, one.prefixes(one.answer))) + label_room(question) - self.renderer.context
 
     def _judgement(self, question: Question, one: _Work, settings: JudgeSettings) -> Judgement:
         if one.failure is not None:

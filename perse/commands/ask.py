@@ -54,6 +54,8 @@ def ask(
         typer.echo(judgement.model_dump_json(indent=2))
     else:
         show_judgement(Console(), judgement)
+    if judgement.status is Status.ENGINE_ERROR:
+        raise typer.Exit(2)
 
 
 def read_text(given: str) -> str:
@@ -131,7 +133,7 @@ def show_judgement(console: Console, judgement: Judgement) -> None:
             )
         )
     if judgement.status is not Status.OK:
-        console.print(f"no score ({judgement.status}): {judgement.error}", markup=False)
+        console.print(f"no score ({judgement.status}): {printable(judgement.error or '')}", markup=False)
         return
     expected = f"   expected {judgement.expected:.1f}" if judgement.expected is not None else ""
     console.print(

@@ -44,6 +44,10 @@ Work = Callable[[AsyncOpenAI, Request], Awaitable[Answer]]
 """Sends a request and reads the answer."""
 
 
+LONGEST_TOKEN = 200
+"""Characters; tokenizers have some of 128 spaces."""
+
+
 class Strange(ValueError):
     """An answer that the OpenAI API does not have; the message says what is wrong with it."""
 
@@ -172,7 +176,8 @@ class ChatCompletionsEngine:
         async def create(client: AsyncOpenAI, request: Request, limit: str) -> Reply:
             limited = request | {limit: sampling.max_new_tokens}
             try:
-                return _reply(await client.chat.completions.create(model=self._server.model, **limited))
+                answer = await client.chat.completions.create(model=self._server.model, **limited)
+                return _reply(answer, LONGEST_TOKEN * sampling.max_new_tokens)
             except BadRequestError as error:
                 if error.code != "content_filter":  # Azure's, before the model
                     raise
@@ -278,7 +283,7 @@ def _message(message: str | Turns, sampling: Sampling, seed: int) -> Request:
     return asked
 
 
-def _reply(answer: Any) -> Reply:
+def _reply(answer: Any, most: int) -> Reply:
     choice = _choice(answer)
     message, reason = choice.message, _reason(choice)
     if message is None:
@@ -287,6 +292,8 @@ def _reply(answer: Any) -> Reply:
     text = message.content or refusal or ""
     if not isinstance(text, str):
         raise Strange(f"the message's content is no text but {type(text).__name__}")
+    if len(text) > most:
+        raise Strange(f"an answer of {len(text):,} characters, far more than the tokens that were asked for can have")
     return Reply(
         without_keys(text.encode("utf-8", "replace").decode()),
         reason,

@@ -68,7 +68,7 @@ class Judge:
             dtype: "bfloat16", "float16" or "float32" (exact comparisons); a server has its own.
             context: tokens to use, at most what the model was made for.
             tokenizer: of a served model, where its folder is not on this machine.
-            trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it such a model is refused.
+            trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it none is run, and a model that needs it is refused.
         Raises:
             ModelNotFound: not available anywhere; the message lists what was tried.
             BadInput: a name of another form, a model that cannot be used, or a server that cannot be asked.

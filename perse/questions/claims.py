@@ -32,7 +32,7 @@ class Claim:
     example_type: type = ClaimExample
     delimiters: tuple[str, ...] = ("Text", "Statement", "Opinion", "Answer", "Type")
     usual: bool = False
-    served: None = None
+    served: str | None = None
     writes_review: bool = False
 
     def asks(self, example: ClaimExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
@@ -82,9 +82,9 @@ class Claims:
         return example.model_copy(update={"text": clean(example.text, lines=True), "claims": claims})
 
 
-VERIFY_FACT = Claim("verify_fact", "statement")
-VERIFY_OPINION = Claim("verify_opinion", "opinion")
-MASK_CONFLICT = replace(VERIFY_FACT, name="mask_conflict")
+VERIFY_FACT = Claim("verify_fact", "statement", served="whether the text states it")
+VERIFY_OPINION = Claim("verify_opinion", "opinion", served="whether the text holds the opinion")
+MASK_CONFLICT = replace(VERIFY_FACT, name="mask_conflict", served=None)
 """Is a nonsupporting paragraph's fact also said by the supporting ones? The paper asks as it verifies facts (KGDS, section 4.4)."""
 
 OPINION_ERROR = Claim(

@@ -26,7 +26,7 @@ class AgainstReviews:
     usual: bool = False
     example_type: type = SummaryExample
     delimiters: tuple[str, ...] = ("Review", "Text", "Answer", "Score")
-    served: None = None
+    served: str | None = None
     writes_review: bool = False
 
     @property
@@ -54,5 +54,7 @@ class AgainstReviews:
         return example.model_copy(update={"reviews": reviews, "summary": clean(example.summary)})
 
 
-COVERAGE = AgainstReviews("coverage", GRADES, "coverage.jinja", usual=True)
-COVERAGE_100 = AgainstReviews("coverage_100", HUNDREDS, "coverage.jinja")
+COVERAGE = AgainstReviews(
+    "coverage", GRADES, "coverage.jinja", usual=True, served="how much of what the reviews talk about the text covers"
+)
+COVERAGE_100 = AgainstReviews("coverage_100", HUNDREDS, "coverage.jinja", served="the same from 0 to 100")

@@ -8,5 +8,7 @@ from __future__ import annotations
 from perse.questions.coverage import AgainstReviews
 from perse.scale import GRADES, HUNDREDS
 
-SENTIMENT = AgainstReviews("sentiment", GRADES, "sentiment.jinja")
-SENTIMENT_100 = AgainstReviews("sentiment_100", HUNDREDS, "sentiment.jinja")
+SENTIMENT = AgainstReviews(
+    "sentiment", GRADES, "sentiment.jinja", served="how well the text's sentiment is that of the reviews"
+)
+SENTIMENT_100 = AgainstReviews("sentiment_100", HUNDREDS, "sentiment.jinja", served="the same from 0 to 100")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from pydantic import Field
@@ -13,6 +14,7 @@ from perse.strict import Name
 class ClaimExample(Record):
     """Does `claim` follow from `text`? Asked of summaries and paragraphs."""
 
+    kind: ClassVar[str] = "claim"
     limited: ClassVar[bool] = False
     """A text that claims are about is as long as it is."""
     shortened: ClassVar[bool] = False
@@ -23,6 +25,10 @@ class ClaimExample(Record):
     """Whose text this is: claims about one text are asked one after the other, so that they share the work on it."""
     text: str
     claim: str
+
+    def gives_away(self, near: Callable[[str, str], bool]) -> bool:
+        """The text is meant to show whether the claim holds."""
+        return False
 
 
 class ClaimsExample(Record):

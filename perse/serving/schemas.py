@@ -20,6 +20,9 @@ from perse.records import (
 )
 from perse.strict import Name, Strict
 
+MOST_ENTRIES = 10_000
+"""Of a profile in a request: more fit no context."""
+
 Pick = Literal["recent", "random", "bm25", "diverse"]
 """Ways to choose of a kept reader's entries (`perse.data.profiles.selection`)."""
 
@@ -74,7 +77,7 @@ class PointwiseItem(ReadersItem):
     reviewer_id: Name = Field("reader", description="Items of one reader are judged together, which is faster.")
     item_id: Name = "text"
     profile: Annotated[tuple[ProfileReview, ...], FailFast()] = Field(
-        (), description="Past reviews of this reader, oldest first."
+        (), max_length=MOST_ENTRIES, description="Past reviews of this reader, oldest first."
     )
     query: str = Field(min_length=1, description="The text to judge.")
     reference: ReviewReference | None = Field(None, description="Not shown to the judge.")
@@ -91,7 +94,7 @@ class PairwiseItem(ReadersItem):
     reviewer_id: Name = Field("reader", description="Items of one reader are judged together, which is faster.")
     aspect: Name = Field(min_length=1, description="Such as Interestingness, Surprise or Ending.")
     profile: Annotated[tuple[ProfileComparison, ...], FailFast()] = Field(
-        (), description="Past comparisons of this reader, oldest first."
+        (), max_length=MOST_ENTRIES, description="Past comparisons of this reader, oldest first."
     )
     query: Pair
     reference: ChoiceReference | None = Field(None, description="Not shown to the judge.")

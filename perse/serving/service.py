@@ -12,7 +12,7 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 
@@ -138,9 +138,8 @@ class JudgeService:
 
         async def turn() -> Answer:
             async with self.turns.turn("", 1):
-                return await asyncio.get_running_loop().run_in_executor(
-                    self._threads, work, model.engine(calls), model.renderer
-                )
+                asked = partial(work, model.engine(calls), model.renderer)
+                return await asyncio.get_running_loop().run_in_executor(self._threads, _contained, asked)
 
         self.turns.check(1)
         return await _while_wanted(asyncio.create_task(turn()), calls, disconnected)
@@ -176,7 +175,8 @@ class JudgeService:
         """The judgements of one part of a request, when it is its turn."""
         async with self.turns.turn(f"{judge.identity.adapter}:{_beginning(examples[0])}", len(examples)):
             loop = asyncio.get_running_loop()
-            judgements = await loop.run_in_executor(self._threads, judge.ask, question, examples, settings)
+            work = partial(judge.ask, question, examples, settings)
+            judgements = await loop.run_in_executor(self._threads, _contained, work)
         for judgement in judgements:
             self._metrics.judged(judgement)
         return judgements
@@ -203,7 +203,7 @@ class JudgeService:
 
 def _beginning(example: Example) -> int:
     """Alike for items whose prompts begin alike."""
-    return hash(repr(getattr(example, "profile", None)))
+    return hash(repr(getattr(example, "profile", None) or getattr(example, "text", None)))
 
 
 def _parts(judge: Judge, examples: Sequence[Example]) -> list[Sequence[Example]]:
@@ -289,6 +289,21 @@ def _alone(result: Judgement | ErrorBody, check: Callable[[], None]) -> Judgemen
     return result
 
 
+class _Exit(Exception):
+    """A SystemExit on its way to whoever answers the request: in a task it would end the event loop."""
+
+    def __init__(self, exit: SystemExit) -> None:
+        super().__init__(exit.code)
+        self.exit = exit
+
+
+def _contained(work: Callable[[], Answer]) -> Answer:
+    try:
+        return work()
+    except SystemExit as exit:
+        raise _Exit(exit) from None
+
+
 async def _while_wanted(call: asyncio.Future[Answer], calls: Calls, disconnected: Callable[[], Awaitable[bool]]) -> Answer:
     """The call's result; if the client leaves before, or its time is over, what it has running in the engine is cancelled."""
     try:
@@ -296,6 +311,8 @@ async def _while_wanted(call: asyncio.Future[Answer], calls: Calls, disconnected
             if await disconnected():
                 raise EngineFailed("the client left before the answer was ready")
         return call.result()
+    except _Exit as wished:
+        raise wished.exit from None
     finally:
         if not call.done() or call.cancelled() or call.exception() is not None:
             calls.cancel()

@@ -32,6 +32,8 @@ class Limits(Section):
     """Requests at once, waiting ones among them."""
     items: int = Field(default=4096, ge=1)
     """Items that wait for the engine; also the longest list."""
+    body_mb: float = Field(default=32, ge=8, le=4096)
+    """MiB of bodies held at once; parsed, they take some twenty times as much memory. One alone may have 8."""
     per_key: int | None = Field(default=None, ge=1)
     """Requests of one key at once; by default no limit but the server's."""
     per_minute: int | None = Field(default=None, ge=1)
@@ -79,7 +81,7 @@ class ServeConfig(Section):
     max_new_tokens: int = Field(default=600, ge=1)
     seed: int = Field(default=0, ge=0)
     trust_remote_code: bool = False
-    """Run code that the model brings; without it such a model is refused."""
+    """Run code that the model brings; without it none is run, and a model that needs it is refused."""
     vllm: dict[str, Any] = Field(default_factory=dict)
     """Further options of vLLM's server by their own names, as in vllm.tensor_parallel_size=2."""
 

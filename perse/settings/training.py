@@ -28,7 +28,7 @@ class Model(Section):
     context: int | None = Field(default=None, ge=64, le=1_000_000_000)
     """Longest prompt and answer in tokens; by default what the model was made for."""
     trust_remote_code: bool = False
-    """Run code that the model brings; without it such a model is refused."""
+    """Run code that the model brings; without it none is run, and a model that needs it is refused."""
 
 
 class Data(Section):

@@ -264,6 +264,13 @@ def test_an_answer_of_another_shape_is_told_in_our_own_words(answer: bytes, says
         assert "Error" not in reason(written(server.url))
 
 
+def test_an_answer_far_longer_than_was_asked_for_is_a_failure() -> None:
+    with hostile(lambda *_: said("A" * 30_000_000)) as server:
+        assert "an answer of 30,000,000 characters, far more than the tokens that were asked for can have" in reason(
+            chat(server.url)
+        )
+
+
 @pytest.mark.parametrize(("told", "kept"), [("\ud800", "\\ud800"), ("x" * 1000, "x" * 40), ("a\x1b[2Jb", "a\\x1b[2Jb")])
 def test_why_an_answer_ended_is_a_short_word_that_can_be_written(told: str, kept: str) -> None:
     def change(choice: dict[str, Any], body: Any) -> None:

@@ -32,7 +32,7 @@ from perse.engines.calls import Calls
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Judgement
 from perse.questions import QUESTIONS
-from perse.records import Example
+from perse.records import ClaimExample, Example, SummaryExample
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
 from perse.serving.embedded import Stoppable, embedded_app, embedded_models
 from perse.serving.front.front import Front
@@ -486,3 +486,28 @@ def test_every_packaged_recipe_is_valid(key: str) -> None:
     for name in recipes():
         config = load_config(f"configs/serve/{name}.yaml")
         assert (config.temperature, config.max_new_tokens) == (0.8, 600), "the paper's"
+
+
+@pytest.mark.numeric
+def test_claims_about_a_text_and_summaries_of_reviews_are_judged_as_by_the_library(
+    http: TestClient, tiny_model_folder: Path, rounded: Callable[[Any], Any]
+) -> None:
+    claims = [ClaimExample(id=f"c{n}", reviewer_id="t", text="The bridge opened in May.", claim=f"It opened in {m}.") for n, m in enumerate(("May", "June"))]  # fmt: skip
+    summary = SummaryExample(
+        id="s", reviewer_id="p", reviews=("Warm and dry.", "The seam broke."), summary="Warm, but it tears."
+    )
+    judge = Judge.load(tiny_model_folder, dtype="float32", context=2048)
+    asked: list[tuple[str, str, list[Any]]] = [
+        ("claim", "verify_fact", list(claims)),
+        ("claim", "verify_opinion", list(claims)),
+        *(("summary", name, [summary]) for name in ("coverage", "sentiment", "coverage_100", "sentiment_100")),
+    ]
+    for route, name, examples in asked:
+        expected = judge.ask(QUESTIONS[name], examples, SETTINGS)
+        answer = http.post(f"/v1/judge/{route}", json={"input": [item(one) for one in examples], "question": name})
+        assert answer.status_code == 200, answer.text
+        for one, two in zip(answer.json()["results"], expected, strict=True):
+            assert one["id"] == two.id and one["distribution"] == rounded(two.distribution)
+    bare = http.post("/v1/judge/claim", json={"input": {"text": "The bridge opened.", "claim": "It did."}})
+    assert bare.status_code == 200 and bare.json()["question"] == "verify_fact"
+    assert http.post("/v1/judge/claim", json={"input": {"text": "x"}}).status_code == 400

@@ -55,6 +55,8 @@ WITH_SECRETS = (
     f"http://HERE/v1/%3Fapi_key={QUERY}",
     f"http://HERE/v1/%253ftoken%253D{QUERY}",
     f"http://user%3A{PASSWORD}%40HERE/v1",
+    f"http://HERE/{QUERY};token=abc/v1",
+    f"http://HERE/v1%3btoken={QUERY}",
 )
 
 

@@ -102,7 +102,10 @@ Tokenizer = Annotated[
 ]
 TrustRemoteCode = Annotated[
     bool,
-    typer.Option("--trust-remote-code", help="Run code that the model brings; without it such a model is refused."),
+    typer.Option(
+        "--trust-remote-code",
+        help="Run code that the model brings; without it none is run, and a model that needs it is refused.",
+    ),
 ]
 Temperature = Annotated[float, typer.Option(min=0.0, max=2.0, help="0 is greedy; PerSE's paper has 0.8, KGDS's 0.")]
 MaxNewTokens = Annotated[int, typer.Option(min=1, help="Longest answer, in tokens.")]

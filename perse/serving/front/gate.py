@@ -46,6 +46,7 @@ class Gate:
         self._inside: set[asyncio.Timeout] = set()
         self._callers: Counter[str] = Counter()
         self._budgets: dict[str, tuple[float, float]] = {}  # caller -> (requests left, when)
+        self._bytes = 0
         self._times: deque[float] = deque(maxlen=REMEMBERED)
         self._empty = asyncio.Event()
         self._empty.set()
@@ -108,6 +109,19 @@ class Gate:
                 del self._callers[caller.name]
             if not self._inside:
                 self._empty.set()
+
+    @contextmanager
+    def holding(self, size: int) -> Iterator[Refusal | None]:
+        """Counts the bytes of a body while it is worked on; gives why it cannot be, where others hold too many."""
+        if self._bytes and self._bytes + size > self.limits.body_mb * 2**20:
+            said = "the bodies being worked on are as large as this server takes; ask again later"
+            yield Refusal(HTTPStatus.SERVICE_UNAVAILABLE, said, self.wait(), "bytes")
+            return
+        self._bytes += size
+        try:
+            yield None
+        finally:
+            self._bytes -= size
 
     async def emptied(self, seconds: float) -> bool:
         """Whether all that is inside was answered within `seconds`."""

@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from perse.secrets import WithoutQuery
 from perse.serving.front import bodies
 from perse.serving.front.front import Front
+from perse.serving.front.gate import Refusal
 from perse.serving.front.keys import ANYONE_HERE, Caller
 from perse.serving.front.keys import Scope as Needed
 from perse.serving.front.scopes import is_open, needed
@@ -75,10 +76,8 @@ class Guard:
             await self.app(scope, receive, _named(visit, send))
             return
         if refused := front.gate.refusal(visit.caller):
-            visit.reason = refused.reason
             await bodies.swallow(receive)
-            later = {"Retry-After": str(refused.retry_after)}
-            await _refuse(visit, body(refused.message, refused.status), scope, receive, send, later)
+            await _later(visit, refused, scope, receive, send)
             return
         await self._work(front, visit, scope, receive, send)
 
@@ -93,7 +92,7 @@ class Guard:
                         visit.reason = "body"
                         await _refuse(visit, sent, scope, receive, send)
                     elif sent is not None:
-                        await self.app(scope, bodies.again(sent, receive), _named(visit, send))
+                        await self._pass(front, visit, sent, scope, receive, send)
         except TimeoutError:
             if not limit.expired():
                 raise
@@ -106,6 +105,13 @@ class Guard:
                 stopped = body("the server is stopping; ask again, another may answer", HTTPStatus.SERVICE_UNAVAILABLE)
                 told = (stopped, {"Retry-After": "1"}) if front.gate.draining else (late, {})
                 await _refuse(visit, told[0], scope, receive, send, told[1])
+
+    async def _pass(self, front: Front, visit: Visit, sent: bytes, scope: Scope, receive: Receive, send: Send) -> None:
+        with front.gate.holding(len(sent)) as refused:
+            if refused:
+                await _later(visit, refused, scope, receive, send)
+            else:
+                await self.app(scope, bodies.again(sent, receive), _named(visit, send))
 
 
 def _access(front: Front, scope: Scope) -> Caller | ErrorBody:
@@ -138,6 +144,12 @@ def _hosts(scope: Scope) -> list[str]:
 def _named_here(scope: Scope) -> bool:
     names = _hosts(scope)
     return len(names) == 1 and HERE.fullmatch(names[0]) is not None
+
+
+async def _later(visit: Visit, refused: Refusal, scope: Scope, receive: Receive, send: Send) -> None:
+    visit.reason = refused.reason
+    headers = {"Retry-After": str(refused.retry_after)}
+    await _refuse(visit, body(refused.message, refused.status), scope, receive, send, headers)
 
 
 async def _refuse(

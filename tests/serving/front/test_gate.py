@@ -76,6 +76,16 @@ def test_no_minute_has_more_than_twice_a_keys_rate_and_waiting_as_told_helps(rat
     assert gate.refusal(BOB) is None, "others have their own"
 
 
+def test_bodies_that_are_too_large_together_are_refused_and_one_alone_never_is() -> None:
+    gate = Gate(Limits(body_mb=8))
+    with gate.holding(9 * 2**20) as first:
+        assert first is None, "nothing else is held"
+        with gate.holding(1) as second:
+            assert second and (second.status, second.reason) == (HTTPStatus.SERVICE_UNAVAILABLE, "bytes")
+    with gate.holding(4 * 2**20) as third, gate.holding(4 * 2**20) as fourth:
+        assert third is None and fourth is None
+
+
 def test_a_server_that_is_stopping_lets_nobody_in_and_tells_who_asked_to_know() -> None:
     gate, told = Gate(Limits()), []
     gate.when_draining(lambda: told.append("stopping"))
