@@ -3,6 +3,7 @@
     with JudgeClient("http://127.0.0.1:8000") as judge:
         judgement = judge.pointwise({"profile": [{"text": ..., "review": ..., "score": 8}], "query": "a new plot"})
         judgements = judge.pointwise_many(items)   # in order; a bad item is a Problem in its place
+    judge.put_reader("ann", reviews=[...]); judge.pointwise({"reader": "ann", "query": "a new plot"})
 
 Items are dictionaries or the examples of `perse.records`. The key is taken from PERSE_API_KEY. Answers that may come right
 on another try (429, 503, a connection refused) are tried again, after Retry-After where the server gives it.
@@ -18,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import quote
 
 import httpx2
 from pydantic import BaseModel
@@ -26,12 +28,13 @@ from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
-from perse.records import Example
+from perse.records import Example, ProfileComparison, ProfileReview
 from perse.serving.answers import Answers, Problem, ServerError
 
 __all__ = ["AsyncJudgeClient", "JudgeClient", "Problem", "ServerError"]
 
 Item = Mapping[str, Any] | Example
+Entry = Mapping[str, Any] | ProfileReview | ProfileComparison
 
 AT_ONCE = 32
 """Items sent in one request of a long list: what a small server answers within the time limit."""
@@ -87,6 +90,35 @@ class JudgeClient:
         """A judgement for every item, in order; as `pointwise_many`."""
         return self._many("pairwise", items, settings)
 
+    def put_reader(self, reader: str, *, reviews: Sequence[Entry] = (), comparisons: Sequence[Entry] = ()) -> None:
+        """Have the server keep a reader's past reviews and comparisons, oldest first, in the place of what it kept.
+
+        Items may then say `"reader": reader` in the place of a profile.
+
+        Raises:
+            ServerError: not kept; what was before is.
+        """
+        self._send(self._calls.put(reader, reviews, comparisons))
+
+    def reader(self, reader: str) -> dict[str, Any]:
+        """All that the server keeps of a reader: "record" has "reviews" and "comparisons"."""
+        return self._send(self._calls.on_reader("GET", reader))
+
+    def delete_reader(self, reader: str) -> None:
+        """Remove a reader from the server, and from what its engine has computed.
+
+        Raises:
+            ServerError: there was none (404), or the reader may still be there.
+        """
+        self._send(self._calls.on_reader("DELETE", reader))
+
+    def readers(self) -> list[str]:
+        """Names of all readers that the server keeps for this key."""
+        names: list[str] = []
+        while page := self._calls.names(self._send(self._calls.get(_page(names)))):
+            names += page
+        return names
+
     def questions(self) -> list[dict[str, Any]]:
         """The questions, with JSON Schemas."""
         return self._calls.questions(self._send(self._calls.get("/v1/judge/questions")))
@@ -136,12 +168,20 @@ class JudgeClient:
 
 
 class AsyncJudgeClient:
-    """`JudgeClient` for asynchronous programs; see there."""
+    """`JudgeClient` for asynchronous programs; see there. At most `at_once` of its requests are under way, the others wait here."""
 
     def __init__(
-        self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
+        self,
+        url: str,
+        *,
+        model: str | None = None,
+        key: str | None = None,
+        timeout: float = 600,
+        tries: int = 5,
+        at_once: int = 32,
     ) -> None:
         key = _key(key)
+        self._room = asyncio.Semaphore(at_once)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
         self._http = httpx2.AsyncClient(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
 
@@ -156,6 +196,21 @@ class AsyncJudgeClient:
 
     async def pairwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
         return await self._many("pairwise", items, settings)
+
+    async def put_reader(self, reader: str, *, reviews: Sequence[Entry] = (), comparisons: Sequence[Entry] = ()) -> None:
+        await self._send(self._calls.put(reader, reviews, comparisons))
+
+    async def reader(self, reader: str) -> dict[str, Any]:
+        return await self._send(self._calls.on_reader("GET", reader))
+
+    async def delete_reader(self, reader: str) -> None:
+        await self._send(self._calls.on_reader("DELETE", reader))
+
+    async def readers(self) -> list[str]:
+        names: list[str] = []
+        while page := self._calls.names(await self._send(self._calls.get(_page(names)))):
+            names += page
+        return names
 
     async def questions(self) -> list[dict[str, Any]]:
         return self._calls.questions(await self._send(self._calls.get("/v1/judge/questions")))
@@ -191,25 +246,30 @@ class AsyncJudgeClient:
 
     async def _send(self, call: _Call) -> dict[str, Any]:
         while True:
-            deadline = Deadline(self._http.timeout.read)
-            try:
-                async with (
-                    asyncio.timeout(deadline.seconds) as limit,
-                    self._http.stream(call.method, call.path, **call.sent) as response,
-                ):
-                    body = call.body(response, deadline)
-                    async for part in response.aiter_bytes():
-                        body.add(part)
-                wait = call.take(response, body.content)
-            except TimeoutError:
-                if not limit.expired():
-                    raise
-                wait = call.broken(deadline.unfit)
-            except (httpx2.RequestError, Unfit) as error:
-                wait = call.broken(error)
+            async with self._room:
+                wait = await self._try(call)
             if wait is None:
                 return call.answer
             await asyncio.sleep(wait)
+
+    async def _try(self, call: _Call) -> float | None:
+        """Send it once; seconds to wait before the next try, if it has no answer."""
+        deadline = Deadline(self._http.timeout.read)
+        try:
+            async with (
+                asyncio.timeout(deadline.seconds) as limit,
+                self._http.stream(call.method, call.path, **call.sent) as response,
+            ):
+                body = call.body(response, deadline)
+                async for part in response.aiter_bytes():
+                    body.add(part)
+            return call.take(response, body.content)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            return call.broken(deadline.unfit)
+        except (httpx2.RequestError, Unfit) as error:
+            return call.broken(error)
 
 
 @dataclass(frozen=True)
@@ -228,6 +288,19 @@ class _Calls:
         body = {"input": asked, "model": self.model, **settings}
         said = {name: value for name, value in body.items() if value is not None}
         return _Call("POST", f"/v1/judge/{route}", said, self.tries, self.answers)
+
+    def put(self, reader: str, reviews: Sequence[Entry], comparisons: Sequence[Entry]) -> _Call:
+        record = {"reviews": list(map(_fields, reviews)), "comparisons": list(map(_fields, comparisons))}
+        return _Call("PUT", _reader_path(reader), record, self.tries, self.answers)
+
+    def on_reader(self, method: str, reader: str) -> _Call:
+        return _Call(method, _reader_path(reader), None, self.tries, self.answers)
+
+    def names(self, answer: Mapping[str, Any]) -> list[str]:
+        found = answer.get("readers")
+        if not isinstance(found, list) or not all(isinstance(name, str) for name in found):
+            raise self.answers.strange("no list of readers")
+        return found
 
     def judgement(self, answer: object, item: Item, route: str, settings: Mapping[str, Any]) -> Judgement:
         return self.answers.judgement(answer, _fields(item), settings.get("question") or route)
@@ -328,5 +401,15 @@ def _one(item: Item) -> Item:
     return item
 
 
-def _fields(item: Item) -> dict[str, Any]:
+def _reader_path(reader: str) -> str:
+    if not isinstance(reader, str) or not reader:
+        raise BadInput("a reader's name is a text of one character or more")
+    return f"/v1/readers/{quote(reader, safe='')}"
+
+
+def _page(names: Sequence[str]) -> str:
+    return f"/v1/readers?after={quote(names[-1], safe='')}" if names else "/v1/readers"
+
+
+def _fields(item: Item | Entry) -> dict[str, Any]:
     return dict(item) if isinstance(item, Mapping) else item.model_dump(mode="json", exclude_none=True)
