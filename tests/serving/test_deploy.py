@@ -1,0 +1,113 @@
+"""Files that run a server for long: they name what there is, and parse where their programs read them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+import yaml
+from places import ROOT
+
+from perse.serving.metrics import Metrics
+from perse.settings.serving import Limits, load_config
+
+DEPLOY = ROOT / "deploy"
+
+
+def exported() -> set[str]:
+    """Names of our series, as Prometheus has them."""
+    metrics = Metrics()
+    metrics.request("/x", 200, 0.1, "full")
+    named = re.findall(r"^(perse_\w+?)(?:_created)?[{ ]", metrics.text().decode(), re.MULTILINE)
+    declared = re.findall(r"^# TYPE (perse_\w+) (\w+)", metrics.text().decode(), re.MULTILINE)
+    more = {f"{name}_{end}" for name, kind in declared if kind == "histogram" for end in ("bucket", "count", "sum")}
+    return {*named, *(name for name, _ in declared), *more}
+
+
+def asked_for(expression: str) -> set[str]:
+    return set(re.findall(r"\bperse_\w+", expression))
+
+
+def test_alerts_and_dashboard_ask_for_series_that_there_are() -> None:
+    rules = yaml.safe_load((DEPLOY / "alerts.yaml").read_text())["groups"][0]["rules"]
+    dashboard = json.loads((DEPLOY / "grafana.json").read_text())
+    expressions = [rule["expr"] for rule in rules] + [
+        target["expr"] for panel in dashboard["panels"] for target in panel["targets"]
+    ]
+    there = exported()
+    for expression in expressions:
+        assert asked_for(expression) <= there, (expression, asked_for(expression) - there)
+        assert expression.count("(") == expression.count(")") and expression.count("{") == expression.count("}")
+    asked = {name for expression in expressions for name in asked_for(expression)}
+    assert {
+        "perse_judgements_total",
+        "perse_label_mass_bucket",
+        "perse_shared_tokens_total",
+        "perse_queue_seconds_bucket",
+    } <= asked
+    places = [tuple(panel["gridPos"].values()) for panel in dashboard["panels"]]
+    assert len(set(places)) == len(places)
+
+
+def settings_of(command: str) -> list[str]:
+    words = shlex.split(command)
+    return words[words.index("serve.py") + 1 :]
+
+
+def commands() -> dict[str, str]:
+    unit = (DEPLOY / "perse-serve.service").read_text()
+    compose: Any = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    return {
+        "unit": re.findall(r"^ExecStart=(.*)$", unit, re.MULTILINE)[0],
+        "compose": compose["services"]["judge"]["command"],
+    }
+
+
+@pytest.mark.parametrize("where", ["unit", "compose"])
+def test_the_commands_are_settings_that_the_server_takes(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSE_API_KEY", "k" * 20)
+    option, recipe, *given = settings_of(commands()[where])
+    assert option == "--config"
+    config = load_config(ROOT / recipe, given)
+    assert config.readers and config.json_log
+
+
+def test_what_stops_the_server_waits_longer_than_it_empties() -> None:
+    unit = (DEPLOY / "perse-serve.service").read_text()
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    batch = (ROOT / "slurm" / "serve.sbatch").read_text()
+    seconds = [
+        int(re.findall(r"TimeoutStopSec=(\d+)", unit)[0]),
+        int(compose["services"]["judge"]["stop_grace_period"].removesuffix("s")),
+        int(re.findall(r"--signal=B:TERM@(\d+)", batch)[0]),
+    ]
+    assert min(seconds) > Limits().drain + 10
+    assert "KillMode=mixed" in unit and "RestartPreventExitStatus=2" in unit
+
+
+def test_prometheus_brings_its_key_and_loads_the_alerts() -> None:
+    config = yaml.safe_load((DEPLOY / "prometheus.yaml").read_text())
+    [job] = config["scrape_configs"]
+    compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    mounted = " ".join(compose["services"]["prometheus"]["volumes"])
+    assert job["job_name"] == "perse" and job["authorization"]["credentials_file"] in mounted
+    assert all(rules in mounted for rules in config["rule_files"])
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
+def test_systemd_reads_the_unit(tmp_path: Any) -> None:
+    unit = (DEPLOY / "perse-serve.service").read_text()
+    place = tmp_path / "perse-serve.service"  # its program and user are those of the machine that it is for
+    place.write_text(
+        re.sub(r"ExecStart=\S+", "ExecStart=/bin/true", unit)
+        .replace("User=perse\n", "")
+        .replace("WorkingDirectory=/opt/perse\n", "")
+    )
+    done = subprocess.run(["systemd-analyze", "verify", place], capture_output=True, text=True, check=False, timeout=60)
+    said = [line for line in done.stderr.splitlines() if "perse-serve" in line]
+    assert said == [], done.stderr
