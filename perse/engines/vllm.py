@@ -402,6 +402,15 @@ class Served:
             self._died = True
             raise EngineLost("vLLM's engine stopped; restart the server") from error
 
+    @property
+    def room(self) -> int:
+        """Prompts that the engine has memory for at once, if they have a quarter of the context each; at least 4, at most what it
+        works on at the same time. More of them would push each other's profiles out of the prefix cache."""
+        config = self._client.vllm_config
+        tokens = (config.cache_config.num_gpu_blocks or 0) * config.cache_config.block_size
+        fitting = 4 * tokens // config.model_config.max_model_len
+        return int(min(config.scheduler_config.max_num_seqs, max(4, fitting)))
+
     def forget(self) -> None:
         """Drop the keys and values of all prompts; those being worked on are computed again."""
         asyncio.run_coroutine_threadsafe(self._client.reset_prefix_cache(reset_running_requests=True), self._loop).result()

@@ -82,8 +82,8 @@ class JudgePlugin:
             models[name] = Model(partial(served.engine, loras[name]), renderer, digest, adapter=True)
         metrics = Metrics(vllm_registry())
         front = Front.of(serving.limits, serving.keys, metrics, json_log=serving.json_log)
-        # As many items as vLLM works on at once: in its own queue nobody could be put beside others of their profile.
-        room = engine_client.vllm_config.scheduler_config.max_num_seqs
+        # Not more items than it has memory for: in vLLM's own queue nobody could be put beside others of their profile.
+        room = serving.limits.at_once or served.room
         turns = Turns(room, serving.limits.items, queued=metrics.queued, wait=front.gate.wait)
         state.judge = JudgeService(models, serving.settings, turns=turns, metrics=metrics, engine_version=VERSION)
         state.judge_alive = served.alive

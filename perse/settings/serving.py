@@ -30,6 +30,9 @@ class Limits(Section):
 
     requests: int = Field(default=256, ge=1)
     """Requests at once, waiting ones among them."""
+    at_once: int | None = Field(default=None, ge=1)
+    """vLLM: items in the engine at once, which others of their profile may join before the rest; by default what its memory for keys
+    and values has room for."""
     items: int = Field(default=4096, ge=1)
     """Items that wait for the engine; also the longest list."""
     body_mb: float = Field(default=32, ge=8, le=4096)
