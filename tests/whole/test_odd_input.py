@@ -192,7 +192,7 @@ def test_half_a_character_of_a_server_is_one_unreadable_character_of_its_text() 
 
         finish_reason = "stop"
 
-    reply = _reply(SimpleNamespace(choices=[Choice]))
+    reply = _reply(SimpleNamespace(choices=[Choice]), 1000)
     assert isinstance(reply, Reply) and reply.text == "good ?"
 
 

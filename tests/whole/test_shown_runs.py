@@ -158,6 +158,8 @@ SIZES: dict[str, tuple[str, ...]] = {
 """What each is given beside --small; soft_labels is as small as its file."""
 ELSEWHERE = {
     "train_arms": "what train_speed runs, no program of its own",
+    "serve_throughput": "three vLLM servers at once, for minutes; tests/serving/test_load.py asks real servers",
+    "locustfile": "run by Locust, which has an environment of its own",
     "mutants": "installs Cosmic Ray and takes an hour: `make mutants`",
 }
 

@@ -46,7 +46,7 @@ def page_router() -> APIRouter:
 
 
 def _shows(name: str, kind: str) -> Callable[[], Awaitable[Response]]:
-    content = files(__package__).joinpath(name).read_bytes()
+    content = files("perse.serving.page").joinpath(name).read_bytes()
 
     async def show() -> Response:
         return Response(content, media_type=kind, headers=dict(HEADERS))

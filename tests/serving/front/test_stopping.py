@@ -6,8 +6,10 @@ import asyncio
 import json
 import os
 import random
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -43,11 +45,11 @@ def started(tiny_model_folder: Path, tmp_path: Path) -> Iterator[Any]:
             cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=(tmp_path / "log").open("wb"),
         )  # fmt: skip
         servers.append(server)
-        url = f"http://127.0.0.1:{port}"
+        url = f"{'https' if any(one.startswith('certificate=') for one in settings) else 'http'}://127.0.0.1:{port}"
         end = time.monotonic() + PATIENCE
         while True:
             try:
-                if httpx2.get(f"{url}/ready", trust_env=False).status_code == 200:
+                if httpx2.get(f"{url}/ready", trust_env=False, verify=False).status_code == 200:
                     return server, url
             except httpx2.TransportError:
                 assert server.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
@@ -99,6 +101,21 @@ def test_what_outlasts_the_time_to_stop_is_told_so_and_the_server_ends(started: 
     server, url = started("limits.drain=0")
     assert set(stopped_under_load(server, url, new_tokens=200)) <= {503, "closed"}
     assert server.wait(PATIENCE) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here to make a certificate with")
+def test_it_is_asked_by_https_with_a_certificate(started: Any, tmp_path: Path) -> None:
+    made = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem", "-days", "2", "-subj", "/CN=localhost"]
+    names = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made, *names], check=True, capture_output=True)
+    _, url = started(f"certificate={tmp_path / 'cert.pem'}", f"certificate_key={tmp_path / 'key.pem'}")
+    trusted = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    assert httpx2.get(f"{url}/version", verify=trusted, trust_env=False).status_code == 200
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(f"{url}/version", trust_env=False)
+    with pytest.raises(httpx2.TransportError):
+        httpx2.get(f"{url.replace('https', 'http')}/version", trust_env=False)
 
 
 def test_connections_on_which_nothing_is_asked_are_closed_and_others_are_not() -> None:
