@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any
 
 from fastapi import HTTPException, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ValidationError
@@ -127,6 +128,8 @@ class ProblemRoute(APIRoute):
                 return Response(await asyncio.to_thread(written, said), media_type="application/json")
             except PerseError as error:
                 return answer(problem(error), {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else None)
+            except RequestValidationError as error:  # of what stands in the address
+                return answer(_unfit(error.errors()[0]))
             except HTTPException as error:  # FastAPI's own
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
             except ClientDisconnect:  # in the middle of its body; no client reads this
@@ -162,7 +165,7 @@ def read_body(sent: bytes, kind: Any) -> BaseModel | ErrorBody:
     try:
         asked: BaseModel = kind.model_validate(fields)
     except ValidationError as error:
-        return _unfit(error)
+        return _unfit(error.errors(include_url=False, include_context=False)[0])
     return asked
 
 
@@ -191,8 +194,8 @@ async def not_a_route(request: Request, error: Exception) -> Response:
     return answer(missing, error.headers)
 
 
-def _unfit(error: ValidationError) -> ErrorBody:
-    first = error.errors(include_url=False, include_context=False)[0]
+def _unfit(first: Mapping[str, Any]) -> ErrorBody:
+    """The first of pydantic's errors in our words."""
     if not first["loc"]:
         return body(f"the body: {first['msg']}; expected a JSON object with 'input'", HTTPStatus.BAD_REQUEST)
     name = ".".join(str(part) for part in first["loc"])

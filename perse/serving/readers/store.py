@@ -83,8 +83,8 @@ class Readers:
         try:
             url = sql.make_url(where) if "://" in where else _sqlite_url(Path(where))
             name = url.render_as_string(hide_password=True) if "://" in where else where
-            if url.get_backend_name() == "sqlite" and url.database not in (None, "", ":memory:"):
-                _check_file(Path(str(url.database)))
+            if url.get_backend_name() == "sqlite":
+                _check_file(Path(url.database or ":memory:"))
             engine = sql.create_engine(url, **_options(url))
         except (SQLAlchemyError, ImportError) as error:
             why = f"{type(error).__name__}; install its driver" if isinstance(error, ImportError) else type(error).__name__
@@ -212,8 +212,7 @@ def _options(url: sql.URL) -> dict[str, Any]:
         return {"pool_pre_ping": True}
 
     def connect() -> sqlite3.Connection:
-        database = url.database or ":memory:"
-        made = sqlite3.connect(database, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        made = sqlite3.connect(str(url.database), timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
         for pragma in ("secure_delete = ON", "journal_mode = WAL", "synchronous = FULL"):
             made.execute(f"PRAGMA {pragma}")
         return made
@@ -227,6 +226,8 @@ def _check_file(path: Path) -> None:
     Raises:
         BadInput: it is not, or cannot be made.
     """
+    if path.name.startswith((":memory:", "file:")):
+        raise BadInput("readers= in memory would be lost with the server; give a file's path")
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except FileExistsError:

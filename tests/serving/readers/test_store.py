@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +53,13 @@ STEPS = st.lists(st.tuples(st.sampled_from(["put", "delete", "everywhere"]), st.
 @settings(deadline=None, max_examples=40)
 @given(STEPS)
 def test_it_holds_what_a_dictionary_would(steps: list[tuple[str, str, str, str]]) -> None:
-    store = Readers.open("sqlite://")
+    with ExitStack() as stack:
+        _holds_what_a_dictionary_would(steps, stack)
+
+
+def _holds_what_a_dictionary_would(steps: list[tuple[str, str, str, str]], stack: ExitStack) -> None:
+    folder = stack.enter_context(tempfile.TemporaryDirectory())
+    store = Readers.open(f"{folder}/readers.db")
     held: dict[tuple[str, str], Reader] = {}
     for what, owner, name, word in steps:
         if what == "put":
@@ -71,8 +79,8 @@ def test_it_holds_what_a_dictionary_would(steps: list[tuple[str, str, str, str]]
     assert store.count() == len(held)
 
 
-def test_names_come_page_by_page() -> None:
-    store = Readers.open("sqlite://")
+def test_names_come_page_by_page(file: Path) -> None:
+    store = Readers.open(str(file))
     for n in range(25):
         store.put("o", f"r{n:02}", reader())
     pages = [store.names("o", count=10)]
@@ -135,14 +143,16 @@ def test_a_place_that_cannot_be_is_refused_without_a_password(tmp_path: Path, mo
         "postgresql+psycopg://me:PASSWORD1@127.0.0.1:1/db",
         "://me:PASSWORD1@",
         "sqlite:////nowhere/else.db",
+        "sqlite://",
+        "sqlite:///:memory:",
     ):
         with pytest.raises((BadInput, StoreFailed)) as refused:
             Readers.open(where)
         assert "PASSWORD1" not in str(refused.value) and len(str(refused.value)) < 300
 
 
-def test_too_much_of_one_reader_is_refused_with_the_numbers() -> None:
-    store = Readers.open("sqlite://")
+def test_too_much_of_one_reader_is_refused_with_the_numbers(file: Path) -> None:
+    store = Readers.open(str(file))
     for many in (reader(*map(str, range(MOST_ENTRIES + 1))), reader(*["x" * 30_000] * 40)):
         with pytest.raises(BadInput, match="leave out the oldest"):
             store.put("o", "r", many)
