@@ -187,6 +187,32 @@ def test_a_kept_reader_is_judged_by_name_and_leaves_the_caches(server: tuple[Ser
         assert "ann" not in running.log.read_text()
 
 
+def test_readers_that_leave_while_others_are_judged_change_no_answer(server: tuple[Server, str], folder: Path) -> None:
+    running, key = server
+    examples = pointwise_examples(4, 8)
+    judge = Judge.load(folder, dtype="float32", context=2048)
+    expected = {one.id: one for one in judge.ask(QUESTIONS["pointwise"], examples, SETTINGS)}
+
+    async def run() -> list[dict[str, Any]]:
+        async with httpx2.AsyncClient(base_url=running.url, timeout=120, headers=bearer(key)) as http:
+            asking = [asyncio.create_task(http.post("/v1/judge/pointwise", json={"input": asked_of(one)})) for one in examples]
+            while not all(one.done() for one in asking):
+                await http.put("/v1/readers/goes", json={"reviews": []})
+                assert (await http.delete("/v1/readers/goes")).status_code == 200
+            return [(await one).json() for one in asking]
+
+    off, same = 0.0, 0
+    answers = asyncio.run(run())
+    for answer in answers:
+        alone = expected[answer["id"]]
+        same += answer["text"] == alone.text
+        if answer["text"] == alone.text:
+            off = max(
+                [off, *(abs(answer["distribution"][label] - share) for label, share in (alone.distribution or {}).items())]
+            )
+    assert off <= 2e-3 and same >= 0.95 * len(answers), (off, same)
+
+
 def test_every_route_of_the_server_wants_a_key_and_those_that_change_it_an_administrators(server: tuple[Server, str]) -> None:
     running, key = server
     described = httpx2.get(f"{running.url}/openapi.json").json()["paths"]
