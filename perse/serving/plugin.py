@@ -29,7 +29,7 @@ from perse.serving.problems import not_a_route
 from perse.serving.readers.routes import reader_router
 from perse.serving.readers.store import Readers
 from perse.serving.routes import judge_router
-from perse.serving.service import JudgeService, Model
+from perse.serving.service import LARGEST_PART, JudgeService, Model
 from perse.serving.turns import Turns
 from perse.settings.serving import Limits
 
@@ -85,7 +85,9 @@ class JudgePlugin:
         # Not more items than it has memory for: in vLLM's own queue nobody could be put beside others of their profile.
         room = serving.limits.at_once or served.room
         turns = Turns(room, serving.limits.items, queued=metrics.queued, wait=front.gate.wait)
-        state.judge = JudgeService(models, serving.settings, turns=turns, metrics=metrics, engine_version=VERSION)
+        state.judge = JudgeService(
+            models, serving.settings, turns=turns, metrics=metrics, part=min(LARGEST_PART, room), engine_version=VERSION
+        )
         state.judge_alive = served.alive
         state.more_adapters = None
         if serving.more_adapters:

@@ -76,6 +76,7 @@ class JudgeService:
         models: by name; the first is asked when a request names none.
         settings: of requests that give none.
         turns: which items are asked about next, and how many at once.
+        part: items of a list that are asked together.
         metrics: what counts the judgements.
         engine_version: what /version says of the program underneath; perse's own by default.
     """
@@ -87,6 +88,7 @@ class JudgeService:
         *,
         turns: Turns,
         metrics: Metrics,
+        part: int = LARGEST_PART,
         engine_version: str = __version__,
     ) -> None:
         self.models = dict(models)
@@ -95,6 +97,7 @@ class JudgeService:
         self.turns = turns
         self.engine_version = engine_version
         self._metrics = metrics
+        self._part = part
         self._threads = ThreadPoolExecutor(turns.room, thread_name_prefix="judge")
 
     async def answer(
@@ -113,6 +116,12 @@ class JudgeService:
             raise BadInput("'input' is an empty list; give an item, or a list of some")
         if len(items) > self.turns.most:
             raise BadInput(f"'input' has {len(items):,} items; this server takes at most {self.turns.most:,} at a time")
+        if (request.k is not None or request.pick != "recent") and not any(
+            "reader" in one for one in items if isinstance(one, dict)
+        ):
+            raise BadInput(
+                "'k' and 'pick' choose of a kept reader's entries, and no item names a 'reader'; shorten the profile itself"
+            )
         settings = self._settings(request)
         profiles = Profiles(cache(kept or _keeps_none), request.k, request.pick, settings.seed)
         read = await asyncio.to_thread(_examples, items, request.item, profiles)
@@ -166,8 +175,11 @@ class JudgeService:
     async def _all(
         self, judge: Judge, question: Question, examples: Sequence[Example], settings: JudgeSettings
     ) -> list[Judgement]:
-        parts = await asyncio.gather(*(self._ask(judge, question, part, settings) for part in _parts(judge, examples)))
-        return [judgement for part in parts for judgement in part]
+        size = min(self._part, judge.engine.capabilities.batch)
+        ordered = sorted(examples, key=lambda one: (one.reviewer_id or "", _beginning(one)))  # a reader's side by side
+        parts = [ordered[start : start + size] for start in range(0, len(ordered), size)]
+        asked = await asyncio.gather(*(self._ask(judge, question, part, settings) for part in parts))
+        return [judgement for part in asked for judgement in part]
 
     async def _ask(
         self, judge: Judge, question: Question, examples: Sequence[Example], settings: JudgeSettings
@@ -204,13 +216,6 @@ class JudgeService:
 def _beginning(example: Example) -> int:
     """Alike for items whose prompts begin alike."""
     return hash(repr(getattr(example, "profile", None) or getattr(example, "text", None)))
-
-
-def _parts(judge: Judge, examples: Sequence[Example]) -> list[Sequence[Example]]:
-    """Items of one reader side by side, a few at a time."""
-    ordered = sorted(examples, key=lambda one: (one.reviewer_id or "", _beginning(one)))
-    size = min(LARGEST_PART, judge.engine.capabilities.batch)
-    return [ordered[start : start + size] for start in range(0, len(ordered), size)]
 
 
 @dataclass(frozen=True)

@@ -77,6 +77,12 @@ def test_each_way_to_pick_shows_k_entries_and_the_same_each_time(http: TestClien
     assert answers[0]["distribution"] == pytest.approx(answers[1]["distribution"], abs=1e-6)
 
 
+def test_a_choice_of_entries_where_no_reader_is_named_is_refused(http: TestClient) -> None:
+    for choice in ({"k": 1}, {"pick": "random"}):
+        answer = http.post("/v1/judge/pointwise", json={"input": {"profile": PROFILE, "query": QUERY}, **choice})
+        assert answer.status_code == 400 and "no item names a 'reader'" in answer.json()["error"]["message"]
+
+
 def test_what_is_asked_about_is_never_shown(http: TestClient) -> None:
     near = "A retired postman walks his old round one last time, slowly and in the rain, until dusk falls on the town."
     entries = [
