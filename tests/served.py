@@ -1,19 +1,23 @@
-"""A judge server as a person starts it: a process of its own, on vLLM or on the embedded engine."""
+"""A judge server as a person starts it, in a process of its own, on vLLM or on the embedded engine; or in a thread of this one."""
 
 from __future__ import annotations
 
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx2
+import uvicorn
 from places import ROOT
 
 ENVIRONMENT = {"OMP_NUM_THREADS": str(os.cpu_count()), **os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1"}
@@ -54,3 +58,19 @@ def serving(log: Path, *settings: object, engine: str = "vllm", **environment: s
             process.wait(60)
         finally:
             process.kill()
+
+
+@contextmanager
+def in_thread(app: Any, **settings: Any) -> Iterator[str]:
+    """The address of an application that a uvicorn in this process serves, until the block ends."""
+    server = uvicorn.Server(uvicorn.Config(app, **{"log_level": "warning", **settings}))
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            thread.join(0.01)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join()

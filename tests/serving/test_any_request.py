@@ -6,16 +6,13 @@
 from __future__ import annotations
 
 import os
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from hypothesis import HealthCheck, given, settings
+from served import in_thread
 
 from perse.answering.base import JudgeSettings
 from perse.serving.embedded import embedded_app, embedded_models
@@ -37,15 +34,8 @@ def described(tiny_model_folder: Path, tmp_path_factory: pytest.TempPathFactory)
         models = embedded_models("tiny", tiny_model_folder, {}, dtype="float32", context=512)
         store = Readers.open(str(tmp_path_factory.mktemp("store") / "readers.db"))
         app = embedded_app(models, JudgeSettings(max_new_tokens=4), readers=store, limits=Limits(deadline=30))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="warning", http="h11"))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield schemathesis.openapi.from_url(f"http://127.0.0.1:{listening.getsockname()[1]}/openapi.json")
-        server.should_exit = True
-        thread.join()
+    with in_thread(app, http="h11") as url:
+        yield schemathesis.openapi.from_url(f"{url}/openapi.json")
 
 
 @pytest.mark.parametrize("mode", ["positive", "negative"])

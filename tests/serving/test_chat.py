@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import openai
 import pytest
-import uvicorn
 from builders import pointwise_examples
+from served import in_thread
 
 from perse import Judge
 from perse.answering.base import JudgeSettings
@@ -38,15 +35,9 @@ def url(models: dict[str, Model]) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         for name in ("PERSE_API_KEY", "PERSE_ADMIN_KEY"):
             patch.delenv(name, raising=False)
-        server = uvicorn.Server(uvicorn.Config(embedded_app(models, SETTINGS), log_level="warning"))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-        server.should_exit = True
-        thread.join()
+        app = embedded_app(models, SETTINGS)
+    with in_thread(app) as address:
+        yield f"{address}/v1"
 
 
 @pytest.fixture

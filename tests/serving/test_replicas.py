@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import socket
-import threading
-import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 from builders import pairwise_examples, pointwise_examples
+from served import in_thread
 
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
@@ -36,18 +34,11 @@ def models(tiny_model_folder: Path) -> dict[str, Model]:
 class Running:
     def __init__(self, app: Any) -> None:
         self.app = app
-        self._server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.01)
+        self._running = ExitStack()
+        self.url = self._running.enter_context(in_thread(app))
 
     def stop(self) -> None:
-        self._server.should_exit = True
-        self._thread.join()
-        self._socket.close()
+        self._running.close()
 
     @property
     def judged(self) -> float:

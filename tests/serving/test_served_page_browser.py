@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import socket
-import threading
-import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
+from served import in_thread
 
 from perse.answering.base import JudgeSettings
 from perse.serving.embedded import embedded_app, embedded_models
@@ -56,24 +54,13 @@ def models(tiny_model_folder: Path) -> dict[str, Model]:
 def serve(models: dict[str, Model], monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     for name in ("PERSE_API_KEY", "PERSE_ADMIN_KEY"):
         monkeypatch.delenv(name, raising=False)
-    running: list[tuple[uvicorn.Server, threading.Thread, socket.socket]] = []
+    with ExitStack() as running:
 
-    def start(**settings: Any) -> str:
-        app = embedded_app(models, JudgeSettings(temperature=0, max_new_tokens=16), **settings)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
-        listening = socket.create_server(("127.0.0.1", 0))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        running.append((server, thread, listening))
-        return f"http://127.0.0.1:{listening.getsockname()[1]}"
+        def start(**settings: Any) -> str:
+            app = embedded_app(models, JudgeSettings(temperature=0, max_new_tokens=16), **settings)
+            return running.enter_context(in_thread(app))
 
-    yield start
-    for server, thread, listening in running:
-        server.should_exit = True
-        thread.join()
-        listening.close()
+        yield start
 
 
 @pytest.fixture

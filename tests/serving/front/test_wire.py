@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import uvicorn
+from served import in_thread
 
 from perse.answering.base import JudgeSettings
 from perse.serving.embedded import embedded_app, embedded_models
@@ -28,15 +26,8 @@ def port(tiny_model_folder: Path) -> Iterator[int]:
             patch.delenv(name, raising=False)
         models = embedded_models("tiny", tiny_model_folder, {}, dtype="float32", context=2048)
         app = embedded_app(models, JudgeSettings(max_new_tokens=4))
-    server = uvicorn.Server(uvicorn.Config(app, log_level="critical", **UVICORN))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        yield int(listening.getsockname()[1])
-        server.should_exit = True
-        thread.join()
+    with in_thread(app, log_level="critical", **UVICORN) as url:
+        yield int(url.rpartition(":")[2])
 
 
 def said(port: int, sent: bytes, *, close: bool = True) -> bytes:
