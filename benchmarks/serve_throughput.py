@@ -73,25 +73,26 @@ def main() -> None:
         answered = dict.fromkeys(ways, 0)
         for turn in range(options.rounds + 1):
             for name, way in ways.items():
-                examples = _examples(options, rng)  # new readers each time: nothing is known from before
+                # New readers each time: nothing is known from before. The first round warms up, with one reader.
+                examples = _examples(options, rng, readers=options.readers if turn else 1)
                 begun = time.perf_counter()
                 done = way(examples)
                 rate = len(examples) / (time.perf_counter() - begun)
-                if turn:  # the first warms up
+                if turn:
                     rates[name].append(rate)
                     answered[name] += done
                 print(f"round {turn}/{options.rounds}  {name}: {rate:.2f}/s, {done} answered", file=sys.stderr)
     _show(options, rates, answered)
 
 
-def _examples(options: argparse.Namespace, rng: random.Random) -> list[PointwiseExample]:
+def _examples(options: argparse.Namespace, rng: random.Random, *, readers: int) -> list[PointwiseExample]:
     """Readers with a profile each, and several queries for each of them; shuffled."""
 
     def text(words: int) -> str:
         return " ".join(rng.choice(WORDS).strip('{}",:') for _ in range(words))
 
     found = []
-    for reader in range(options.readers):
+    for reader in range(readers):
         name = f"{rng.getrandbits(40):010x}"
         profile = tuple(
             ProfileReview(text=text(options.words), review=text(options.words // 3), score=rng.randint(1, 10))

@@ -6,7 +6,7 @@
     judge.put_reader("ann", reviews=[...]); judge.pointwise({"reader": "ann", "query": "a new plot"})
 
 Items are dictionaries or the examples of `perse.records`. The key is taken from PERSE_API_KEY. Answers that may come right
-on another try (429, 503, a connection refused) are tried again, after Retry-After where the server gives it.
+on another try (429, 503, a connection refused or lost) are tried again, after Retry-After where the server gives it.
 """
 
 from __future__ import annotations
@@ -328,6 +328,7 @@ class _Call:
         self._left = tries
         self._answers = answers
         self._pause_next = 0.5
+        self._begun = False
 
     def body(self, response: httpx2.Response, deadline: Deadline) -> Body:
         """What will hold the answer. One that points elsewhere is read no further.
@@ -335,6 +336,7 @@ class _Call:
         Raises:
             ServerError: it does.
         """
+        self._begun = True
         if response.has_redirect_location:
             why = not_followed(self._answers.url, response.headers["location"])
             raise ServerError(self._answers.words(why), response.status_code)
@@ -346,6 +348,7 @@ class _Call:
             self.answer = self._answers.fields(content)
             return None
         self._left -= 1
+        self._begun = False
         wait = self._pause(response.headers.get("retry-after"))
         if response.status_code in _AGAIN and self._left and wait <= LONGEST_WAIT:
             return wait
@@ -353,12 +356,14 @@ class _Call:
         raise ServerError(problem.message, response.status_code, problem.details)
 
     def broken(self, error: httpx2.RequestError | Unfit) -> float:
-        """Seconds to wait after a connection failed. Only a refused one is tried again: others may have been worked on."""
+        """Seconds to wait after a connection failed. One that was refused, or lost before an answer began, as when an idle one is
+        closed or a server restarts, is tried again: to ask twice changes nothing. One whose time is over is not."""
         if isinstance(error, Unfit):
             raise self._answers.strange(str(error)) from None
         url = self._answers.url
         self._left -= 1
-        if isinstance(error, httpx2.ConnectError) and self._left:
+        lost = isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError) and not self._begun
+        if (isinstance(error, httpx2.ConnectError) or lost) and self._left:
             return self._pause(None)
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
             raise ServerError(

@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-from collections.abc import Callable
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -240,3 +243,46 @@ def test_an_item_nested_too_deeply_is_one_sentence() -> None:
         judge.pairwise_many([item])
     with pytest.raises(BadInput, match="nested too deeply"):
         asyncio.run(later())
+
+
+@contextmanager
+def cutting(times: int) -> Iterator[tuple[str, list[int]]]:
+    """A server that takes a request and closes without a word, so many times, before it answers; and how often it was asked."""
+    asked: list[int] = []
+
+    def serve(listening: socket.socket) -> None:
+        with suppress(OSError):
+            while True:
+                connection, _ = listening.accept()
+                with connection:
+                    connection.recv(65536)
+                    asked.append(1)
+                    if len(asked) > times:
+                        body = b'{"version": "1", "perse": "1", "engine": {}, "models": {}}'
+                        connection.sendall(
+                            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+                            + body
+                        )
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        threading.Thread(target=serve, args=(listening,), daemon=True).start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_connection_that_is_lost_before_an_answer_is_tried_again_so_often_and_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("perse.serving.client._Call._pause", lambda *_: 0.0)
+
+    async def told(url: str, tries: int) -> Any:
+        async with AsyncJudgeClient(url, tries=tries) as judge:
+            return await judge.version()
+
+    for ask in (lambda url, tries: asyncio.run(told(url, tries)), lambda url, tries: JudgeClient(url, tries=tries).version()):
+        with cutting(2) as (url, asked):
+            assert ask(url, 3)["perse"] == "1" and len(asked) == 3
+        with cutting(9) as (url, asked):
+            with pytest.raises(ServerError, match="no answer from"):
+                ask(url, 3)
+            assert len(asked) == 3

@@ -133,6 +133,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "data_prep": (),
     "engines": ("--model", "MODEL", "--ways", "original", "embedded"),
     "evaluation": ("--json",),
+    "hostile_bodies": ("--model", "MODEL"),
     "interval_coverage": (),
     "kgds_verify": ("KGDS.json", "--judge", "MODEL"),
     "learning": ("before=runs/first", "after=runs/second,runs/third", "--trained", "runs/trained"),
