@@ -143,6 +143,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "rounding_in_training": ("--model", "MODEL"),
     "chosen_weights": (),
     "shared_texts": (),
+    "verdict_worlds": (),
     "soft_labels": ("examples.jsonl", "soft.jsonl"),
     "train_speed": (
         "--model",
