@@ -7,8 +7,9 @@ import signal
 import sqlite3
 import tempfile
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -195,6 +196,42 @@ def test_many_threads_write_and_read_at_once(file: Path) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(work, range(16)))
     assert store.count() == 16
+
+
+def puts_and_deletes(file: Path, owner: str) -> None:
+    """Eight threads that put readers and delete them."""
+    store = Readers.open(str(file))
+
+    def work(n: int) -> None:
+        for turn in range(8):
+            store.put(owner, f"r{n}", reader(f"SECRET {turn}"))
+            assert store.delete(owner, f"r{n}")
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(work, range(8)))
+
+
+def test_many_that_delete_at_once_are_each_gone_from_the_files(file: Path) -> None:
+    Readers.open(str(file)).put("o", "stays", reader("remains"))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
+        for done in [processes.submit(puts_and_deletes, file, owner) for owner in "OP"]:
+            done.result()
+    assert not any(b"SECRET" in path.read_bytes() for path in file.parent.iterdir())
+    assert Readers.open(str(file)).count() == 1
+
+
+def test_a_deletion_says_so_where_another_reads_for_long(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("perse.serving.readers.store.BUSY_SECONDS", 0.05)
+    store = Readers.open(str(file))
+    store.put("o", "r", reader("a"))
+    holder = sqlite3.connect(file, isolation_level=None)
+    holder.execute("BEGIN")
+    holder.execute("SELECT count(*) FROM perse_readers").fetchone()
+    with pytest.raises(StoreFailed, match="is being read; what was deleted is still in its log; delete it again"):
+        store.delete("o", "r")
+    holder.close()
+    assert not store.delete("o", "r"), "gone from the tables before"
+    assert b"text a" not in b"".join(path.read_bytes() for path in file.parent.iterdir())
 
 
 def writes(file: Path, owner: str, acknowledged: Path) -> None:
