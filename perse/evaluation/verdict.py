@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from perse.evaluation.baselines.ratings import UNPERSONALIZED
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.stats.results import Conclusion, Difference, JudgeSummary, Row, Standing
 from perse.results.result import Estimate
@@ -88,7 +87,7 @@ def _conclusion(
         words = f"{name}: no verdict, since its {title} is {shown(mine)}{_of(summary, rules[0], compared)}"
         return Conclusion(judge=name, standing="undefined", words=words)
     standing, told = _standing(rules)
-    taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None), rows)
+    taste, about_taste = _taste(row, next((one for one in differences if one.column == WITHIN), None))
     where = ON_THESE_TEXTS if of_these_texts and standing in ("better", "worse") else ""
     words = f"{name}: {_said(standing, told, rules)}{where}: {title} {shown(mine)}{_of(summary, told, compared)}{_against(told, rows)}"
     more = [*([about_taste] if about_taste else []), *_surpassed(mine.value, rules, rows)]
@@ -133,7 +132,7 @@ def _against(told: Difference, rows: Mapping[str, Row]) -> str:
     return "" if told.column == COMPARED else f", difference {shown(told.estimate)}"
 
 
-def _taste(row: Row, difference: Difference | None, rows: Mapping[str, Row]) -> tuple[bool | None, str]:
+def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:
     """Whether the judge is shown to know what a reader likes, None where that cannot be told; and the sentence."""
     within = row.columns.get(WITHIN)
     if within is None or (within.value is not None and within.interval.low is None):
@@ -146,7 +145,7 @@ def _taste(row: Row, difference: Difference | None, rows: Mapping[str, Row]) -> 
             None,
             f"{said}: whether that is a reader's taste or what most like is not known, for want of other readers' reviews of these texts",
         )
-    said += f" against {shown(rows[UNPERSONALIZED].columns[WITHIN])} unpersonalized, difference {shown(difference.estimate)}"
+    said += f"; minus the unpersonalized row, on the readers whose texts both order, {shown(difference.estimate)}"
     if difference.estimate.above_zero:
         return True, f"{said}: it knows more of a reader's taste than what most readers like"
     return False, f"{said}: not shown to know more than what most readers like"

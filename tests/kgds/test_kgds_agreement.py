@@ -24,7 +24,7 @@ from perse.errors import BadInput, RunMismatch
 from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import Judge
 from perse.kgds.agreement.measures import Answered, SampleResamples, answered, measured, same_answers
-from perse.kgds.agreement.pairs import Pair, draw_pairs, lists, seems_said, word_share
+from perse.kgds.agreement.pairs import Pair, draw_pairs, has_names, lists, seems_said, word_share
 from perse.kgds.agreement.study import agreement
 from perse.kgds.benchmark import Benchmark, Sample, read_benchmark
 from perse.rendering.prompt import TextRenderer
@@ -368,6 +368,16 @@ def test_a_benchmark_without_anything_to_ask_is_one_sentence(tmp_path: Path) -> 
     with pytest.raises(BadInput, match="no key fact and no two opinions that can be asked"):
         agreement(scripted(yes_to_all), only(one), tmp_path / "study")
     assert not (tmp_path / "study").exists()
+
+
+def test_facts_with_a_name_that_their_own_paragraph_lacks_are_counted_beside_the_numbers(tmp_path: Path) -> None:
+    assert not has_names("The mayor Zora Lind opened it.", "Lind opened the library."), "Zora"
+    assert has_names("The mayor Lind opened it in May.", "In May LIND opened the library.")
+    one = two_samples()[0]
+    one["BSPAF"][0]["atomic_facts"][1]["atomic_fact"] = "The opening, which Zora Beck wanted, begins in May."
+    result = agreement(scripted(yes_to_all), only(Sample.model_validate({**one, "number": 1})), tmp_path / "study")
+    said = "(1 of the 4 facts have a name or number that their own paragraph lacks)"
+    assert any(said in note for note in result.notes)
 
 
 def test_a_benchmark_with_opinions_alone_is_studied_without_facts(tmp_path: Path) -> None:

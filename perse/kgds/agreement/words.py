@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from perse.kgds.agreement.pairs import Pairs
+from perse.kgds.agreement.pairs import Pairs, has_names
 from perse.kgds.agreement.rows import ALL, FACTS, OPINIONS, Row
 from perse.studies.frame.summarizing import words
 
@@ -68,9 +68,13 @@ def notes(drawn: Pairs, rows: Mapping[str, Row]) -> list[str]:
     told = [f"{' and '.join(claims)} of {samples} samples, each asked of two texts; intervals are over resampled samples"]
     if left:
         told.append(f"left out of the whole benchmark before the claims were drawn: {'; '.join(left)}")
+    own = [pair for pair in drawn.of("fact") if pair.truth]
+    nameless = sum(not has_names(pair.claim, pair.text) for pair in own)
     told.append(
-        "a label may be wrong: a paragraph may leave open what its fact makes explicit, and a claim that names nothing may hold of "
-        "another text, too; claims about summaries, which say things half, are harder than these"
+        "a label may be wrong: a paragraph may leave open what its fact makes explicit"
+        + (f" ({nameless} of the {len(own)} facts have a name or number that their own paragraph lacks)" if own else "")
+        + ", and a claim that names nothing may hold of another text, too; claims about summaries, which say things half, are harder "
+        "than these"
     )
     if any(row.given.ok.any() for row in rows.values()) and not any(row.given.known.any() for row in rows.values()):
         told.append("the judge answers in words and gives no probabilities: AUROC, Brier score and calibration are undefined")
