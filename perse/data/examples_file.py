@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from perse.data.near import near_duplicate
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.records import Example, ProfileReview, explain, parse_example
+from perse.records import Example, ProfileReview, Served, explain, parse_example
 
 
 def read_examples(path: Path) -> list[Example]:
@@ -58,6 +58,6 @@ def read_profile(path: Path) -> list[ProfileReview]:
     return reviews
 
 
-def shown_query(example: Example) -> bool:
+def shown_query(example: Served) -> bool:
     """Whether the profile gives the query away (DESIGN.md, promise 5): it holds one of its texts or a near-duplicate."""
     return example.gives_away(near_duplicate)

@@ -60,7 +60,7 @@ class Claims:
     example_type: type = ClaimsExample
     delimiters: tuple[str, ...] = ("Text", "Statements", "Opinions")
     usual: bool = False
-    served: None = None
+    served: str | None = None
     writes_review: bool = False
 
     def stem(self, number: int) -> str:
@@ -92,6 +92,8 @@ OPINION_ERROR = Claim(
 )
 """Which of five types of error keeps an opinion from being covered? The text is the opinion summary."""
 
-VERIFY_FACTS = Claims("verify_facts", "statement")
+VERIFY_FACTS = Claims(
+    "verify_facts", "statement", served="which of several the text states, each read behind the answers before it"
+)
 
 _NOT_LEARNED = "question '{}' has no examples to be trained on; choose another question"

@@ -5,7 +5,7 @@ directly by every judging command (DESIGN.md, section 3); it knows its own query
 that there are.
 """
 
-from perse.records.base import Asked, Choice, Example, Parts, PersonalExample, Record, explain
+from perse.records.base import Asked, Choice, Example, Parts, PersonalExample, Record, Served, explain
 from perse.records.claims import ClaimExample, ClaimsExample
 from perse.records.kinds import EXAMPLES, chooses, example_lines, parse_example
 from perse.records.pairwise import ChoiceReference, Pair, PairwiseExample, ProfileComparison
@@ -35,6 +35,7 @@ __all__ = [
     "Record",
     "Review",
     "ReviewReference",
+    "Served",
     "Split",
     "SummaryExample",
     "SummaryReference",

@@ -53,11 +53,22 @@ class Asked(Protocol):
     def model_dump_json(self, *, exclude_none: bool = False) -> str: ...
 
 
-class Example(Asked, Protocol):
-    """What is read from files, with the true answer where it is known."""
+class Served(Asked, Protocol):
+    """What a judge can be asked about over HTTP."""
 
     kind: ClassVar[str]
     """The type's name, such as "pairwise"; also the name of the server's route for it."""
+
+    @classmethod
+    def model_validate(cls, obj: Any) -> Self: ...
+
+    def gives_away(self, near: Callable[[str, str], bool]) -> bool:
+        """Whether the profile shows what is asked about (DESIGN.md, promise 5); `near` says whether two texts are nearly the same."""
+
+
+class Example(Served, Protocol):
+    """What is read from files, with the true answer where it is known."""
+
     plural: ClassVar[str]
     """What several are called in a sentence, such as "pairs"."""
     scale: ClassVar[Scale | None]
@@ -68,9 +79,6 @@ class Example(Asked, Protocol):
     @classmethod
     def recognises(cls, fields: Mapping[str, Any]) -> bool:
         """Whether a JSON object is of this type, well made or not."""
-
-    @classmethod
-    def model_validate(cls, obj: Any) -> Self: ...
 
     @property
     def reference(self) -> Any:
@@ -103,9 +111,6 @@ class Example(Asked, Protocol):
     @property
     def shown_profile(self) -> tuple[tuple[str, Parts], ...]:
         """Each entry of the profile for a person to read: what the reader thought of it in a few words, and its texts."""
-
-    def gives_away(self, near: Callable[[str, str], bool]) -> bool:
-        """Whether the profile shows what is asked about (DESIGN.md, promise 5); `near` says whether two texts are nearly the same."""
 
 
 class PersonalExample(Example, Protocol):

@@ -34,6 +34,7 @@ class ClaimExample(Record):
 class ClaimsExample(Record):
     """Which of `claims` follow from `text`? Asked in one prompt; the judgement of claim n, from 1, is `ID/n`."""
 
+    kind: ClassVar[str] = "claims"
     limited: ClassVar[bool] = False
     shortened: ClassVar[bool] = False
     profile: ClassVar[tuple[()]] = ()
@@ -42,6 +43,10 @@ class ClaimsExample(Record):
     reviewer_id: Name
     text: str
     claims: tuple[str, ...] = Field(min_length=1)
+
+    def gives_away(self, near: Callable[[str, str], bool]) -> bool:
+        """The text is meant to show which claims hold."""
+        return False
 
     def each(self) -> tuple[ClaimExample, ...]:
         """The claims one by one, each with the id that its judgement has."""

@@ -98,6 +98,15 @@ class Answers:
             raise self.strange(f"{told} for {len(items)} items")
         return [self._result(one, item, question) for one, item in zip(found, items, strict=True)]
 
+    def claims(self, answer: Mapping[str, Any], item: Mapping[str, Any], question: str) -> list[Judgement]:
+        """A judgement for each of an item's claims, in their order."""
+        found, name = answer.get("results"), item.get("id")
+        if not isinstance(found, list) or len(found) != len(item["claims"]):
+            told = f"{len(found)} results" if isinstance(found, list) else "no list of results"
+            raise self.strange(f"{told} for {len(item['claims'])} claims")
+        ids = [f"{name}/{number}" if name else None for number in range(1, len(found) + 1)]
+        return [self.judgement(one, {"id": claim}, question) for one, claim in zip(found, ids, strict=True)]
+
     def strange(self, why: str) -> ServerError:
         """The error for an answer that cannot be a judge server's."""
         return ServerError(f"{self.url} answered what no judge does: {self.words(why)[:300]}; is it perse's server?", 200)

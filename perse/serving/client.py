@@ -3,6 +3,7 @@
     with JudgeClient("http://127.0.0.1:8000") as judge:
         judgement = judge.pointwise({"profile": [{"text": ..., "review": ..., "score": 8}], "query": "a new plot"})
         judgements = judge.pointwise_many(items)   # in order; a bad item is a Problem in its place
+    judge.ask("claim", {"text": ..., "claim": ...})   # any route; judge.claims has several claims in one prompt
     judge.put_reader("ann", reviews=[...]); judge.pointwise({"reader": "ann", "query": "a new plot"})
 
 Items are dictionaries or the examples of `perse.records`. The key is taken from PERSE_API_KEY. Answers that may come right
@@ -30,6 +31,7 @@ from perse.judgement import Judgement
 from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.records import Example, ProfileComparison, ProfileReview
 from perse.serving.answers import Answers, Problem, ServerError
+from perse.serving.requests import judge_routes
 
 __all__ = ["AsyncJudgeClient", "JudgeClient", "Problem", "ServerError"]
 
@@ -89,6 +91,18 @@ class JudgeClient:
     def pairwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
         """A judgement for every item, in order; as `pointwise_many`."""
         return self._many("pairwise", items, settings)
+
+    def ask(self, kind: str, item: Item, **settings: Any) -> Judgement:
+        """Any other route, such as "claim" or "summary", about one item; as `pointwise`."""
+        return self._calls.judgement(self._post(kind, _one(item), settings), item, kind, settings)
+
+    def ask_many(self, kind: str, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
+        """Any other route about several items; as `pointwise_many`."""
+        return self._many(kind, items, settings)
+
+    def claims(self, item: Item, **settings: Any) -> list[Judgement]:
+        """Which of an item's "claims" follow from its "text"? A judgement for each, asked in one prompt."""
+        return self._calls.claims(self._post("claims", _one(item), settings), item, settings)
 
     def put_reader(self, reader: str, *, reviews: Sequence[Entry] = (), comparisons: Sequence[Entry] = ()) -> None:
         """Have the server keep a reader's past reviews and comparisons, oldest first, in the place of what it kept.
@@ -197,6 +211,15 @@ class AsyncJudgeClient:
     async def pairwise_many(self, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
         return await self._many("pairwise", items, settings)
 
+    async def ask(self, kind: str, item: Item, **settings: Any) -> Judgement:
+        return self._calls.judgement(await self._post(kind, _one(item), settings), item, kind, settings)
+
+    async def ask_many(self, kind: str, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
+        return await self._many(kind, items, settings)
+
+    async def claims(self, item: Item, **settings: Any) -> list[Judgement]:
+        return self._calls.claims(await self._post("claims", _one(item), settings), item, settings)
+
     async def put_reader(self, reader: str, *, reviews: Sequence[Entry] = (), comparisons: Sequence[Entry] = ()) -> None:
         await self._send(self._calls.put(reader, reviews, comparisons))
 
@@ -303,12 +326,15 @@ class _Calls:
         return found
 
     def judgement(self, answer: object, item: Item, route: str, settings: Mapping[str, Any]) -> Judgement:
-        return self.answers.judgement(answer, _fields(item), settings.get("question") or route)
+        return self.answers.judgement(answer, _fields(item), _question(route, settings))
+
+    def claims(self, answer: Mapping[str, Any], item: Item, settings: Mapping[str, Any]) -> list[Judgement]:
+        return self.answers.claims(answer, _fields(item), _question("claims", settings))
 
     def results(
         self, answer: Mapping[str, Any], items: Sequence[Item], route: str, settings: Mapping[str, Any]
     ) -> list[Judgement | Problem]:
-        return self.answers.results(answer, [_fields(item) for item in items], settings.get("question") or route)
+        return self.answers.results(answer, [_fields(item) for item in items], _question(route, settings))
 
     def questions(self, answer: Mapping[str, Any]) -> list[dict[str, Any]]:
         found = answer.get("questions")
@@ -379,6 +405,12 @@ class _Call:
         return pause
 
 
+def _question(kind: str, settings: Mapping[str, Any]) -> str:
+    """What is asked: by default the usual question of the route."""
+    route = judge_routes().get(kind)
+    return str(settings.get("question") or (route.usual if route else kind))
+
+
 def _as_json(body: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(body).encode()
@@ -402,7 +434,9 @@ def _headers(key: str | None) -> dict[str, str]:
 
 def _one(item: Item) -> Item:
     if not isinstance(item, Mapping | BaseModel):
-        raise BadInput(f"one item was expected, a {type(item).__name__} was given; pointwise_many and pairwise_many take lists")
+        raise BadInput(
+            f"one item was expected, a {type(item).__name__} was given; pointwise_many, pairwise_many and ask_many take lists"
+        )
     return item
 
 

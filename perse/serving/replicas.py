@@ -15,13 +15,15 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from pydantic import BaseModel
 
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.serving.client import Item, JudgeClient, Problem, ServerError
+
+Answer = TypeVar("Answer")
 
 LOST = frozenset({0, 429, 503})
 """Codes of a server that another one may stand in for: not reached, full, stopping."""
@@ -55,6 +57,18 @@ class Replicas:
         """As `JudgeClient.pairwise_many`; all servers work at the same time."""
         return self._many(items, lambda client, some: client.pairwise_many(some, **settings))
 
+    def ask(self, kind: str, item: Item, **settings: Any) -> Judgement:
+        """As `JudgeClient.ask`, at the server of the reader or text."""
+        return self._ask(item, lambda client: client.ask(kind, item, **settings))
+
+    def ask_many(self, kind: str, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
+        """As `JudgeClient.ask_many`; all servers work at the same time."""
+        return self._many(items, lambda client, some: client.ask_many(kind, some, **settings))
+
+    def claims(self, item: Item, **settings: Any) -> list[Judgement]:
+        """As `JudgeClient.claims`, at the text's server."""
+        return self._ask(item, lambda client: client.claims(item, **settings))
+
     def order(self, item: Item) -> list[str]:
         """The servers in the order in which this item's reader is taken to them."""
         reader = _reader(item)
@@ -70,7 +84,7 @@ class Replicas:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _ask(self, item: Item, ask: Callable[[JudgeClient], Judgement]) -> Judgement:
+    def _ask(self, item: Item, ask: Callable[[JudgeClient], Answer]) -> Answer:
         *others, last = self.order(item)
         for url in others:
             try:
@@ -110,7 +124,11 @@ def _lost(found: Judgement | Problem) -> bool:
 
 
 def _reader(item: Item) -> str:
-    """What an item's prompt begins with: the reader's name on the server, or the profile."""
+    """What an item's prompt begins with: the reader's name on the server, or the profile, or the text that claims are about."""
     fields: Mapping[str, Any] = item.model_dump(mode="json") if isinstance(item, BaseModel) else item  # type: ignore[assignment]
     named = fields.get("reader")
-    return named if isinstance(named, str) else json.dumps(fields.get("profile"), sort_keys=True, default=str)
+    return (
+        named
+        if isinstance(named, str)
+        else json.dumps(fields.get("profile") or fields.get("reviews") or fields.get("text"), sort_keys=True, default=str)
+    )

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field, SkipValidation, create_model
 
 from perse.questions import QUESTIONS, Question
-from perse.records import Example
-from perse.serving.schemas import Asking, Item, PairwiseItem, PointwiseItem
+from perse.records import Served
+from perse.serving.schemas import Asking, ClaimsItem, Item, PairwiseItem, PointwiseItem
 from perse.strict import Name
 
 
@@ -23,7 +23,7 @@ from perse.strict import Name
 class Route:
     """The route and the request of questions about one type of example."""
 
-    kind: type[Example]
+    kind: type[Served]
     questions: tuple[Question, ...]
     request: type[Asking]
 
@@ -31,18 +31,23 @@ class Route:
     def path(self) -> str:
         return f"/v1/judge/{self.kind.kind}"
 
+    @property
+    def usual(self) -> str:
+        """The question that is asked where a request names none."""
+        return str(self.request.model_fields["question"].default)
+
 
 @cache
 def judge_routes() -> dict[str, Route]:
     """By the kind of their examples, in the order of the questions."""
-    asked: dict[type[Example], list[Question]] = {}
+    asked: dict[type[Served], list[Question]] = {}
     for question in QUESTIONS.values():
         if question.served is not None:
             asked.setdefault(question.example_type, []).append(question)
     return {kind.kind: Route(kind, tuple(some), _request(kind, some)) for kind, some in asked.items()}
 
 
-def _request(kind: type[Example], questions: Sequence[Question]) -> type[Asking]:
+def _request(kind: type[Served], questions: Sequence[Question]) -> type[Asking]:
     item: Any = _item(kind)
     names = tuple(question.name for question in questions)
     usual = next((question.name for question in questions if question.usual), names[0])
@@ -58,9 +63,9 @@ def _request(kind: type[Example], questions: Sequence[Question]) -> type[Asking]
     return request
 
 
-def _item(kind: type[Example]) -> type[Item]:
+def _item(kind: type[Served]) -> type[Item]:
     """The item type of a question, or by default its example without required id and reviewer."""
-    own = next((item for item in (PointwiseItem, PairwiseItem) if item.example_type is kind), None)
+    own = next((item for item in (PointwiseItem, PairwiseItem, ClaimsItem) if item.example_type is kind), None)
     if own is not None:
         return own
     assert issubclass(kind, BaseModel), kind

@@ -11,11 +11,13 @@ from fastapi import APIRouter, Body, Request
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.questions import Question
+from perse.records import ClaimsExample
 from perse.serving.front.keys import Scope
 from perse.serving.problems import Busy, NotThere, ProblemRoute
 from perse.serving.readers.store import Reader, Readers
 from perse.serving.requests import Route, judge_routes
 from perse.serving.schemas import (
+    EachClaim,
     ErrorBody,
     QuestionCard,
     Questions,
@@ -99,8 +101,8 @@ def _service(request: Request) -> JudgeService:
     return service
 
 
-def _asked_at(route: Route) -> Callable[..., Awaitable[Judgement | Results]]:
-    async def answer(request: Request, asked: Any) -> Judgement | Results:
+def _asked_at(route: Route) -> Callable[..., Awaitable[Judgement | EachClaim | Results]]:
+    async def answer(request: Request, asked: Any) -> Judgement | EachClaim | Results:
         store: Readers | None = getattr(request.app.state, "readers", None)
         owner = request.state.visit.caller
 
@@ -122,7 +124,8 @@ def _asked_at(route: Route) -> Callable[..., Awaitable[Judgement | Results]]:
 
 def _says(route: Route) -> str:
     about = (route.kind.__doc__ or "").partition("\n")[0]
-    return f"{about} One item gives a judgement, a list gives `results`."
+    one = "`results`, a judgement for each claim" if route.kind is ClaimsExample else "a judgement"
+    return f"{about} One item gives {one}; a list gives `results`, one for each item."
 
 
 def _card(route: Route, question: Question) -> QuestionCard:

@@ -10,18 +10,22 @@ from pydantic import ConfigDict, FailFast, Field, model_validator
 from perse.judgement import Judgement
 from perse.records import (
     ChoiceReference,
-    Example,
+    ClaimsExample,
     Pair,
     PairwiseExample,
     PointwiseExample,
     ProfileComparison,
     ProfileReview,
     ReviewReference,
+    Served,
 )
 from perse.strict import Name, Strict
 
 MOST_ENTRIES = 10_000
 """Of a profile in a request: more fit no context."""
+
+MOST_CLAIMS = 200
+"""In one item: they are answered one after the other."""
 
 Pick = Literal["recent", "random", "bm25", "diverse"]
 """Ways to choose of a kept reader's entries (`perse.data.profiles.selection`)."""
@@ -34,9 +38,9 @@ class _Message(Strict):
 class Item(_Message):
     """What a request asks about; a line of `perse data export` is one as it stands."""
 
-    example_type: ClassVar[type[Example]]
+    example_type: ClassVar[type[Served]]
 
-    def example(self) -> Example:
+    def example(self) -> Served:
         """The item with an id, by default one made of what it says, so that items without one do not all share their draws."""
         own: str | None = getattr(self, "id", None)
         made = own or hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]
@@ -55,7 +59,7 @@ class ReadersItem(Item):
             raise ValueError(f"found {'both profile and' if told else 'neither profile nor'} reader; give one of them")
         return self
 
-    def example(self) -> Example:
+    def example(self) -> Served:
         """With the profile as it was sent; of a kept reader without one, which `perse.serving.readers.shown` fills in."""
         own = self.model_dump(exclude={"reader"})
         if self.reader is not None:
@@ -100,6 +104,17 @@ class PairwiseItem(ReadersItem):
     reference: ChoiceReference | None = Field(None, description="Not shown to the judge.")
 
 
+class ClaimsItem(Item):
+    """Several claims about one text, asked in one prompt."""
+
+    example_type = ClaimsExample
+
+    id: Name | None = Field(None, description="Of claim n, from 1, the judgement's is `ID/n`; by default a digest of the item.")
+    reviewer_id: Name = "reader"
+    text: str
+    claims: tuple[str, ...] = Field(min_length=1, max_length=MOST_CLAIMS)
+
+
 class Asking(_Message):
     """The fields of every request besides its items; `perse.serving.requests` makes the requests of each route."""
 
@@ -131,10 +146,16 @@ class ErrorBody(_Message):
     error: Problem
 
 
+class EachClaim(_Message):
+    """A judgement for each claim of one item, in their order."""
+
+    results: list[Judgement]
+
+
 class Results(_Message):
     """Judgements in the order of the items."""
 
-    results: list[Judgement | ErrorBody]
+    results: list[Judgement | EachClaim | ErrorBody]
 
 
 class Ready(_Message):

@@ -27,7 +27,7 @@ from perse.errors import BadInput, TooLong
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.questions import QUESTIONS, Question
-from perse.records import Example, PairwiseExample, PointwiseExample
+from perse.records import ClaimsExample, PairwiseExample, PointwiseExample, Served
 from perse.rendering.prompt import Renderer
 from perse.serving.metrics import Metrics
 from perse.serving.problems import EngineFailed, NotThere, UnknownModel, brief, problem
@@ -35,6 +35,7 @@ from perse.serving.readers.shown import shown
 from perse.serving.readers.store import Reader
 from perse.serving.schemas import (
     Asking,
+    EachClaim,
     ErrorBody,
     Item,
     Pick,
@@ -102,8 +103,8 @@ class JudgeService:
 
     async def answer(
         self, request: Asking, disconnected: Callable[[], Awaitable[bool]], kept: Callable[[str], Reader] | None = None
-    ) -> Judgement | Results:
-        """The judgement of one item, or the results of a list in its order. `kept` gives a reader by name, where some are kept.
+    ) -> Judgement | EachClaim | Results:
+        """What is said of one item, or the results of a list in its order. `kept` gives a reader by name, where some are kept.
 
         Raises:
             PerseError: an unknown model; for one item alone also what is wrong with it.
@@ -127,10 +128,10 @@ class JudgeService:
         read = await asyncio.to_thread(_examples, items, request.item, profiles)
         examples = [example for example in read if not isinstance(example, ErrorBody)]
         question = QUESTIONS[request.question]
-        self.turns.check(len(examples))
+        self.turns.check(sum(map(_size, examples)))
         asked = asyncio.create_task(self._all(judge, question, examples, settings))
         judgements = {judgement.id: judgement for judgement in await _while_wanted(asked, calls, disconnected)}
-        results = [example if isinstance(example, ErrorBody) else judgements[example.id] for example in read]
+        results = [example if isinstance(example, ErrorBody) else _said(example, judgements) for example in read]
         if isinstance(given, list):
             return Results(results=results)
         return await asyncio.to_thread(_alone, results[0], lambda: judge.check(question, examples[0], settings))
@@ -173,7 +174,7 @@ class JudgeService:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _all(
-        self, judge: Judge, question: Question, examples: Sequence[Example], settings: JudgeSettings
+        self, judge: Judge, question: Question, examples: Sequence[Served], settings: JudgeSettings
     ) -> list[Judgement]:
         size = min(self._part, judge.engine.capabilities.batch)
         ordered = sorted(examples, key=lambda one: (one.reviewer_id or "", _beginning(one)))  # a reader's side by side
@@ -182,12 +183,12 @@ class JudgeService:
         return [judgement for part in asked for judgement in part]
 
     async def _ask(
-        self, judge: Judge, question: Question, examples: Sequence[Example], settings: JudgeSettings
+        self, judge: Judge, question: Question, examples: Sequence[Served], settings: JudgeSettings
     ) -> list[Judgement]:
         """The judgements of one part of a request, when it is its turn."""
         async with self.turns.turn(f"{judge.identity.adapter}:{_beginning(examples[0])}", len(examples)):
             loop = asyncio.get_running_loop()
-            work = partial(judge.ask, question, examples, settings)
+            work = partial(_asked, judge, question, examples, settings)
             judgements = await loop.run_in_executor(self._threads, _contained, work)
         for judgement in judgements:
             self._metrics.judged(judgement)
@@ -213,7 +214,24 @@ class JudgeService:
         )
 
 
-def _beginning(example: Example) -> int:
+def _asked(judge: Judge, question: Any, examples: Sequence[Any], settings: JudgeSettings) -> list[Judgement]:
+    if question.example_type is ClaimsExample:
+        return [claim for each in judge.ask_listed(question, examples, settings) for claim in each]
+    return judge.ask(question, examples, settings)
+
+
+def _said(example: Served, judgements: Mapping[str, Judgement]) -> Judgement | EachClaim:
+    if isinstance(example, ClaimsExample):
+        return EachClaim(results=[judgements[claim.id] for claim in example.each()])
+    return judgements[example.id]
+
+
+def _size(example: Served) -> int:
+    """Judgements that it takes."""
+    return len(example.claims) if isinstance(example, ClaimsExample) else 1
+
+
+def _beginning(example: Served) -> int:
     """Alike for items whose prompts begin alike."""
     return hash(repr(getattr(example, "profile", None) or getattr(example, "text", None)))
 
@@ -227,7 +245,7 @@ class Profiles:
     pick: Pick
     seed: int
 
-    def example(self, item: Item) -> Example:
+    def example(self, item: Item) -> Served:
         """The item as an example.
 
         Raises:
@@ -245,13 +263,13 @@ def _keeps_none(reader: str) -> Reader:
     raise NotThere("this server keeps no readers; send a profile, or start it with readers=FILE")
 
 
-def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> list[Example | ErrorBody]:
+def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> list[Served | ErrorBody]:
     """Every item as an example, or its problem.
 
     Raises:
         BadInput: too many of them are invalid.
     """
-    read: list[Example | ErrorBody] = []
+    read: list[Served | ErrorBody] = []
     numbers: dict[str, int] = {}
     bad: list[ErrorBody] = []
     for number, item in enumerate(items):
@@ -282,15 +300,16 @@ def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> lis
     return read
 
 
-def _alone(result: Judgement | ErrorBody, check: Callable[[], None]) -> Judgement:
+def _alone(result: Judgement | EachClaim | ErrorBody, check: Callable[[], None]) -> Judgement | EachClaim:
     """The only result, or what is wrong with it, raised: a client of one item learns it from the HTTP status."""
     if isinstance(result, ErrorBody):
         raise (NotThere if result.error.code == HTTPStatus.NOT_FOUND else BadInput)(result.error.message)
-    if result.status is Status.TOO_LONG:
+    first = result.results[0] if isinstance(result, EachClaim) else result
+    if first.status is Status.TOO_LONG:
         check()
-        raise TooLong(result.error or "too long")
-    if result.status is Status.ENGINE_ERROR:
-        raise EngineFailed(result.error or "the engine failed")
+        raise TooLong(first.error or "too long")
+    if first.status is Status.ENGINE_ERROR:
+        raise EngineFailed(first.error or "the engine failed")
     return result
 
 
