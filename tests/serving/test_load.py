@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import signal
 import time
@@ -36,9 +37,9 @@ ENGINES = [
 ]
 ADMIN = "an administrator's key of the tests"
 SETTINGS = JudgeSettings(temperature=0, max_new_tokens=4)
-REQUESTS, CLIENTS = 2000, 64
+REQUESTS, CLIENTS = int(os.environ.get("PERSE_LOAD", "2000")), 64
 GROWTH = 150 * 2**20
-"""Bytes that a process may grow between the first and the last thousand of requests: allocators keep what they had."""
+"""Bytes that a process may grow between the first and the second half of the requests: allocators keep what they had."""
 KERNELS = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16"}
 """oneDNN keeps a kernel for each length of input, up to 1,024: some 700 MiB in all, which 20,000 requests fill."""
 
