@@ -100,10 +100,11 @@ class Answers:
 
     def claims(self, answer: Mapping[str, Any], item: Mapping[str, Any], question: str) -> list[Judgement]:
         """A judgement for each of an item's claims, in their order."""
-        found, name = answer.get("results"), item.get("id")
-        if not isinstance(found, list) or len(found) != len(item["claims"]):
+        found, name, claims = answer.get("results"), item.get("id"), item.get("claims")
+        asked = len(claims) if isinstance(claims, list | tuple) else 0
+        if not isinstance(found, list) or len(found) != asked:
             told = f"{len(found)} results" if isinstance(found, list) else "no list of results"
-            raise self.strange(f"{told} for {len(item['claims'])} claims")
+            raise self.strange(f"{told} for {asked} claims")
         ids = [f"{name}/{number}" if name else None for number in range(1, len(found) + 1)]
         return [self.judgement(one, {"id": claim}, question) for one, claim in zip(found, ids, strict=True)]
 

@@ -29,13 +29,13 @@ from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
-from perse.records import Example, ProfileComparison, ProfileReview
+from perse.records import Asked, ClaimsExample, ProfileComparison, ProfileReview
 from perse.serving.answers import Answers, Problem, ServerError
 from perse.serving.requests import judge_routes
 
 __all__ = ["AsyncJudgeClient", "JudgeClient", "Problem", "ServerError"]
 
-Item = Mapping[str, Any] | Example
+Item = Mapping[str, Any] | Asked
 Entry = Mapping[str, Any] | ProfileReview | ProfileComparison
 
 AT_ONCE = 32
@@ -93,12 +93,12 @@ class JudgeClient:
         return self._many("pairwise", items, settings)
 
     def ask(self, kind: str, item: Item, **settings: Any) -> Judgement:
-        """Any other route, such as "claim" or "summary", about one item; as `pointwise`."""
-        return self._calls.judgement(self._post(kind, _one(item), settings), item, kind, settings)
+        """Any route with one judgement an item, such as "claim" or "summary"; as `pointwise`."""
+        return self._calls.judgement(self._post(_single(kind), _one(item), settings), item, kind, settings)
 
     def ask_many(self, kind: str, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
-        """Any other route about several items; as `pointwise_many`."""
-        return self._many(kind, items, settings)
+        """Any such route about several items; as `pointwise_many`."""
+        return self._many(_single(kind), items, settings)
 
     def claims(self, item: Item, **settings: Any) -> list[Judgement]:
         """Which of an item's "claims" follow from its "text"? A judgement for each, asked in one prompt."""
@@ -212,10 +212,10 @@ class AsyncJudgeClient:
         return await self._many("pairwise", items, settings)
 
     async def ask(self, kind: str, item: Item, **settings: Any) -> Judgement:
-        return self._calls.judgement(await self._post(kind, _one(item), settings), item, kind, settings)
+        return self._calls.judgement(await self._post(_single(kind), _one(item), settings), item, kind, settings)
 
     async def ask_many(self, kind: str, items: Sequence[Item], **settings: Any) -> list[Judgement | Problem]:
-        return await self._many(kind, items, settings)
+        return await self._many(_single(kind), items, settings)
 
     async def claims(self, item: Item, **settings: Any) -> list[Judgement]:
         return self._calls.claims(await self._post("claims", _one(item), settings), item, settings)
@@ -407,8 +407,16 @@ class _Call:
 
 def _question(kind: str, settings: Mapping[str, Any]) -> str:
     """What is asked: by default the usual question of the route."""
-    route = judge_routes().get(kind)
-    return str(settings.get("question") or (route.usual if route else kind))
+    return str(settings.get("question") or judge_routes()[kind].usual)
+
+
+def _single(kind: str) -> str:
+    """A route with one judgement an item."""
+    kinds = [name for name in judge_routes() if name != ClaimsExample.kind]
+    if kind not in kinds:
+        more = "claims() asks about several claims" if kind == ClaimsExample.kind else f"found {kind!r:.100}"
+        raise BadInput(f"the kind of what is asked is one of {', '.join(kinds)}; {more}")
+    return kind
 
 
 def _as_json(body: Mapping[str, Any]) -> bytes:

@@ -24,7 +24,8 @@ from perse import Judge
 from perse.answering.base import JudgeSettings
 from perse.judgement import Judgement
 from perse.questions import QUESTIONS
-from perse.records import Example, ProfileReview
+from perse.questions.claims import VERIFY_FACTS
+from perse.records import ClaimsExample, Example, ProfileReview
 from perse.serving.front.keys import add_key
 
 pytestmark = pytest.mark.integration
@@ -41,7 +42,7 @@ REQUESTS, CLIENTS = int(os.environ.get("PERSE_LOAD", "2000")), 64
 GROWTH = 150 * 2**20
 """Bytes that a process may grow between the first and the second half of the requests: allocators keep what they had."""
 KERNELS = {"ONEDNN_PRIMITIVE_CACHE_CAPACITY": "16"}
-"""oneDNN keeps a kernel for each length of input, up to 1,024: some 700 MiB in all, which 20,000 requests fill."""
+"""oneDNN keeps a kernel for each length of input, up to 1,024: some 900 MiB in all, which 40,000 requests fill."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +71,7 @@ def bearer(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"}
 
 
-def asked_of(example: Example) -> dict[str, Any]:
+def asked_of(example: Example | ClaimsExample) -> dict[str, Any]:
     return example.model_dump(mode="json", exclude_none=True)
 
 
@@ -214,6 +215,23 @@ def test_readers_that_leave_while_others_are_judged_change_no_answer(server: tup
                 [off, *(abs(answer["distribution"][label] - share) for label, share in (alone.distribution or {}).items())]
             )
     assert off <= 2e-3 and same >= 0.95 * len(answers), (off, same)
+
+
+def test_claims_in_one_prompt_are_judged_as_offline(server: tuple[Server, str], folder: Path) -> None:
+    running, key = server
+    lists = [
+        ClaimsExample(
+            id=str(n), reviewer_id="t", text=f"The bridge opened in {n}.", claims=(f"It opened in {n}.", "It did not.")
+        )
+        for n in range(8)
+    ]
+    judge = Judge.load(folder, dtype="float32", context=2048)
+    expected = [claim for each in judge.ask_listed(VERIFY_FACTS, lists, SETTINGS) for claim in each]
+    answer = httpx2.post(f"{running.url}/v1/judge/claims", json={"input": [asked_of(one) for one in lists]}, headers=bearer(key), timeout=60)  # fmt: skip
+    found = [claim for each in answer.json()["results"] for claim in each["results"]]
+    assert [one["id"] for one in found] == [one.id for one in expected]
+    for one, two in zip(found, expected, strict=True):
+        assert one["status"] == two.status and one["distribution"] == pytest.approx(two.distribution, abs=2e-3)
 
 
 def test_every_route_of_the_server_wants_a_key_and_those_that_change_it_an_administrators(server: tuple[Server, str]) -> None:

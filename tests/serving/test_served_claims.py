@@ -14,6 +14,7 @@ from served import in_thread
 
 from perse import Judge
 from perse.answering.base import JudgeSettings
+from perse.errors import BadInput
 from perse.questions.claims import VERIFY_FACTS
 from perse.records import ClaimsExample
 from perse.serving.answers import Answers
@@ -83,6 +84,24 @@ def test_any_route_can_be_asked_by_its_name(url: str) -> None:
     assert one.distribution == pytest.approx(first.distribution, abs=1e-5) and len(some) == 3
 
 
+def test_what_is_asked_of_no_route_is_refused_before_it_is_sent() -> None:
+    with JudgeClient("http://127.0.0.1:1") as judge:
+        for kind in ("../readers/ann", "vote", ""):
+            with pytest.raises(BadInput, match="is one of pointwise, .*; found"):
+                judge.ask(kind, {"text": TEXT})
+        for ask in (lambda: judge.ask("claims", {}), lambda: judge.ask_many("claims", [{}])):
+            with pytest.raises(BadInput, match=r"claims\(\) asks about several claims"):
+                ask()
+
+
+def test_claims_about_one_text_stay_at_one_server() -> None:
+    with Replicas([f"http://127.0.0.1:{n}" for n in (1, 2, 3)]) as judge:
+        first = {judge.order({"text": TEXT, "claim": claim})[0] for claim in CLAIMS}
+        assert first == {judge.order(ClaimsExample(id="a", reviewer_id="t", text=TEXT, claims=CLAIMS))[0]}
+        assert len({judge.order({"text": f"Text {n}.", "claim": "It is."})[0] for n in range(20)}) == 3
+        assert len({judge.order({"reviews": [f"Text {n}."], "summary": "It is."})[0] for n in range(20)}) == 3
+
+
 def test_lists_in_a_list_keep_their_places_beside_bad_ones(url: str) -> None:
     good, long = {"id": "a", "text": TEXT, "claims": CLAIMS}, {"id": "b", "text": "word " * 3000, "claims": CLAIMS}
     answer = httpx2.post(f"{url}/v1/judge/claims", json={"input": [good, {"text": TEXT, "claims": []}, long]}, timeout=60)
@@ -101,6 +120,8 @@ def test_lists_in_a_list_keep_their_places_beside_bad_ones(url: str) -> None:
 
 def test_a_server_with_too_few_answers_to_claims_is_no_judge() -> None:
     answers = Answers("http://x", None)
+    with pytest.raises(ServerError, match="3 results for 0 claims"):
+        answers.claims({"results": [{}] * 3}, {"text": TEXT}, "verify_facts")
     for found in ({"results": []}, {"results": None}, {}):
         with pytest.raises(ServerError, match="for 3 claims"):
             answers.claims(found, {"id": "a", "claims": CLAIMS}, "verify_facts")

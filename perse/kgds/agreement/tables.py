@@ -59,7 +59,7 @@ def _answers_table(rows: Mapping[str, Row]) -> Table:
         rows=tuple(lines),
         notes=(
             "every claim is asked of a text that says it and of one that does not, so accuracy is balanced accuracy, and a judge "
-            "that always says the same has 0.5; no answer counts as wrong",
+            "that always says the same has 0.5; a question without an answer counts as wrong",
             "AUROC: the chance that a claim that follows has the higher P(yes) than one that does not",
             f"{WORDS}: no judge; yes if the text has more than half of the claim's names, numbers and long words. Claims that a text "
             "seems to say were left out by the same count, which is to its advantage",

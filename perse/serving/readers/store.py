@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 import sqlalchemy as sql
@@ -72,7 +71,6 @@ class Readers:
         self.name = name
         self._engine = engine
         self._sqlite = engine.dialect.name == "sqlite"
-        self._wiping = Lock()
 
     @classmethod
     def open(cls, where: str) -> Readers:
@@ -178,12 +176,12 @@ class Readers:
         """Have what was deleted leave the write-ahead log too.
 
         SQLite refuses a checkpoint at once while another runs, and does not wait as it does for a lock. The other may have begun
-        before our deletion, so ours is tried again, one at a time in a process.
+        before our deletion, so ours is tried again.
         """
         if not self._sqlite:
             return
         until = time.monotonic() + BUSY_SECONDS
-        with self._wiping, self._failing(), self._engine.connect() as connection:
+        with self._failing(), self._engine.connect() as connection:
             while connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").scalar():
                 if time.monotonic() > until:
                     raise StoreFailed(f"{self.name} is being read; what was deleted is still in its log; delete it again")
