@@ -5,8 +5,10 @@ answer, and with the baseline of the paper: the mean of the shown scores, or the
 interval of every one of these differences, both values resampled together, lies above 0: a baseline may itself be worse than
 chance, and beating it then says nothing. Else the first rule that is not beaten is named: "not shown to be better", which is not "equal".
 
-A second sentence is about taste. A judge may be better for knowing who is lenient, or which texts most people like; it knows
-what a reader likes only if it orders that reader's texts, and better than a rule that knows no reader.
+A second sentence is about taste. A judge may be better for knowing who is lenient, or which texts most people like; it may know
+what a reader likes only if it orders that reader's texts, and better than the mean of what other readers said of them. That is necessary
+and not sufficient: whoever knows good texts better than a few other readers' reviews do passes, too, without a look at the profile.
+Whether the profile did it is what a run with another reader's profile shows (`--profile another`, `perse study counterfactual`).
 """
 
 from __future__ import annotations
@@ -147,7 +149,7 @@ def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:
         )
     said += f"; minus the unpersonalized row, on the readers whose texts both order, {shown(difference.estimate)}"
     if difference.estimate.above_zero:
-        return True, f"{said}: it knows more of a reader's taste than what most readers like"
+        return True, f"{said}: it orders a reader's texts better than what other readers said of them does"
     return False, f"{said}: not shown to know more than what most readers like"
 
 

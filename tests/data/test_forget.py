@@ -216,6 +216,11 @@ def test_copies_that_are_packed_or_tables_or_other_names_of_a_file_are_named_too
     assert f"may still hold the person: the other name of {export} (a hard link)" in said
 
 
+@pytest.mark.skipif(not Path("/proc/self/pagemap").exists(), reason="this system has no /proc")
+def test_looking_for_a_person_does_not_wait_for_files_of_the_kernel_that_never_end() -> None:
+    assert remaining(["python"], [Path("/proc/self/task")]).places == ()  # each has a pagemap of 256 GB
+
+
 def test_raw_files_that_have_the_name_in_any_spelling_are_named_and_longer_names_are_not(tmp_path: Path) -> None:
     name = "Jörg Venn"
     spelled = {

@@ -66,7 +66,7 @@ def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_kn
         f". Within each reader {shown(mine)}; minus the unpersonalized row, on the readers whose texts both order, {shown(ahead)}: "
         in found.verdict[0]
     )
-    assert found.verdict[0].endswith(": it knows more of a reader's taste than what most readers like")
+    assert found.verdict[0].endswith(": it orders a reader's texts better than what other readers said of them does")
     examples, train = world(40), world(30, seed=7)
     [usual] = [row for row in score_predictions_of(examples, train) if row.name == "unpersonalized"]
     copied = [answered(e.id, "5", distribution=around(value)) for e, value in zip(examples, usual.values, strict=True)]
@@ -79,6 +79,31 @@ def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_kn
         "whether that is a reader's taste or what most like is not known, for want of other readers' reviews"
         in alone.verdict[0]
     )
+
+
+def test_a_judge_that_knows_texts_and_no_reader_is_not_said_to_know_taste() -> None:
+    # Scores are the text's quality and noise; the judge knows the quality, other readers' reviews only a noisy mean of it.
+    generator = np.random.default_rng(3)
+    quality = generator.integers(2, 10, 30)
+
+    def reviews(readers: range) -> list[PointwiseExample]:
+        return [
+            scored(
+                f"{n}-{at}",
+                f"u{n}",
+                int(np.clip(quality[at] + generator.normal(0, 2), 1, 10)),
+                item=f"i{at}",
+                profile=(("x", 5),),
+            )
+            for n in readers
+            for at in generator.choice(30, 6, replace=False)
+        ]
+
+    examples, train = reviews(range(60)), reviews(range(100, 110))
+    blind = [answered(one.id, str(quality[int(one.item_id[1:])])) for one in examples]
+    result = evaluate(examples, blind, train=train)
+    assert result.conclusions[0].taste is True, "ahead of the unpersonalized row, which is what it says"
+    assert "taste" not in result.verdict[0] and result.verdict[0].endswith("than what other readers said of them does")
 
 
 def around(value: float) -> dict[str, float]:

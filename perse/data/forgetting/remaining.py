@@ -123,7 +123,9 @@ def _place(path: Path, root: Path) -> Path:
 
 def _names_them(path: Path, words: re.Pattern[bytes]) -> bool:
     """Whether one of `words` is in the file. Raises what reading a damaged one does."""
-    if path.is_symlink() or not path.is_file():
+    if (
+        path.is_symlink() or not path.is_file() or not path.stat().st_size
+    ):  # the kernel's own files, which may never end, have none
         return False
     return any(_holds(stream, words) for stream in _streams(path))
 

@@ -31,10 +31,11 @@ def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int,
 def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
     better = [contrast for contrast in contrasts if contrast.better is True]
     worse = [contrast for contrast in contrasts if contrast.better is False]
+    if better and any(contrast.against_chance and not _above(contrast.against_chance) for contrast in contrasts):
+        also = f", and below it in {_told(worse)}" if worse else ""
+        return f"{one} is above {other}, but not shown to be better than chance: {_told(better)}{also}"
     if better and worse:
         return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
-    if better and (at_chance := next((one for one in better if one.against_chance and not _above(one.against_chance)), None)):
-        return f"{one} is above {other}, but not shown to be better than chance: {_numbers(at_chance)}"
     if better or worse:
         shown = better or worse
         return f"{one} is {'better' if better else 'worse'} than {other}: {_told(shown)}"

@@ -328,6 +328,17 @@ def test_words() -> None:
     assert sentence("after", "the average", [at_chance], items=9).startswith(
         "after is above the average, but not shown to be better than chance: Kendall tau-b +0.080"
     )
+    closer = contrast("mae", -0.3, p_holm=0.001)
+    farther = contrast("mae", 0.3, p_holm=0.001)
+    mixed = sentence("after", "the average", [at_chance, farther], items=9)
+    assert (
+        mixed.startswith("after is above the average, but not shown to be better than chance: ")
+        and ", and below it in MAE" in mixed
+    )
+    unclear_at_chance = unclear.model_copy(update={"against_chance": Interval(low=-0.1, high=0.2)})
+    assert sentence("after", "the average", [unclear_at_chance, closer], items=9).startswith(
+        "after is above the average, but not shown to be better than chance: MAE"
+    )
     reaching_zero = better.model_copy(update={"interval": Interval(low=-0.01, high=0.17)})
     assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9), "the word follows the interval, too"
 
