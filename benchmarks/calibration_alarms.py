@@ -4,7 +4,7 @@
 
 Scores from 1 to 10: what a text is worth to all, what a reader adds to every score, and chance. *Right* judges know the first and give
 the distribution of the score over readers and chance, or know nothing and give everybody the shares of all scores; they are right
-whoever the reader is, and one reader's answers stray together. *Wrong* ones give 0.1 to every score, the shares of all scores where
+whoever the reader is, and one reader's answers stray together, and so do answers about one text where the judge does not know it. *Wrong* ones give 0.1 to every score, the shares of all scores where
 those that fall into one bin have changed places, or the right distribution too narrow. The old way is that of truths drawn item by item, of all labels in one heap.
 """
 
@@ -24,8 +24,8 @@ from perse.evaluation.stats.correlation import FloatArray, IntArray
 LABELS = tuple(str(score) for score in range(1, 11))
 WORLDS = {"right": "right", "right, knows no text": "right", "0.1 to every score": "wrong", "shares of a bin exchanged": "wrong",
           "too narrow": "wrong"}  # fmt: skip
-READERS = ((12, 40), (40, 12), (160, 3))
-"""Readers, and items of each on average."""
+READERS = ((12, 40, None), (40, 12, None), (160, 3, None), (40, 12, 30), (80, 5, 100))
+"""Readers, items of each on average, and the texts that all of them choose from; None: every item has a text of its own."""
 
 
 def main() -> None:
@@ -39,25 +39,33 @@ def main() -> None:
     if options.small:
         options.simulations = 2
     found = []
-    for readers, each in READERS:
+    for readers, each, texts in READERS:
         alarms: dict[str, list[tuple[bool, bool]]] = {name: [] for name in WORLDS}
-        for number in track(range(options.simulations), description=f"{readers} readers", console=Console(stderr=True)):
+        for number in track(
+            range(options.simulations), description=f"{readers} readers, {texts or 'own'} texts", console=Console(stderr=True)
+        ):
             generator = np.random.default_rng((options.seed, readers, number))
-            for name, given in _judges(readers, each, options.spread, generator=generator).items():
+            for name, given in _judges(readers, each, texts, options.spread, generator=generator).items():
                 new = not off_by_chance(given, chance_errors(given, seed=number))
                 alarms[name].append((new, _old(given, generator)))
         found += [
-            {"readers": readers, "each": each, "judge": name, "new": shares[0], "old": shares[1]}
+            {"readers": readers, "each": each, "texts": texts, "judge": name, "new": shares[0], "old": shares[1]}
             for name, given in alarms.items()
             if (shares := np.mean(given, axis=0).tolist())
         ]
     print(json.dumps({**vars(options), "found": found}, indent=2) if options.json else _markdown(found))
 
 
-def _judges(readers: int, each: int, spread: float, *, generator: np.random.Generator) -> dict[str, Promised]:
-    items = 1 + generator.poisson(each - 1, readers)
+def _judges(
+    readers: int, each: int, texts: int | None, spread: float, *, generator: np.random.Generator
+) -> dict[str, Promised]:
+    items = np.minimum(1 + generator.poisson(each - 1, readers), texts or 10**9)
     reviewer: IntArray = np.repeat(np.arange(readers), items)
-    worth = generator.normal(6.5, 1.3, len(reviewer))
+    text: IntArray | None = None
+    worth = generator.normal(6.5, 1.3, texts or len(reviewer))
+    if texts is not None:
+        text = np.concatenate([generator.choice(texts, count, replace=False) for count in items])
+        worth = worth[text]
     strays = generator.normal(0, spread, readers)[reviewer] + generator.normal(0, 1.0, len(reviewer))
     truth = (np.clip(np.round(worth + strays), 1, 10) - 1).astype(np.int64)
     whole = float(np.hypot(spread, 1.0))
@@ -74,7 +82,7 @@ def _judges(readers: int, each: int, spread: float, *, generator: np.random.Gene
         "shares of a bin exchanged": np.repeat(exchanged[None], len(reviewer), axis=0),
         "too narrow": narrow,
     }
-    return {name: Promised(LABELS, probability, truth, reviewer) for name, probability in given.items()}
+    return {name: Promised(LABELS, probability, truth, reviewer, text) for name, probability in given.items()}
 
 
 def _spread(mean: FloatArray, deviation: float) -> FloatArray:
@@ -96,9 +104,12 @@ def _old(given: Promised, generator: np.random.Generator) -> bool:
 
 
 def _markdown(found: list[dict[str, object]]) -> str:
-    lines = ["| readers | items each | judge | is | called not right | by the old way |", "|---:|---:|---|---|---:|---:|"]
+    lines = [
+        "| readers | items each | texts | judge | is | called not right | by the old way |",
+        "|---:|---:|---:|---|---|---:|---:|",
+    ]
     lines += [
-        f"| {row['readers']} | {row['each']} | {row['judge']} | {WORLDS[str(row['judge'])]} | {row['new']:.1%} | {row['old']:.1%} |"
+        f"| {row['readers']} | {row['each']} | {row['texts'] or 'its own'} | {row['judge']} | {WORLDS[str(row['judge'])]} | {row['new']:.1%} | {row['old']:.1%} |"
         for row in found
     ]
     return "\n".join(lines)

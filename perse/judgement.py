@@ -26,8 +26,8 @@ class Status(StrEnum):
 MOST_TOKENS = 10**9
 """Of one request: no model has a context of a thousandth of it, and sums of such numbers stay numbers."""
 
-Probability = Annotated[float, Field(ge=0, le=1 + 1e-6)]
-"""May be above 1 by the rounding of a sum."""
+Probability = Annotated[float, Field(ge=0, le=1 + 1e-6, strict=True)]
+"""May be above 1 by the rounding of a sum; a text is no number."""
 
 
 SUM_OFF = 1e-3

@@ -126,10 +126,13 @@ def _harmless(text: str) -> str:
 
 
 class WithoutQuery(logging.Filter):
-    """Takes the query out of the addresses in a server's log, where some clients put their key."""
+    """Takes the query out of the addresses in a server's log, where some clients put their key; of a WebSocket's the whole path, which
+    no route has declared: it may be a reader's name, or a key, too."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.args and isinstance(record.args, tuple):
+        if "WebSocket" in str(record.msg):
+            record.msg, record.args = re.sub(r"WebSocket /[^\"]*", f"WebSocket {HIDDEN}", record.getMessage()), None
+        elif record.args and isinstance(record.args, tuple):
             record.args = tuple(_without_query(each) if isinstance(each, str) else each for each in record.args)
         else:
             record.msg, record.args = _without_query(record.getMessage()), None

@@ -13,7 +13,9 @@ from perse.commands.terminal import say
 
 app = typer.Typer(no_args_is_help=True, help="Add, list and remove keys of a judge server (its setting keys=FILE).")
 
-File = Annotated[Path, typer.Argument(help="The file that the server's setting keys= names.", show_default=False)]
+File = Annotated[
+    Path, typer.Argument(callback=options.here, help="The file that the server's setting keys= names.", show_default=False)
+]
 Name = Annotated[str, typer.Argument(help="Whose key it is; keys of one name see the same readers.", show_default=False)]
 
 

@@ -23,6 +23,11 @@ from torch import Tensor
 
 from perse.errors import BadInput
 
+MOST_ITEMS = 10_000
+"""Largest number of items or properties that a schema may name: llguidance lays them out one by one, gigabytes for a thousand million."""
+
+_COUNTS = ("minItems", "maxItems", "minProperties", "maxProperties")
+
 KEPT = 64
 """Compiled schemas kept for the next call; compiling takes about a millisecond, for a long schema 50."""
 
@@ -60,12 +65,15 @@ class Grammars:
         return [Guide(matcher.deep_copy(), stop_ids=sorted(stop_ids), ends=self._vocabulary.eos_tokens) for _ in range(count)]
 
     def _compile(self, schema: str) -> LLMatcher:
+        _refuse_long_lists(json.loads(schema))
         grammar = LLMatcher.grammar_from_json_schema(schema, overrides={"whitespace_flexible": False})
         matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=LLParserLimits(verbose_errors=False))
-        if matcher.is_error():
+        begun = matcher.deep_copy()
+        if not matcher.is_error():
+            begun.compute_bitmask()  # some faults show at the first token alone, such as a reference to itself
+        if begun.is_error():
             raise BadInput(
-                f"the embedded engine cannot follow this JSON schema: {_line(matcher.get_error())}; correct that part or leave "
-                "it out"
+                f"the embedded engine cannot follow this JSON schema: {_line(begun.get_error())}; correct that part or leave it out"
             )
         for warning in matcher.get_grammar_warnings():
             log.warning("JSON schema: %s", _line(warning))
@@ -105,6 +113,17 @@ class Guide:
 def allowed(guides: Sequence[Guide], like: Tensor) -> Tensor:
     """Which tokens may come next in each text: a mask of the shape (N, V) and on the device of `like`."""
     return torch.from_numpy(np.stack([guide.allowed(like.shape[-1]) for guide in guides])).to(like.device)
+
+
+def _refuse_long_lists(schema: Any) -> None:
+    """Raises:
+    BadInput: a part of the schema asks for more than `MOST_ITEMS`.
+    """
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        _refuse_long_lists(part)
+    for name in _COUNTS if isinstance(schema, dict) else ():
+        if isinstance(wanted := schema.get(name), int | float) and wanted > MOST_ITEMS:
+            raise BadInput(f"the JSON schema has {name} {wanted:g}; the embedded engine takes at most {MOST_ITEMS:,}")
 
 
 def _line(text: str) -> str:

@@ -211,6 +211,9 @@ def _check_computes(model: Any, what: str, dtype: str) -> None:
     """
     from perse.models.opening import one_sentence
 
+    for name, held in (*model.named_parameters(), *model.named_buffers()):  # attention can pass over what is not a number
+        if held.is_floating_point() and not bool(held.isfinite().all()):
+            raise BadInput(f"{what} has weights that are not finite ({name}); fetch or copy its weights again")
     with one_sentence(what):
         count = min(8, model.get_input_embeddings().weight.shape[0])
         logits = model(input_ids=torch.arange(count, device=model.device)[None]).logits  # (1, T, V)

@@ -16,7 +16,7 @@ from perse.evaluation.pointwise_rows import Scores
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference
-from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, WITHIN
+from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, ROUNDED, WITHIN
 from perse.results.result import Estimate
 
 PROFILE_AVERAGE = "profile average"
@@ -27,7 +27,8 @@ _COIN = 0.5
 
 
 def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scores, *, profiles: bool) -> list[Difference]:
-    """From chance, from the profile average, and within readers from the unpersonalized row, as far as there are these.
+    """From chance, from the profile average (and, of a judge that gives labels alone, from that average as a label, where it is not
+    ahead of this), and within readers from the unpersonalized row, as far as there are these.
 
     Args:
         values: by row, (n,), NaN where an item is not compared.
@@ -50,9 +51,21 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     average = difference(COMPARED, PROFILE_AVERAGE) if profiles and PROFILE_AVERAGE in values else None
     if average and average.estimate.value is not None:
         found.append(average)
+    if average and average.estimate.above_zero and _whole(mine):
+        # Ties are no disorder to tau-b: the average rounded to labels, which knows less, may be ahead of itself.
+        rounded = np.where(np.isnan(mine), np.nan, np.floor(values[PROFILE_AVERAGE] + 0.5))
+        estimate = scores.bootstrap.difference(COMPARED, scores.gold, mine, rounded)
+        if not estimate.above_zero:
+            found.append(Difference(judge=judge, row=row, baseline=ROUNDED, column=COMPARED, estimate=estimate))
     if UNPERSONALIZED in values:
         found.append(difference(WITHIN, UNPERSONALIZED))
     return found
+
+
+def _whole(values: FloatArray) -> bool:
+    """Whether a judge's answers are labels alone, and no expected scores between them."""
+    known = values[~np.isnan(values)]
+    return bool((known == np.round(known)).all())
 
 
 def choice_differences(

@@ -24,9 +24,11 @@ COMPARED = "kendall"
 WITHIN = "within_kendall"
 CHANCE = "chance"
 CONSTANT = "constant"
+ROUNDED = "rounded average"
 IN_WORDS = {
     CONSTANT: "always giving the same answer",
     "profile average": "the reader's own average",
+    ROUNDED: "the reader's own average, rounded as its answers are",
     "copy the example": "copying the shown answer",
     "majority": "the majority answer",
 }

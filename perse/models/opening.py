@@ -141,6 +141,7 @@ def check_adapter(folder: Path, *, base: Path, trust_remote_code: bool = False) 
     files.adapter_tensors(folder)
     if not trust_remote_code:
         _adapter_fits(seen, files.stamp(base))
+    _adapter_is_finite(seen)
 
 
 def check_for_others(folder: Path) -> None:
@@ -333,6 +334,15 @@ def _adapter_fits(seen: Stamp, base: Stamp) -> None:
         raise BadInput(
             f"{fault}: it has weights for {name} ({len(extra)} in all), which its settings or the model leave out; {remedy}"
         )
+
+
+@lru_cache(maxsize=16)
+def _adapter_is_finite(seen: Stamp) -> None:
+    from safetensors.torch import load_file
+
+    for name, held in load_file(seen.folder / files.ADAPTER_WEIGHTS).items():
+        if held.is_floating_point() and not bool(held.isfinite().all()):
+            raise BadInput(f"the adapter {seen.folder} has weights that are not finite ({name}); {_COPY}")
 
 
 def _adapter_shapes(folder: Path, base: Path) -> dict[str, list[int]]:

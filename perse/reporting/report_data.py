@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Items
+from perse.evaluation.alignment import Items, to_draw, to_draw
 from perse.evaluation.calibration.reliability import Promised, nearest_label
 from perse.evaluation.calibration.risk_coverage import entropy
 from perse.evaluation.predictions import answer_scale, expected_values, gold_scores, label_values
@@ -56,6 +56,8 @@ class RunData:
     statuses: tuple[Status, ...]
     tokens: IntArray
     """(n, 3) prompt tokens, those of them from a cache, and tokens written."""
+    text: IntArray | None = None
+    """(n,) which text each item is about, where readers share so many that these are resampled, too."""
 
     @cached_property
     def values(self) -> FloatArray:
@@ -103,7 +105,8 @@ class RunData:
     def promised(self) -> Promised:
         """The distributions of what is `told`, with the place of each true label."""
         truth = nearest_label(self.gold[self.told], self.values)
-        return Promised(self.labels, self.distributions[self.told], truth, self.reviewer[self.told])
+        text = None if self.text is None else self.text[self.told]
+        return Promised(self.labels, self.distributions[self.told], truth, self.reviewer[self.told], text)
 
     @cached_property
     def error(self) -> FloatArray:
@@ -143,6 +146,7 @@ def report_data(items: Items) -> dict[str, RunData]:
             order_gap=np.array([_gap(judgement) for judgement in judgements], dtype=np.float64),
             statuses=tuple(judgement.status for judgement in judgements),
             tokens=np.array([[j.tokens.prompt, j.tokens.cached, j.tokens.generated] for j in judgements], dtype=np.int64),
+            text=items.work if to_draw(examples, "auto") == "two-way" else None,
         )
     return runs
 

@@ -275,4 +275,6 @@ def _calibration_points(run: RunData, evaluation: Evaluation) -> list[tuple[floa
     cuts = np.unique(np.quantile(expected, np.arange(1, CALIBRATION_BINS) / CALIBRATION_BINS))
     place = np.searchsorted(cuts, expected, side="left").astype(np.int64)
     who, true = run.reviewer[run.known], run.gold[run.known]
-    return points_of(binned(expected, true, place, reviewer=who, resamples=evaluation.resamples, seed=evaluation.seed))
+    text = None if run.text is None else run.text[run.known]
+    found = binned(expected, true, place, reviewer=who, text=text, resamples=evaluation.resamples, seed=evaluation.seed)
+    return points_of(found)

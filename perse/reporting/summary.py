@@ -30,8 +30,8 @@ _MEASURES = {
     "pairwise": "In which share of pairs it chose as the reader did (in brackets how sure that is):",
 }
 _ADVICE: Mapping[Standing, str] = {
-    "better": "It has learned something about texts that rules which do not read them cannot know. The tables below say how much, "
-    "and for whom.",
+    "better": "So it is ahead of the rules that this sentence names; the tables below say by how much, for whom, and which other rules "
+    "there are.",
     "unclear": "On these items it may be no better than a rule which does not read the text. Do not rely on it before more readers "
     "or a better judge have settled it.",
     "worse": "A rule which does not read the text does better. Do not use the judge as it stands.",
@@ -41,7 +41,7 @@ _ADVICE: Mapping[Standing, str] = {
     "silent": "Nothing can be said of it. The failures below say what went wrong; mend that and score again.",
 }
 _ONLY_POOLED = (
-    "It puts the texts of all readers together in a better order than rules which do not read them. That may be knowing who is a "
+    "It puts the texts of all readers together in a better order than the rules that this sentence names. That may be knowing who is a "
     "lenient reader, or which texts most people like: it is not shown to know what this reader likes."
 )
 

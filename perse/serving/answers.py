@@ -87,6 +87,9 @@ class Answers:
             raise self.strange(f"a judgement of question '{judgement.question}', asked was '{question}'")
         if question in QUESTIONS and (why := impossible(judgement, QUESTIONS[question].scale)):
             raise self.strange(why)
+        profile = item.get("profile") if isinstance(item, Mapping) else None
+        if isinstance(profile, list | tuple) and judgement.k_effective > len(profile):
+            raise self.strange(f"k_effective {judgement.k_effective} of a profile of {len(profile)}")
         clean = {name: self._without_key(said) for name in ("text", "error") if (said := getattr(judgement, name))}
         return judgement.model_copy(update=clean)
 
@@ -149,6 +152,8 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
         return f"a distribution over {len(shares)} labels, expected {scale.labels[0]}..{scale.labels[-1]}"
     if shares is not None and (min(shares.values()) < 0 or abs(math.fsum(shares.values()) - 1) > ROUNDING):
         return f"an invalid distribution: {list(shares.values())[:20]}"
+    if shares is not None and judgement.label is not None and shares[judgement.label] == 0:
+        return f"label '{judgement.label}', to which its own distribution gives nothing"
     for name in ("mass", "order_gap"):
         value = getattr(judgement, name)
         if value is not None and not 0 <= value <= 1 + ROUNDING:
@@ -161,4 +166,6 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
         mean = scale.expected(tuple(shares[label] for label in scale.labels)) if shares else None
         if mean is not None and abs(mean - judgement.expected) > ROUNDING * max(values):
             return f"expected {judgement.expected}, which is not that of its distribution"
+    if judgement.status is Status.OK and values is not None and (shares is None) != (judgement.expected is None):
+        return "a distribution without its expected score, or the score without the distribution"
     return None

@@ -38,6 +38,20 @@ UNSUPPORTED: Mapping[str, tuple[Any, ...]] = {
 }
 """Fields of the API that this engine has not, and the values that ask for nothing."""
 
+NO_MATTER = frozenset(
+    (
+        "user",
+        "safety_identifier",
+        "metadata",
+        "store",
+        "service_tier",
+        "prompt_cache_key",
+        "stream_options",
+        "parallel_tool_calls",
+    )
+)
+"""Fields that change nothing of an answer."""
+
 
 class Part(Strict):
     """A piece of a message's content."""
@@ -108,7 +122,7 @@ class ChatRequest(Strict):
     @model_validator(mode="after")
     def _can_be_done(self) -> Self:
         for name, value in (self.model_extra or {}).items():
-            if name in UNSUPPORTED and value not in UNSUPPORTED[name]:
+            if name not in NO_MATTER and value not in UNSUPPORTED.get(name, (None,)):
                 raise ValueError(f"'{name}' is not supported by the embedded engine; leave it out, or serve the model on vLLM")
         return self
 

@@ -32,6 +32,7 @@ from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.records import Asked, ClaimsExample, ProfileComparison, ProfileReview
 from perse.serving.answers import Answers, Problem, ServerError
 from perse.serving.requests import judge_routes
+from perse.strict import is_half
 
 __all__ = ["AsyncJudgeClient", "JudgeClient", "Problem", "ServerError"]
 
@@ -451,6 +452,8 @@ def _one(item: Item) -> Item:
 def _reader_path(reader: str) -> str:
     if not isinstance(reader, str) or not reader:
         raise BadInput("a reader's name is a text of one character or more")
+    if reader in (".", "..") or is_half(reader):
+        raise BadInput(f"'{reader}' cannot stand in an address as a reader's name; take another")
     return f"/v1/readers/{quote(reader, safe='')}"
 
 

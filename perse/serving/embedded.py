@@ -107,7 +107,9 @@ def embedded_app(
         if readers:
             readers.close()
 
-    app = FastAPI(title="perse judge", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
+    app = FastAPI(
+        title="perse judge", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None, redirect_slashes=False
+    )
     app.state.front = front
     app.state.judge = service
     app.state.judge_alive = _alive

@@ -61,6 +61,7 @@ class JudgePlugin:
     def attach_router(self, app: FastAPI) -> None:
         for router in (judge_router(), reader_router(), adapter_router(), page_router()):
             app.include_router(router)
+        app.router.redirect_slashes = False  # it would lead to whatever name the client gave this machine
         app.add_exception_handler(HTTPException, not_a_route)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:

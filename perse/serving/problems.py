@@ -197,7 +197,7 @@ async def not_a_route(request: Request, error: Exception) -> Response:
 def _unfit(first: Mapping[str, Any]) -> ErrorBody:
     """The first of pydantic's errors in our words."""
     if not first["loc"]:
-        return body(f"the body: {first['msg']}; expected a JSON object with 'input'", HTTPStatus.BAD_REQUEST)
+        return body(f"the body: {first['msg']}; expected a JSON object, as /docs has it", HTTPStatus.BAD_REQUEST)
     name = ".".join(str(part) for part in first["loc"])
     given = first["input"][:100] if isinstance(first["input"], str) else first["input"]
     found = f", found {json.dumps(given)[:100]}" if isinstance(given, str | int | float) else ""

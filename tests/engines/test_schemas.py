@@ -336,6 +336,7 @@ REFUSED = {
     "keyword": ({"type": "array", "uniqueItems": True}, r'Unimplemented keys: \["uniqueItems"\]'),
     "reference": ({"$ref": "#/x"}, "Pointer '/x' does not exist"),
     "nothing": ({"enum": []}, "Unsatisfiable schema"),
+    "itself": ({"$ref": "#"}, "NoExtensionBias"),
 }
 
 
@@ -348,6 +349,15 @@ def test_a_schema_that_cannot_be_followed_is_refused_with_its_problem(
     with pytest.raises(BadInput, match=f"^the embedded engine cannot follow this JSON schema: {problem}.*; correct") as error:
         engines["chatml"].generate([(5,)], sampling, seeds=[0])
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["minItems", "maxItems", "minProperties"])
+def test_a_schema_of_too_many_items_is_refused_before_memory_is_taken_for_them(
+    tokenizers: dict[str, Any], engines: dict[str, TransformersEngine], name: str
+) -> None:
+    schema = {"type": "object", "properties": {"a": {"anyOf": [{"type": "array", "items": {"type": "string"}, name: 10**9}]}}}
+    with pytest.raises(BadInput, match=f"has {name} 1e\\+09; the embedded engine takes at most 10,000"):
+        engines["chatml"].generate([(5,)], Sampling(0, 9, ends(tokenizers["chatml"]), schema), seeds=[0])
 
 
 def test_a_schema_without_stop_ids_is_refused(engines: dict[str, TransformersEngine]) -> None:

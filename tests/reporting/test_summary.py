@@ -80,11 +80,11 @@ def verdict(examples: list[Example], labels: list[str | None]) -> Verdict:
     return found
 
 
-def test_a_judge_that_orders_a_readers_texts_has_learned_something_about_texts() -> None:
+def test_a_judge_that_orders_a_readers_texts_is_ahead_of_the_rules_that_are_named() -> None:
     found = verdict(texts(varied), [str(varied(r, t)) for r in range(READERS) for t in range(TEXTS)])
     assert (found.standing, found.headline) == ("better", "better than the reader's own average")
     assert "Within each reader 1.00 [1.00, 1.00]" in found.sentences[0]
-    assert found.sentences[1].startswith("It has learned something about texts")
+    assert found.sentences[1].startswith("So it is ahead of the rules that this sentence names")
 
 
 @pytest.mark.parametrize("wobble", [0, 1], ids=["constant for a reader", "no relation within a reader"])

@@ -128,6 +128,8 @@ def test_planted_control_tokens_are_words(which: str, tokenizers: dict[str, Any]
         ({"logprobs": True}, openai.BadRequestError, "'logprobs' is not supported by the embedded engine"),
         ({"tools": [{"type": "function", "function": {"name": "f"}}]}, openai.BadRequestError, "'tools' is not supported"),
         ({"top_p": 0.5}, openai.BadRequestError, "'top_p' is not supported"),
+        ({"extra_body": {"top_k": 1}}, openai.BadRequestError, "'top_k' is not supported"),
+        ({"extra_body": {"zzz": 1}}, openai.BadRequestError, "'zzz' is not supported"),
         ({"temperature": 3}, openai.BadRequestError, "field 'temperature'"),
         ({"stop": ["a"] * 5}, openai.BadRequestError, "expected at most 4"),
         ({"messages": []}, openai.BadRequestError, "field 'messages'"),

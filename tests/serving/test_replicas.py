@@ -133,8 +133,9 @@ def test_clients_keep_read_list_and_delete_readers(servers: list[Running]) -> No
             with pytest.raises(ServerError, match="no reader") as refused:
                 ask()
             assert refused.value.code == 404
-        with pytest.raises(BadInput, match="a reader's name"):
-            judge.reader("")
+        for name in ("", ".", "..", "Jos\udce9"):
+            with pytest.raises(BadInput, match="a reader's name"):
+                judge.reader(name)
 
     async def same() -> list[str]:
         async with AsyncJudgeClient(servers[0].url) as asking:

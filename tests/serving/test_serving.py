@@ -159,7 +159,7 @@ def test_one_bad_item_does_not_fail_the_rest(http: TestClient, rounded: Callable
     ("sent", "code", "message"),
     [
         (b'{"input": {', 400, "the body is not JSON: "),
-        (b"[1, 2]", 400, "expected a JSON object with 'input'"),
+        (b"[1, 2]", 400, "expected a JSON object, as /docs has it"),
         (b"{}", 400, "field 'input': field required"),
         (b'{"input": []}', 400, "'input' is an empty list"),
         (b'{"input": {"profile": [], "query": ""}}', 400, "field 'query': string should have at least 1 character"),

@@ -26,10 +26,12 @@ from perse.rendering.prompt import TextRenderer
 TOKENS = Tokens(prompt=10, cached=0, generated=5)
 
 
-def scored(id: str, reviewer: str, score: int | None, *, profile: tuple[ProfileReview, ...] = ()) -> PointwiseExample:
+def scored(
+    id: str, reviewer: str, score: int | None, *, item: str | None = None, profile: tuple[ProfileReview, ...] = ()
+) -> PointwiseExample:
     reference = None if score is None else ReviewReference(review="r", score=score)
     return PointwiseExample(
-        id=id, reviewer_id=reviewer, item_id=f"item-{id}", profile=profile, query=f"query {id}", reference=reference
+        id=id, reviewer_id=reviewer, item_id=item or f"item-{id}", profile=profile, query=f"query {id}", reference=reference
     )
 
 

@@ -8,9 +8,11 @@ The expected calibration error (ECE) of a k is the mean distance between probabi
 weighted by how many items fall into each; that of a judge is the mean over the k. It is above 0 even for a judge whose
 probabilities are right, since shares are of few items; so beside it stands what chance would make of it. One reader's answers
 stray together, so they are drawn together: in each draw what was promised minus what came true changes its sign for a random half
-of the readers (the wild cluster bootstrap, Cameron, Gelbach and Miller, 2008, with the null imposed).
+of the readers (the wild cluster bootstrap, Cameron, Gelbach and Miller, 2008, with the null imposed). Where readers share texts, what
+was said of a text strays together, too: signs of readers and signs of texts are drawn, and each bin is brought to the variance of
+both, which is theirs less that of the items (Cameron, Gelbach and Miller, 2011), and no less than the larger of the two.
 
-Notation: n items, C reviewers, L labels, B bins, T draws.
+Notation: n items, C reviewers, W texts, L labels, B bins, T draws.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from perse.evaluation.alignment import to_draw
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import LEVEL
@@ -38,12 +41,14 @@ _DIGITS = 12
 
 @dataclass(frozen=True)
 class Promised:
-    """The distributions of one judge: `probability` (n, L), the place of the true label in it (n,), and whose item it is (n,)."""
+    """The distributions of one judge: `probability` (n, L), the place of the true label in it (n,), and whose item it is (n,);
+    where readers share texts, and so many that these stray, too, also which text it is about (n,)."""
 
     labels: tuple[str, ...]
     probability: FloatArray
     truth: IntArray
     reviewer: IntArray
+    text: IntArray | None = None
 
     @property
     def at_most(self) -> FloatArray:
@@ -65,7 +70,7 @@ def promised(examples: Sequence[Example], judgements: Sequence[Judgement], *, sc
     given = {one.id: one for one in judgements if one.status is Status.OK and one.distribution}
     rows: list[FloatArray] = []
     truths: list[int] = []
-    who: list[str] = []
+    known: list[Example] = []
     for example in examples:
         truth = _place(example.truth, scale)
         if example.id not in given or truth is None:
@@ -73,11 +78,17 @@ def promised(examples: Sequence[Example], judgements: Sequence[Judgement], *, sc
         told = given[example.id].distribution or {}
         rows.append(np.array([told.get(label, 0.0) for label in scale.labels]))
         truths.append(truth)
-        who.append(example.reviewer_id or example.id)
+        known.append(example)
     if not rows:
         return None
-    _, reviewer = np.unique(np.array(who, dtype=object), return_inverse=True)
-    return Promised(scale.labels, np.stack(rows), np.array(truths, dtype=np.int64), reviewer.astype(np.int64))
+    reviewer = _numbered([example.reviewer_id or example.id for example in known])
+    text = _numbered([example.work for example in known]) if to_draw(known, "auto") == "two-way" else None
+    return Promised(scale.labels, np.stack(rows), np.array(truths, dtype=np.int64), reviewer, text)
+
+
+def _numbered(names: Sequence[str]) -> IntArray:
+    found: IntArray = np.unique(np.array(names, dtype=object), return_inverse=True)[1].astype(np.int64)
+    return found
 
 
 def _place(truth: float | str | None, scale: Scale) -> int | None:
@@ -102,7 +113,7 @@ def bin_of(probability: FloatArray) -> IntArray:
 
 def calibration_error(given: Promised) -> float:
     """ECE: over the k the mean of sum over the bins of (share of the items in it) * |mean P(at most k) - share that is|."""
-    return float(_errors(_gaps(given).sum(axis=0, keepdims=True), given)[0])
+    return float(_errors(_gaps(given, given.reviewer).sum(axis=0, keepdims=True), given)[0])
 
 
 def off_by_chance(given: Promised, chance: FloatArray) -> bool:
@@ -111,23 +122,37 @@ def off_by_chance(given: Promised, chance: FloatArray) -> bool:
 
 
 def chance_errors(given: Promised, *, seed: int, draws: int = DRAWS) -> FloatArray:
-    """(T,) calibration errors that a judge whose probabilities are right may have of these readers."""
-    gaps = _gaps(given)
-    generator = np.random.default_rng(draw(seed, "readers", "reliability").getrandbits(128))
-    signs = 2.0 * generator.integers(0, 2, size=(draws, len(gaps))) - 1
+    """(T,) calibration errors that a judge whose probabilities are right may have of these readers, and texts."""
+    of_readers = _gaps(given, given.reviewer)
+    strayed = _signed(of_readers, draws, draw(seed, "readers", "reliability").getrandbits(128))
+    if given.text is None:
+        return _errors(strayed, given)
+    of_texts = _gaps(given, given.text)
+    strayed = strayed + _signed(of_texts, draws, draw(seed, "texts", "reliability").getrandbits(128))
+    readers, texts = ((gaps**2).sum(axis=0) for gaps in (of_readers, of_texts))
+    items = (_gaps(given, np.arange(len(given.truth))) ** 2).sum(axis=0)
+    both = np.maximum(readers + texts - items, np.maximum(readers, texts))
+    scale = np.sqrt(np.divide(both, readers + texts, out=np.zeros_like(both), where=readers + texts > 0))
+    return _errors(strayed * scale, given)
+
+
+def _signed(gaps: FloatArray, draws: int, seed: int) -> FloatArray:
+    """(T, (L - 1) B) the sums of gaps (C, (L - 1) B) with signs drawn for each row."""
+    signs = 2.0 * np.random.default_rng(seed).integers(0, 2, size=(draws, len(gaps))) - 1
     # By a sparse matrix, since the order of BLAS's additions changes with the number of threads.
-    return _errors((sparse.csr_matrix(gaps.T) @ signs.T).T, given)
+    return (sparse.csr_matrix(gaps.T) @ signs.T).T  # type: ignore[no-any-return]
 
 
-def _gaps(given: Promised) -> FloatArray:
-    """(C, (L - 1) B) what was promised minus what came true, summed over each reviewer's items of each k and bin."""
+def _gaps(given: Promised, group: IntArray) -> FloatArray:
+    """(C, (L - 1) B) what was promised minus what came true, summed over each group's items of each k and bin; a group is a reader's
+    items, or a text's."""
     promise = given.at_most
     steps = promise.shape[1]
-    cells = (given.reviewer[:, None] * steps + np.arange(steps)) * BINS + bin_of(promise)
-    size = (int(given.reviewer.max()) + 1) * steps * BINS
+    cells = (group[:, None] * steps + np.arange(steps)) * BINS + bin_of(promise)
+    size = (int(group.max()) + 1) * steps * BINS
     gaps = np.bincount(cells.ravel(), weights=(promise - given.was_at_most).ravel(), minlength=size)
-    of_reviewers: FloatArray = gaps.reshape(-1, steps * BINS).astype(np.float64)
-    return of_reviewers
+    of_groups: FloatArray = gaps.reshape(-1, steps * BINS).astype(np.float64)
+    return of_groups
 
 
 def _errors(gaps: FloatArray, given: Promised) -> FloatArray:
@@ -146,7 +171,14 @@ class Bin:
 
 
 def binned(
-    predicted: FloatArray, true: FloatArray, place: IntArray, *, reviewer: IntArray, resamples: int, seed: int
+    predicted: FloatArray,
+    true: FloatArray,
+    place: IntArray,
+    *,
+    reviewer: IntArray,
+    text: IntArray | None,
+    resamples: int,
+    seed: int,
 ) -> list[Bin]:
     """The bins that hold something, in order.
 
@@ -154,11 +186,13 @@ def binned(
         predicted, true: (n,) what was said of each row, and what is.
         place: (n,) its bin.
         reviewer: (n,) whose row it is; reviewers are resampled.
+        text: (n,) which text it is about, where texts are resampled, too.
     """
     if not len(predicted):
         return []
     _, compact = np.unique(reviewer, return_inverse=True)
-    bootstrap = Bootstrap.over(compact.astype(np.int64), resamples=resamples, seed=seed)
+    item = None if text is None else np.unique(text, return_inverse=True)[1].astype(np.int64)
+    bootstrap = Bootstrap.over(compact.astype(np.int64), resamples=resamples, seed=seed, item=item)
     return [
         Bin(int(one), bootstrap.mean(predicted, place == one), bootstrap.mean(true, place == one)) for one in np.unique(place)
     ]
@@ -166,14 +200,25 @@ def binned(
 
 def reliability_bins(given: Promised, *, resamples: int, seed: int) -> list[Bin]:
     """The probabilities of at most k, of all k, in ten bins, and how often it was so."""
-    promise = given.at_most
-    reviewer = np.repeat(given.reviewer, promise.shape[1])
-    place = bin_of(promise).ravel()
-    return binned(promise.ravel(), given.was_at_most.ravel(), place, reviewer=reviewer, resamples=resamples, seed=seed)
+    return _binned_steps(given, bin_of(given.at_most), resamples=resamples, seed=seed)
 
 
 def reliability_by_label(given: Promised, *, resamples: int, seed: int) -> list[Bin]:
     """For each k, over all items: the mean probability of at most k, and how often it was so."""
+    items, steps = given.at_most.shape
+    return _binned_steps(given, np.tile(np.arange(steps), (items, 1)), resamples=resamples, seed=seed)
+
+
+def _binned_steps(given: Promised, place: IntArray, *, resamples: int, seed: int) -> list[Bin]:
+    """The probabilities of at most k and what came true, by `place` (n, L - 1)."""
     promise = given.at_most
-    reviewer, place = np.repeat(given.reviewer, promise.shape[1]), np.tile(np.arange(promise.shape[1]), len(promise))
-    return binned(promise.ravel(), given.was_at_most.ravel(), place, reviewer=reviewer, resamples=resamples, seed=seed)
+    steps = promise.shape[1]
+    return binned(
+        promise.ravel(),
+        given.was_at_most.ravel(),
+        place.ravel(),
+        reviewer=np.repeat(given.reviewer, steps),
+        text=None if given.text is None else np.repeat(given.text, steps),
+        resamples=resamples,
+        seed=seed,
+    )

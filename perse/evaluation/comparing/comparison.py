@@ -210,13 +210,21 @@ def _constant_on_one(both: BoolArray, gold: FloatArray, given: tuple[FloatArray,
 
 
 def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: BoolArray, bootstrap: Bootstrap) -> Contrast:
-    """The contrast with a baseline, and beside it the judge's own distance from chance where the metric has one."""
-    chance = METRICS[contrast.metric].chance
-    if chance is None or contrast.one is None:
+    """The contrast with a baseline, and beside it by how much the judge is better than chance, of MAE than the best constant answer."""
+    if contrast.one is None:
         return contrast
-    again = bootstrap.only(both)
-    apart = _columns((contrast.metric,))(again, gold[both], one[both])[contrast.metric] - chance
-    interval = again.interval(contrast.one - chance, apart, reviewers=contrast.reviewers)
+    again, truth = bootstrap.only(both), gold[both]
+    own = _columns((contrast.metric,))(again, truth, one[both])[contrast.metric]
+    chance = METRICS[contrast.metric].chance
+    if chance is not None:
+        value, apart = contrast.one - chance, own - chance
+    elif contrast.metric == "mae":
+        constant = np.full_like(truth, np.median(truth))
+        value = float(np.abs(truth - constant).mean()) - contrast.one
+        apart = _columns(("mae",))(again, truth, constant)["mae"] - own
+    else:
+        return contrast
+    interval = again.interval(value, apart, reviewers=contrast.reviewers)
     return contrast.model_copy(update={"against_chance": interval})
 
 

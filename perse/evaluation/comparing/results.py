@@ -44,7 +44,8 @@ class Contrast(_Result):
     constant_on_one: int = 0
     """Within readers: reviewers left out on both sides since only one side says the same of all their items."""
     against_chance: Interval | None = None
-    """Of `one` minus what chance reaches, where `one` is better than a baseline: this may itself be worse than chance."""
+    """Beside a baseline, which may itself be worse than chance: by how much `one` is better than chance, of MAE than the best constant
+    answer to these items."""
 
     @property
     def estimate(self) -> Estimate:

@@ -14,6 +14,7 @@ from perse.results.result import Estimate, Interval
 from perse.results.words import shown
 
 SMALLEST_P = 0.001
+MAE = "mae"
 
 
 def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int, of_these_texts: bool = False) -> str:
@@ -31,9 +32,9 @@ def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int,
 def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
     better = [contrast for contrast in contrasts if contrast.better is True]
     worse = [contrast for contrast in contrasts if contrast.better is False]
-    if better and any(contrast.against_chance and not _above(contrast.against_chance) for contrast in contrasts):
+    if better and (rule := _not_beaten(better, contrasts)):
         also = f", and below it in {_told(worse)}" if worse else ""
-        return f"{one} is above {other}, but not shown to be better than chance: {_told(better)}{also}"
+        return f"{one} is above {other}, but not shown to be better than {rule}: {_told(better)}{also}"
     if better and worse:
         return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
     if better or worse:
@@ -43,6 +44,17 @@ def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
     return f"{one} and {other} are not shown to differ: {_numbers(first)}"
+
+
+def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str | None:
+    """What needs neither judge nor baseline, and is not shown to be worse than a judge that is above a baseline; None if all of it is.
+
+    A judge at chance in any order of the items is better than nothing; how it is off in MAE says something only of MAE.
+    """
+    at_chance = {one.metric for one in contrasts if one.against_chance and not _above(one.against_chance)}
+    if at_chance - {MAE}:
+        return "chance"
+    return "always giving the same answer" if {one.metric for one in better} <= at_chance else None
 
 
 def p_shown(p: float | None) -> str:

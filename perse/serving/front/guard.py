@@ -16,10 +16,11 @@ import re
 import uuid
 from collections.abc import Mapping
 from http import HTTPStatus
+from urllib.parse import unquote_to_bytes
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from perse.secrets import WithoutQuery
+from perse.secrets import WithoutQuery, redact
 from perse.serving.front import bodies
 from perse.serving.front.front import Front
 from perse.serving.front.gate import Refusal
@@ -34,7 +35,7 @@ from perse.serving.schemas import ErrorBody
 HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
 """This machine's names in a Host header, of which a request has one."""
 
-_REQUEST_ID = re.compile(rb"[\w.-]{1,64}")
+_REQUEST_ID = re.compile(r"[\w.-]{1,64}", re.ASCII)
 
 
 class Guard:
@@ -50,7 +51,7 @@ class Guard:
             await self.app(scope, receive, when_started(scope["app"], send))
             return
         front: Front | None = getattr(getattr(scope.get("app"), "state", None), "front", None)
-        visit = Visit(_request_id(scope), Caller("", frozenset()))
+        visit = Visit(_request_id(scope, front), Caller("", frozenset()))
         if front is None:
             await _refuse(visit, body("the judge is not loaded", HTTPStatus.SERVICE_UNAVAILABLE), scope, receive, send)
             return
@@ -61,6 +62,10 @@ class Guard:
                 front.note(visit, scope)
 
     async def _answer(self, front: Front, visit: Visit, scope: Scope, receive: Receive, send: Send) -> None:
+        if why := _strange_path(scope):
+            visit.reason = "path"
+            await _refuse(visit, body(why, HTTPStatus.BAD_REQUEST), scope, receive, send)
+            return
         if scope["type"] == "http" and is_open(scope) and (front.keys.wanted or _named_here(scope)):
             await self.app(scope, receive, _named(visit, send))
             return
@@ -174,7 +179,19 @@ def _named(visit: Visit, send: Send) -> Send:
     return sending
 
 
-def _request_id(scope: Scope) -> str:
-    """The client's own name for the request (X-Request-ID), where it is a plain one, or a new one."""
-    given = next((value for name, value in scope["headers"] if name.lower() == b"x-request-id"), b"")
-    return given.decode() if _REQUEST_ID.fullmatch(given) else uuid.uuid4().hex[:16]
+def _strange_path(scope: Scope) -> str | None:
+    """Why no route may see the path: servers decode what is not UTF-8 to one and the same sign, and patterns of routes end before a last
+    line end, so that two names would be one."""
+    try:
+        path = unquote_to_bytes(scope.get("raw_path") or scope["path"].encode()).decode()
+    except UnicodeDecodeError as error:
+        return f"the path is not UTF-8 (byte 0x{error.object[error.start]:02x}); encode names as UTF-8 before they are percent-encoded"
+    found = next((one for one in path if one < " " or one == "\x7f"), None)
+    return None if found is None else f"the path holds the control character U+{ord(found):04X}; leave it out"
+
+
+def _request_id(scope: Scope, front: Front | None) -> str:
+    """The client's own name for the request (X-Request-ID), where it is a plain one and no key, or a new one: it stands in the log."""
+    given = next((value for name, value in scope["headers"] if name.lower() == b"x-request-id"), b"").decode("latin-1")
+    plain = _REQUEST_ID.fullmatch(given) and redact(given) == given
+    return given if plain and not (front and front.keys.caller(given)) else uuid.uuid4().hex[:16]

@@ -17,6 +17,7 @@ from perse.evaluation.calibration.reliability import (
     reliability_by_label,
 )
 from perse.evaluation.stats.intervals import FEWEST_REVIEWERS, LEVEL
+from perse.evaluation.verdict import ON_THESE_TEXTS
 from perse.results.result import Estimate, Point, Table
 
 Cells = tuple[Estimate | str | None, ...]
@@ -31,8 +32,14 @@ class Reliability:
     sentence: str
 
 
-def reliability(name: str, given: Promised, *, seed: int = 0, resamples: int = 1000) -> Reliability:
-    """The reliability of P(at most k), and the calibration error beside that of chance."""
+def reliability(
+    name: str, given: Promised, *, of_these_texts: bool = False, seed: int = 0, resamples: int = 1000
+) -> Reliability:
+    """The reliability of P(at most k), and the calibration error beside that of chance.
+
+    Args:
+        of_these_texts: whether readers share texts that are too few to be drawn, so that of other texts nothing is known.
+    """
     two = len(given.labels) == 2
     what = f"P({given.labels[0]})" if two else "P(at most k)"
     bins = {one.place: one for one in reliability_bins(given, resamples=resamples, seed=seed)}
@@ -53,10 +60,13 @@ def reliability(name: str, given: Promised, *, seed: int = 0, resamples: int = 1
     if readers < FEWEST_REVIEWERS:
         sentence = f"{off} for {name}; {readers} readers are too few to say whether its probabilities are right."
     else:
-        right = "not shown to be wrong" if off_by_chance(given, chance) else "not right"
+        right = (
+            "not shown to be wrong" if off_by_chance(given, chance) else f"not right{ON_THESE_TEXTS if of_these_texts else ''}"
+        )
+        whose = "readers" if given.text is None else "readers and texts"
         sentence = (
             f"The probabilities of {name} are {right}: {off}, where chance makes {chance.mean():.3f} of right ones with these "
-            f"readers, and in 95 of 100 cases at most {usual:.3f}."
+            f"{whose}, and in 95 of 100 cases at most {usual:.3f}."
         )
     errors = Table(
         title=f"Expected calibration error of {what}",
@@ -64,7 +74,7 @@ def reliability(name: str, given: Promised, *, seed: int = 0, resamples: int = 1
         rows=((name, f"{error:.3f}", f"{chance.mean():.3f}", f"{usual:.3f}"),),
         notes=(
             "if right: what was promised minus what came true changes its sign for a random half of the readers, all items of a "
-            "reader together",
+            f"reader together{'' if given.text is None else ', and of the texts, all items about one together'}",
             "no interval: resampled items make the error larger than it is; what chance makes of it stands beside it",
             "right on average is not informative: who gives everybody the shares of the data is right, too",
         ),

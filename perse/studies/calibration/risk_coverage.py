@@ -17,12 +17,13 @@ from perse.errors import BadInput
 from perse.evaluation.calibration.risk_coverage import SHARES, area, curve, entropy
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.accuracy import likeliest_correct
-from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
 from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.frame.resampling import estimates
+from perse.studies.frame.summarizing import SharedResamples, crossed_note
 
 NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
 RANDOM, ORACLE = "random order", "oracle order"
@@ -33,7 +34,6 @@ class Answers:
     """What one judge answered: its error at each item, and how sure it was, by several measures (greater is surer)."""
 
     ids: tuple[str, ...]
-    reviewers: tuple[str, ...]
     risk: FloatArray
     sureness: Mapping[str, FloatArray]
     """By the keys of `NAMES`; a measure that some answer lacks is left out."""
@@ -41,14 +41,16 @@ class Answers:
     """Items with a reference, answered or not."""
     metric: str
     """What the risk is: "mae" (of the expected score, else of the label), or "error" (share of wrong choices)."""
+    examples: tuple[Example, ...]
+    """What was asked, item by item: whose it is, and which texts readers share."""
 
     def only(self, ids: Sequence[str]) -> Answers:
         """The answers to `ids`, in that order."""
         place = {one: n for n, one in enumerate(self.ids)}
         rows = np.array([place[one] for one in ids], dtype=np.int64)
-        reviewers = tuple(self.reviewers[n] for n in rows)
         sureness = {name: values[rows] for name, values in self.sureness.items()}
-        return Answers(tuple(ids), reviewers, self.risk[rows], sureness, self.asked, self.metric)
+        examples = tuple(self.examples[n] for n in rows)
+        return Answers(tuple(ids), self.risk[rows], sureness, self.asked, self.metric, examples)
 
 
 def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> Answers:
@@ -71,9 +73,8 @@ def answers_of(examples: Sequence[Example], judgements: Sequence[Judgement]) -> 
             sureness["largest"] = spread.max(axis=1)
     if told and all(judgement.order_gap is not None for judgement in told):
         sureness["order_gap"] = np.array([-(judgement.order_gap or 0.0) for judgement in told])
-    reviewers = tuple(example.reviewer_id or example.id for example, _ in answered)
-    ids = tuple(example.id for example, _ in answered)
-    return Answers(ids, reviewers, risk, sureness, len(referenced), "error" if chosen else "mae")
+    kept = tuple(example for example, _ in answered)
+    return Answers(tuple(one.id for one in kept), risk, sureness, len(referenced), "error" if chosen else "mae", kept)
 
 
 def _spread(judgements: Sequence[Judgement]) -> FloatArray:
@@ -102,9 +103,7 @@ def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: in
     """
     judges, left_out = _common(judges)
     first = next(iter(judges.values()))
-    _, index = np.unique(np.array(first.reviewers, dtype=object), return_inverse=True)
-    reviewer: IntArray = index.astype(np.int64)
-    bootstrap = Bootstrap.over(reviewer, resamples=resamples, seed=seed)
+    bootstrap = SharedResamples.over(first.examples, resamples=resamples, seed=seed).bootstrap
     error = "share of wrong choices" if first.metric == "error" else "mean absolute error"
     points: list[Point] = []
     rows: list[tuple[Estimate | str | None, ...]] = []
@@ -132,7 +131,7 @@ def risk_coverage(judges: Mapping[str, Answers], *, seed: int = 0, resamples: in
         x_label="share of the answers that is kept, surest first",
         points=tuple(points),
         tables=(Table(title="Area under risk-coverage", header=header, rows=tuple(rows), notes=area_notes), *shares),
-        notes=(*notes, *left_out),
+        notes=(*notes, *left_out, *crossed_note(first.examples)),
     )
 
 

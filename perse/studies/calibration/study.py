@@ -17,7 +17,7 @@ from perse.answering.base import JudgeSettings
 from perse.batch.local import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
-from perse.evaluation.alignment import several_readers
+from perse.evaluation.alignment import of_these_texts
 from perse.evaluation.calibration.reliability import promised
 from perse.evaluation.predictions import expected_value, only
 from perse.evaluation.stats.correlation import FloatArray
@@ -34,7 +34,7 @@ from perse.studies.calibration.reliability import Reliability, reliability
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.reading_runs import read_runs
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import POINTWISE, SharedResamples, heading, minus, shown_apart, words
+from perse.studies.frame.summarizing import POINTWISE, SharedResamples, crossed_note, heading, minus, shown_apart, words
 from perse.studies.frame.unanswered import coverage
 
 PAST = "past"
@@ -100,9 +100,9 @@ def calibration(
     past = past_examples(examples)
     if judging and not past.examples:
         raise BadInput(f"{run}: no profile holds a review, so there is no past to correct by; score with k of 1 or more")
-    checked = reliability(run.name, given, seed=seed, resamples=resamples) if given else None
-    crossed = several_readers(scored.examples)
-    of_texts = [f"{crossed}; what chance makes of the calibration error is of other readers of these texts"] if crossed else []
+    alone = of_these_texts(scored.examples, two_way=given is not None and given.text is not None)
+    checked = reliability(run.name, given, of_these_texts=alone, seed=seed, resamples=resamples) if given else None
+    of_texts = crossed_note(scored.examples)
     options = {"slope": slope, "seed": seed}
     if judging is None:
         with opened(out, "calibration", asking, source=source, options=options, on_progress=on_progress) as study:

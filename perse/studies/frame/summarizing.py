@@ -56,7 +56,7 @@ class SharedResamples:
     @classmethod
     def over(cls, examples: Sequence[Example], *, resamples: int, seed: int) -> SharedResamples:
         """For these examples, in this order; texts are resampled, too, where readers share them."""
-        _, reviewer = np.unique(np.array([one.reviewer_id for one in examples], dtype=object), return_inverse=True)
+        _, reviewer = np.unique(np.array([one.reviewer_id or one.id for one in examples], dtype=object), return_inverse=True)
         gold = np.array([one.truth if isinstance(one.truth, float | int) else np.nan for one in examples])
         index, item = reviewer.astype(np.int64), None
         if _two_way(examples):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from perse.evaluation.calibration.reliability import (
     Promised,
@@ -151,3 +152,31 @@ def test_the_last_bin_holds_certainty() -> None:
 def test_a_truth_between_two_labels_counts_for_the_nearest_and_midway_for_the_lower() -> None:
     values = np.array([0.0, 20.0, 40.0])
     assert nearest_label(np.array([0.0, 12.0, 30.0, 40.0]), values).tolist() == [0, 1, 1, 2]
+
+
+def test_right_probabilities_are_seldom_called_wrong_where_readers_share_texts() -> None:
+    # A judge that gives everybody the shares of all scores is right; what a text is worth moves all of its readers together.
+    alarms = {"readers": 0, "both": 0}
+    scores = np.arange(1, 11)
+    for world in range(60):
+        generator = np.random.default_rng((3, world))
+        worth, own = generator.normal(0, 1.3, 30), generator.normal(0, 0.5, 40)
+        reader = np.repeat(np.arange(40), 12)
+        text = np.concatenate([generator.choice(30, 12, replace=False) for _ in range(40)])
+        truth = np.clip(np.round(6.5 + worth[text] + own[reader] + generator.normal(0, 1, 480)), 1, 10).astype(int) - 1
+        edges = stats.norm.cdf((scores[:-1] + 0.5 - 6.5) / np.sqrt(1.3**2 + 0.5**2 + 1))
+        shares = np.tile(np.diff(np.concatenate([[0], edges, [1]])), (480, 1))
+        for name, texts in (("readers", None), ("both", text)):
+            made = Promised(tuple(map(str, scores)), shares, truth, reader, texts)
+            alarms[name] += not off_by_chance(made, chance_errors(made, seed=world, draws=300))
+    assert alarms["both"] <= 9, "5 of 100 are meant"
+    assert alarms["readers"] >= 20, "which is why texts are drawn, too"
+
+
+def test_with_a_text_of_its_own_for_each_item_texts_change_no_more_than_the_draw() -> None:
+    generator = np.random.default_rng(1)
+    given = generator.dirichlet(np.ones(4), 300)
+    alone = Promised(tuple("ABCD"), given, generator.integers(0, 4, 300), np.arange(300) // 10)
+    both = Promised(alone.labels, given, alone.truth, alone.reviewer, np.arange(300))
+    one, other = (chance_errors(each, seed=0, draws=4000) for each in (alone, both))
+    assert np.quantile(one, 0.95) == pytest.approx(np.quantile(other, 0.95), rel=0.05)

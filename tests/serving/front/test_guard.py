@@ -246,6 +246,44 @@ def test_an_answer_carries_its_requests_name_the_clients_own_where_it_is_a_plain
         assert len(client.get("/nowhere").headers["x-request-id"]) == 16
 
 
+def test_a_key_that_is_given_as_a_requests_name_is_not_its_name(
+    models: dict[str, Model], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("PERSE_ADMIN_KEY", "adminZQ-0123456789")
+    key = add_key(tmp_path / "keys", "alice", ["judge"])
+    caplog.set_level(logging.INFO)
+    with TestClient(embedded_app(models, SETTINGS, keys=tmp_path / "keys"), base_url="http://127.0.0.1") as client:
+        for given in (key, "adminZQ-0123456789"):
+            named = client.get("/version", headers={"Authorization": f"Bearer {key}", "X-Request-ID": given}).headers
+            assert len(named["x-request-id"]) == 16
+            assert given not in caplog.text and not any(given in record.getMessage() for record in caplog.records)
+
+
+def test_of_a_websocket_no_path_is_in_the_log(models: dict[str, Model]) -> None:
+    embedded_app(models, SETTINGS)
+    Guard(FastAPI())  # which puts its filter on the server's loggers
+    record = logging.LogRecord(
+        "uvicorn.error", logging.INFO, "", 0, '%s - "WebSocket %s" 403', ("127.0.0.1:9", "/v1/readers/Ann%20Example"), None
+    )
+    for each in logging.getLogger("uvicorn.error").filters:
+        each.filter(record)  # type: ignore[union-attr]
+    assert record.getMessage() == '127.0.0.1:9 - "WebSocket ***" 403'
+
+
+@pytest.mark.parametrize("path", ["/v1/readers/ann%0A", "/v1/readers/Jos%E9", "/v1/readers/%0A", "/v1/models%7F", "/%ff"])
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+def test_a_path_that_routes_would_read_as_another_is_refused(models: dict[str, Model], method: str, path: str) -> None:
+    with TestClient(embedded_app(models, SETTINGS), base_url="http://127.0.0.1") as client:
+        answer = client.request(method, path)
+    assert answer.status_code == 400 and answer.json()["error"]["message"].startswith("the path ")
+
+
+def test_a_slash_too_many_leads_nowhere_and_not_to_another_host(models: dict[str, Model]) -> None:
+    with TestClient(embedded_app(models, SETTINGS), base_url="http://127.0.0.1") as client:
+        answer = client.get("/v1/models/", follow_redirects=False)
+    assert answer.status_code == 404 and "error" in answer.json() and "location" not in answer.headers
+
+
 def test_a_line_in_the_log_says_who_asked_what_and_holds_no_text_key_or_query(
     models: dict[str, Model], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

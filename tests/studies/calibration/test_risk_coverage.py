@@ -41,8 +41,16 @@ def _made(count: int, *, knows: bool) -> Answers:
     generator = np.random.default_rng(1)
     risk = generator.random(count)
     sure = -risk + 0.1 * generator.random(count) if knows else generator.random(count)
-    ids = tuple(f"i{n}" for n in range(count))
-    return Answers(ids, tuple(f"r{n % 40}" for n in range(count)), risk, {"entropy": sure}, count, "mae")
+    return _answers([(f"i{n}", f"r{n % 40}", f"t{n}") for n in range(count)], risk, {"entropy": sure}, asked=count)
+
+
+def _answers(
+    whose: list[tuple[str, str, str]], risk: object, sureness: dict[str, object], *, asked: int, metric: str = "mae"
+) -> Answers:
+    """Of (item, reader, text)."""
+    examples = tuple(scored(id, reader, 5, item=text) for id, reader, text in whose)
+    known = {name: np.array(values, dtype=float) for name, values in sureness.items()}
+    return Answers(tuple(one.id for one in examples), np.array(risk, dtype=float), known, asked, metric, examples)
 
 
 def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:
@@ -55,13 +63,33 @@ def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:
     assert len(found.points) == 2 * 3 * 10 and sum(point.baseline for point in found.points) == 40
 
 
+def test_what_texts_decide_is_not_taken_for_the_judges_doing_where_readers_share_them() -> None:
+    # Error and sureness are the text's, and have nothing to do with each other; 40 readers judge 8 of 20 texts each.
+    words = []
+    for world in range(40):
+        generator = np.random.default_rng((5, world))
+        error, sure = np.abs(generator.normal(size=20)) * 1.5, generator.normal(size=20)
+        pairs = [(reader, text) for reader in range(40) for text in generator.choice(20, size=8, replace=False)]
+        texts = np.array([text for _, text in pairs])
+        made = _answers(
+            [(f"{reader}-{text}", f"u{reader}", f"t{text}") for reader, text in pairs],
+            error[texts] + np.abs(generator.normal(size=len(texts))) * 0.5,
+            {"entropy": sure[texts] + 0.2 * generator.normal(size=len(texts))},
+            asked=len(texts),
+        )
+        found = risk_coverage({"j": made}, resamples=100)
+        words.append("not shown to know" in found.answer)
+        assert any(note.startswith("two-way: reviewers and 20 texts are both resampled") for note in found.notes)
+    assert sum(words) >= 34, "by readers alone 11 of 40 are told apart"
+
+
 def test_the_same_seed_gives_the_same_bytes() -> None:
     once, again = (risk_coverage({"j": _made(100, knows=True)}, seed=3, resamples=100).model_dump_json() for _ in range(2))
     assert once == again
 
 
 def test_few_reviewers_have_no_interval_but_a_reason() -> None:
-    few = Answers(("a", "b"), ("r", "s"), np.array([0.0, 1.0]), {"entropy": np.array([1.0, 0.0])}, 2, "mae")
+    few = _answers([("a", "r", "t"), ("b", "s", "u")], [0, 1], {"entropy": [1, 0]}, asked=2)
     found = risk_coverage({"j": few}, resamples=100)
     assert "undefined (few reviewers)" in found.answer
     assert all(point.estimate.interval.low is None for point in found.points)
@@ -77,13 +105,16 @@ def test_judges_are_compared_on_the_items_that_all_answered() -> None:
     ("judges", "message"),
     [
         ({}, "no run to look at"),
-        ({"j": Answers((), (), np.array([]), {}, 5, "mae")}, "j has answered none of its 5 items"),
-        ({"j": Answers(("a",), ("r",), np.array([1.0]), {}, 1, "mae")}, "does not tell how sure it was"),
+        ({"j": _answers([], [], {}, asked=5)}, "j has answered none of its 5 items"),
+        ({"j": _answers([("a", "r", "t")], [1], {}, asked=1)}, "does not tell how sure it was"),
         (
-            {"j": _made(5, knows=True), "k": Answers(("x",), ("r",), np.ones(1), {"entropy": np.ones(1)}, 1, "mae")},
+            {"j": _made(5, knows=True), "k": _answers([("x", "r", "t")], [1], {"entropy": [1]}, asked=1)},
             "no item was",
         ),
-        ({"j": _made(5, knows=True), "k": Answers(("i0",), ("r",), np.ones(1), {"entropy": np.ones(1)}, 1, "error")}, "apart"),
+        (
+            {"j": _made(5, knows=True), "k": _answers([("i0", "r", "t")], [1], {"entropy": [1]}, asked=1, metric="error")},
+            "apart",
+        ),
     ],
     ids=["none", "nothing answered", "no distribution", "nothing shared", "two kinds"],
 )
