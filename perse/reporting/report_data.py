@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Items, to_draw, to_draw
+from perse.evaluation.alignment import Items, to_draw
 from perse.evaluation.calibration.reliability import Promised, nearest_label
 from perse.evaluation.calibration.risk_coverage import entropy
 from perse.evaluation.predictions import answer_scale, expected_values, gold_scores, label_values
