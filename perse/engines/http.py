@@ -10,6 +10,7 @@ import asyncio
 import difflib
 import importlib
 import os
+import re
 import threading
 from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -38,6 +39,8 @@ LONGEST_WAIT, HEEDED = 120, 60
 
 _UNFIT = "perse.unfit"
 """The extension of an answer that says why it was not read."""
+
+_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 LISTED = 20
 """Most models that a message lists."""
@@ -79,6 +82,7 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
         BadInput: the address has a key in it, an invalid key, or an invalid proxy address in the environment.
     """
     url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
+    _check_headers(os.environ.get("OPENAI_CUSTOM_HEADERS", ""))
     try:
         http = _Http(verify=True if tls is None else tls, timeout=TIMEOUT, follow_redirects=False, headers=ACCEPTED)
         return _Client(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
@@ -91,6 +95,22 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
             f"a proxy that HTTP_PROXY, HTTPS_PROXY or ALL_PROXY names cannot be used ({type(error).__name__}); write "
             "http://HOST:PORT, or unset it"
         ) from None
+
+
+def _check_headers(given: str) -> None:
+    """What the openai package sends with every request, and would take for a failure of the server where it cannot be sent.
+
+    Raises:
+        BadInput: a line that is no header; it is not repeated, since it may hold a key.
+    """
+    for number, line in enumerate(given.splitlines(), start=1):
+        name, colon, value = line.partition(":")
+        if line.strip() and not (
+            colon and _HEADER_NAME.fullmatch(name.strip()) and value.isascii() and value.strip().isprintable()
+        ):
+            raise BadInput(
+                f"OPENAI_CUSTOM_HEADERS, line {number}, is no header; write NAME: VALUE, a header a line, in ASCII, or unset it"
+            )
 
 
 class ClientFault(RuntimeError):

@@ -147,7 +147,7 @@ def adapter_config(folder: Path) -> dict[str, Any]:
     """A LoRA adapter's adapter_config.json.
 
     Raises:
-        BadInput: it is no JSON object, is not of a LoRA adapter, has a number that is not finite, or names code to be imported.
+        BadInput: it is no JSON object, is not of a LoRA adapter, has a number that is not finite, is an activated LoRA, or names code to be imported.
     """
     remedy = "give a LoRA adapter that peft wrote"
     place = folder / ADAPTER_CONFIG
@@ -158,6 +158,11 @@ def adapter_config(folder: Path) -> dict[str, Any]:
         raise BadInput(f"{place} has {name}, expected a finite number; {remedy}")
     if config.get("megatron_config") is not None:
         raise BadInput(f"{place} asks for Megatron's own layers, whose module it names and which are not loaded; {remedy}")
+    if config.get("alora_invocation_tokens"):
+        raise BadInput(
+            f"{place} is of an activated LoRA (alora_invocation_tokens): what it computes of a profile depends on what else the prompt says, "
+            f"so nothing could be shared; {remedy}, without that setting"
+        )
     ranks = config.get("rank_pattern") or {}
     if not isinstance(ranks, dict):
         raise BadInput(f"{place} has rank_pattern {_short(ranks)}, expected ranks by module; {remedy}")

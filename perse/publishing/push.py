@@ -23,7 +23,7 @@ from perse.publishing.base_model import public_name
 from perse.publishing.card import CARD, card_text, for_weights, named_base
 from perse.publishing.facts import ADAPTER, MERGED, read_facts
 from perse.publishing.hub_client import pushing, refuse_missing_xet
-from perse.secrets import redact
+from perse.secrets import redact, redact_tree
 
 _TOKENIZER = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -185,12 +185,19 @@ def _cleaned(file: Path, base: str | None) -> Path | bytes:
     if file.name not in _SETTINGS:
         return file
     settings = read_object(file, remedy="merge or train again")
-    cleaned = {
-        key: public_name(value) if isinstance(value, str) and _FOLDER.match(value) else value for key, value in settings.items()
-    }
+    cleaned: dict[str, Any] = redact_tree(_public(settings))
     if cleaned.get("base_model_name_or_path"):
         cleaned["base_model_name_or_path"] = base or public_name(cleaned["base_model_name_or_path"])
     return file if cleaned == settings else (json.dumps(cleaned, indent=2, sort_keys=True) + "\n").encode()
+
+
+def _public(value: Any) -> Any:
+    """Settings with a public name in the place of each folder of this machine, however deep it stands."""
+    if isinstance(value, dict):
+        return {key: _public(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_public(one) for one in value]
+    return public_name(value) if isinstance(value, str) and _FOLDER.match(value) else value
 
 
 def _card_in(folder: Path) -> str:

@@ -73,13 +73,13 @@ def cut(folder: Path) -> None:
     file.write_bytes(file.read_bytes()[:-1000])
 
 
-def rewritten(change: Callable[[dict[str, Any]], object]) -> Harm:
+def rewritten(change: Callable[[dict[str, Any]], object], *, name: str = "model.safetensors") -> Harm:
     def harm(folder: Path) -> None:
         from safetensors.torch import load_file, save_file
 
-        found = load_file(folder / "model.safetensors")
+        found = load_file(folder / name)
         change(found)
-        save_file(found, folder / "model.safetensors", metadata={"format": "pt"})
+        save_file(found, folder / name, metadata={"format": "pt"})
 
     return harm
 
@@ -120,7 +120,11 @@ DAMAGES: dict[str, tuple[Harm, str]] = {
     "a tensor missing": (rewritten(lambda found: found.pop("lm_head.weight")), r"lacks the weights lm_head.weight \(1 in all\)"),
     "a layer too many": (changed(num_hidden_layers=1), "has weights that its config.json leaves out, such as model.layers.1"),
     "a layer too few": (changed(num_hidden_layers=3), "lacks the weights model.layers.2"),
-    "no numbers": (rewritten(lambda found: found["model.norm.weight"].fill_(float("nan"))), "logits that are not finite"),
+    "no numbers": (rewritten(lambda found: found["model.norm.weight"].fill_(float("nan"))), r"not finite \(model.norm.weight\)"),
+    "no number in attention": (
+        rewritten(lambda found: found["model.layers.0.self_attn.q_proj.weight"][0].fill_(float("nan"))),
+        r"weights that are not finite \(model.layers.0.self_attn.q_proj.weight\)",
+    ),
     "pickles": (pickled, "pytorch_model.bin, a pickle, which can run code"),
     "a shard outside": (sharded({"a": "../../one.safetensors"}), r"points to '../../one.safetensors', expected"),
     "a shard missing": (sharded({"a": "one.safetensors", "b": "two.safetensors"}), "lacks 1 of its 2 files of weights"),
@@ -220,6 +224,10 @@ ADAPTER_DAMAGES: dict[str, tuple[Harm, str]] = {
     "pickles": (lambda folder: (folder / "adapter_model.safetensors").rename(folder / "adapter_model.bin"), "a pickle, which can"),
     "settings that are no JSON": (written("adapter_config.json", "{"), "is not JSON"),
     "settings of nothing": (written("adapter_config.json", "{}"), "has peft_type None, expected 'LORA'"),
+    "no numbers": (
+        rewritten(lambda found: next(iter(found.values())).fill_(float("nan")), name="adapter_model.safetensors"),
+        "has weights that are not finite",
+    ),
 }  # fmt: skip
 SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "another rank": ({"r": 3}, r"does not fit the model .* has shape \[4, \d+\], expected \[3, \d+\]"),
@@ -229,6 +237,7 @@ SETTINGS: dict[str, tuple[dict[str, Any], str]] = {
     "fewer modules": ({"target_modules": ["q_proj"]}, "has weights for .* which its settings or the model leave out"),
     "a pattern without end": ({"target_modules": "(.*)*(.*)*(.*)*(.*)*!"}, "cannot be used"),
     "another kind": ({"peft_type": "PROMPT_TUNING"}, "has peft_type 'PROMPT_TUNING', expected 'LORA'"),
+    "an activated LoRA": ({"alora_invocation_tokens": [1, 2]}, "is of an activated LoRA"),
     "a module to import": ({"megatron_config": {}, "megatron_core": "evil"}, "Megatron"),
     "an alpha that is no number": (
         {"lora_alpha": math.nan},

@@ -156,9 +156,10 @@ def test_a_runs_own_folders_are_the_run(judge: Published) -> None:
 def test_settings_that_name_folders_of_this_machine_are_cleaned(judge: Published) -> None:
     place = judge.run / "merged" / "config.json"
     settings = json.loads(place.read_text())
-    place.write_text(json.dumps({**settings, "_name_or_path": "/home/me/models/llama", "other": "~/x/y", "third": "C:\\a\\b"}))
+    place.write_text(json.dumps({**settings, "_name_or_path": "/home/me/models/llama", "other": "~/x/y", "third": "C:\\a\\b",
+                                 "deep": {"cache_file": ["/home/me/secret2"]}, "revision": "http://u:ZQs3cret77aa@h/x"}))  # fmt: skip
     sent = pack(judge.run, merged=True).files["config.json"]
-    assert isinstance(sent, bytes) and b"/home/me" not in sent
+    assert isinstance(sent, bytes) and b"/home/me" not in sent and b"ZQs3cret77aa" not in sent
     assert json.loads(sent)["_name_or_path"] == "llama" and json.loads(sent)["hidden_size"] == settings["hidden_size"]
 
 

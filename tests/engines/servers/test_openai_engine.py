@@ -339,3 +339,13 @@ def test_an_older_perses_embedded_server_is_asked_otherwise(server: Stub, status
 def test_a_server_without_a_list_that_is_not_perses_is_asked_in_words(server: Stub, version: Any) -> None:
     server.routes["GET /version"] = lambda _: version if isinstance(version, tuple) else (200, {}, version)
     assert isinstance(connect(server.url, "m", tokenizer=None, context=None).engine, ChatCompletionsEngine)
+
+
+@pytest.mark.parametrize("given", ["abcdef ZQsecret", "X-Team: \u00e9ZQsecret", "X-A: b\nno header ZQsecret", "a b: ZQsecret"])
+def test_headers_that_cannot_be_sent_are_named_and_not_blamed_on_the_server(
+    given: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", given)
+    with pytest.raises(BadInput, match="OPENAI_CUSTOM_HEADERS, line [12], is no header") as refused:
+        Judge.load("openai:http://127.0.0.1:1/v1#m")
+    assert "ZQsecret" not in str(refused.value)
