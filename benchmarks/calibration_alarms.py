@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from dataclasses import replace
 
 import numpy as np
 from rich.console import Console
@@ -40,16 +41,26 @@ def main() -> None:
         options.simulations = 2
     found = []
     for readers, each, texts in READERS:
-        alarms: dict[str, list[tuple[bool, bool]]] = {name: [] for name in WORLDS}
+        alarms: dict[str, list[tuple[bool, bool, bool]]] = {name: [] for name in WORLDS}
         for number in track(
             range(options.simulations), description=f"{readers} readers, {texts or 'own'} texts", console=Console(stderr=True)
         ):
             generator = np.random.default_rng((options.seed, readers, number))
             for name, given in _judges(readers, each, texts, options.spread, generator=generator).items():
-                new = not off_by_chance(given, chance_errors(given, seed=number))
-                alarms[name].append((new, _old(given, generator)))
+                alone = replace(given, text=None)
+                by_readers = not off_by_chance(alone, chance_errors(alone, seed=number))
+                new = by_readers if texts is None else not off_by_chance(given, chance_errors(given, seed=number))
+                alarms[name].append((new, by_readers, _old(given, generator)))
         found += [
-            {"readers": readers, "each": each, "texts": texts, "judge": name, "new": shares[0], "old": shares[1]}
+            {
+                "readers": readers,
+                "each": each,
+                "texts": texts,
+                "judge": name,
+                "new": shares[0],
+                "readers": shares[1],
+                "old": shares[2],
+            }
             for name, given in alarms.items()
             if (shares := np.mean(given, axis=0).tolist())
         ]
@@ -105,11 +116,11 @@ def _old(given: Promised, generator: np.random.Generator) -> bool:
 
 def _markdown(found: list[dict[str, object]]) -> str:
     lines = [
-        "| readers | items each | texts | judge | is | called not right | by the old way |",
-        "|---:|---:|---:|---|---|---:|---:|",
+        "| readers | items each | texts | judge | is | called not right | by readers alone | by the old way |",
+        "|---:|---:|---:|---|---|---:|---:|---:|",
     ]
     lines += [
-        f"| {row['readers']} | {row['each']} | {row['texts'] or 'its own'} | {row['judge']} | {WORLDS[str(row['judge'])]} | {row['new']:.1%} | {row['old']:.1%} |"
+        f"| {row['readers']} | {row['each']} | {row['texts'] or 'its own'} | {row['judge']} | {WORLDS[str(row['judge'])]} | {row['new']:.1%} | {row['readers']:.1%} | {row['old']:.1%} |"
         for row in found
     ]
     return "\n".join(lines)

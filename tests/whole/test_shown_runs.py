@@ -130,6 +130,7 @@ def test_a_reason_is_given_for_no_command_that_is_gone() -> None:
 SIZES: dict[str, tuple[str, ...]] = {
     "busy_server": ("--model", "MODEL"),
     "calibration_alarms": (),
+    "sureness_alarms": (),
     "data_prep": (),
     "engines": ("--model", "MODEL", "--ways", "original", "embedded"),
     "evaluation": ("--json",),
