@@ -58,7 +58,7 @@ def main() -> None:
                 "texts": texts,
                 "judge": name,
                 "new": shares[0],
-                "readers": shares[1],
+                "alone": shares[1],
                 "old": shares[2],
             }
             for name, given in alarms.items()
@@ -120,7 +120,7 @@ def _markdown(found: list[dict[str, object]]) -> str:
         "|---:|---:|---:|---|---|---:|---:|---:|",
     ]
     lines += [
-        f"| {row['readers']} | {row['each']} | {row['texts'] or 'its own'} | {row['judge']} | {WORLDS[str(row['judge'])]} | {row['new']:.1%} | {row['readers']:.1%} | {row['old']:.1%} |"
+        f"| {row['readers']} | {row['each']} | {row['texts'] or 'its own'} | {row['judge']} | {WORLDS[str(row['judge'])]} | {row['new']:.1%} | {row['alone']:.1%} | {row['old']:.1%} |"
         for row in found
     ]
     return "\n".join(lines)
