@@ -10,6 +10,8 @@ from draft_builders import (
     FERRY,
     LIBRARY,
     PARAGRAPH,
+    obedient,
+    run,
     write_drafts,
 )
 from hypothesis import given
@@ -82,6 +84,24 @@ def test_a_draft_that_does_not_fit_is_named_with_its_field(tmp_path: Path, field
     with pytest.raises(BadInput) as error:
         agreed(read_drafts(path), path)
     assert str(error.value).startswith(f"{path}, draft 2: ") and said in str(error.value)
+
+
+def test_a_draft_that_is_there_twice_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def counting(message: str, seed: int) -> str:
+        asked.append(message)
+        return obedient(message, seed)
+
+    others = {**LIBRARY, "supporting": {"Cem": [1], "Dan": [1]}, "opinions": ["Person1 is glad."]}
+    # Only Ben calls paragraph 2 supporting, so it leaves, and the two would be one sample.
+    at_the_boundary = {**LIBRARY, "article": [*LIBRARY["article"][:1], "The mayor likes dogs.", *LIBRARY["article"][2:]]}
+    for again in (LIBRARY, others, at_the_boundary):
+        path = write_drafts(tmp_path, [LIBRARY, FERRY, again])
+        with pytest.raises(BadInput) as error:
+            run(tmp_path, counting, drafts=path)
+        assert str(error.value) == f"{path}, draft 3: article and discussion are those of draft 1; take one of the two out"
+    assert not asked and not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize(
