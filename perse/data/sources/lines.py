@@ -22,7 +22,7 @@ from pathlib import Path
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.whole import array_records, parquet_records
 from perse.errors import BadInput
-from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
+from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, parsed, too_deep
 from perse.formats.plain_files import refuse_endless
 
 JSON_SUFFIXES = (".jsonl", ".json")
@@ -143,6 +143,24 @@ def holds_records(path: Path) -> bool:
 def is_csv(path: Path) -> bool:
     """Whether the name of a file says that it is CSV or TSV; `.gz` does not count."""
     return suffix(path) in (".csv", ".tsv")
+
+
+def json_suffix(path: Path) -> bool:
+    """Whether the name of a file says that it is JSON, one value a line or one alone."""
+    return suffix(path) in JSON_SUFFIXES
+
+
+def whole_json(path: Path, faults: Faults) -> object:
+    """The value of a file that is one, over however many lines; None where it is not.
+
+    Raises:
+        BadInput: the file is absent or cannot be unpacked.
+    """
+    text = "".join(text for _, text in _lines(path, faults))
+    try:
+        return None if faults.met else parsed(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def first_fields(path: Path) -> list[str]:
