@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
-from perse.formats.json_text import file_bytes, json_value, shortened
+from perse.formats.json_text import file_bytes, json_kind, json_value, shortened
 from perse.records import explain
 from perse.strict import Strict
 
@@ -221,7 +221,7 @@ def write_benchmark(samples: Sequence[Sample]) -> str:
 
 def _sample(raw: object, number: int, path: Path) -> Sample:
     if not isinstance(raw, dict):
-        raise BadInput(f"{path}, sample {number}: expected a JSON object, found {type(raw).__name__}")
+        raise BadInput(f"{path}, sample {number}: expected a JSON object, found {json_kind(raw)}")
     if "number" in raw:
         raise BadInput(f"{path}, sample {number}: field 'number': extra inputs are not permitted")
     try:

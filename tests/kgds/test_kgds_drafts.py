@@ -66,10 +66,12 @@ def test_a_json_list_of_drafts_is_read_like_json_lines(tmp_path: Path) -> None:
         ("supporting", {"Ann": ["1"], "Ben": [1]}, "field 'supporting.Ann.0': input should be a valid integer"),
         ("supporting", {"Ann": [True], "Ben": [1]}, "field 'supporting.Ann.0'"),
         ("supporting", {"Ann": [1], "Ben": [3]}, "field 'supporting': Ann and Ben agree on no supporting paragraph"),
-        ("opinions", [], "field 'opinions'"),
+        ("opinions", [], "field 'opinions': found an empty list, expected at least 1 entry"),
         ("opinions", None, "field 'opinions': field required"),
         ("opinions", ["Person1 likes **it"], "field 'opinions.0': a ** opens here and does not close"),
-        ("article", [], "field 'article'"),
+        ("article", [], "field 'article': found an empty list, expected at least 1 entry"),
+        ("article", "One.", "field 'article': found a text, expected a list"),
+        ("opinions", {"one": "yes"}, "field 'opinions': found an object, expected a list"),
         ("article", ["One.", "  \n"], "field 'article.1': the text is empty"),
         ("discussion", [], "field 'discussion'"),
         ("discussion", [{"participant": "P"}], "field 'discussion.0.utterance': field required"),
@@ -109,13 +111,14 @@ def test_a_draft_that_is_there_twice_is_refused_before_anything_is_asked(tmp_pat
     [
         ("", "empty"),
         ("[]", "holds no drafts"),
-        ("[1]", "draft 1: found int"),
+        ("[1]", "draft 1: found a number, expected an object"),
+        ("[null]", "draft 1: found null, expected an object"),
         ("[{", "not JSON"),
         ("[" * 100_000, "nested more than 100 deep"),
         ("[1" + "0" * 5000 + "]", "not JSON .*5001 digits, expected at most"),
         ('[{"opinions": [], "opinions": []}]', 'not JSON .*"opinions" is given twice in one object'),
     ],
-    ids=["nothing", "an empty list", "a number", "torn", "brackets alone", "a long number", "a name twice"],
+    ids=["nothing", "an empty list", "a number", "null", "torn", "brackets alone", "a long number", "a name twice"],
 )
 def test_a_file_that_holds_no_drafts_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "drafts.json"

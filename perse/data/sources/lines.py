@@ -28,6 +28,12 @@ from perse.formats.plain_files import refuse_endless
 JSON_SUFFIXES = (".jsonl", ".json")
 PARQUET = ".parquet"
 
+LONGEST_CELL = 10_000_000
+"""Characters of a cell of CSV. Python's own limit, 131,072, is less than a long plot; without one, a quote out of place could take a file
+of any size for one cell."""
+
+csv.field_size_limit(LONGEST_CELL)
+
 MAX_LITERAL = 200_000
 """Longest line of Python literals in characters, since building one takes a hundred times its length in memory."""
 
@@ -232,13 +238,20 @@ def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
             if "unexpected end of data" in str(error):
                 # Rows between the quote and the end of the file cannot be told apart, which is too much to skip as one row.
                 raise BadInput(f"{path}, line {before + 1}: a quote that opens here is never closed; close it") from None
-            faults.add(BadRow(path, before + 1, f"not CSV, {error}", reason="not CSV"))
+            faults.add(_no_csv(path, before + 1, error))
             reader = csv.reader(more, delimiter=delimiter, strict=True)  # drops the record it had begun
             continue
         if record is None:
             return
         if record:
             yield before + 1, record
+
+
+def _no_csv(path: Path, line: int, error: csv.Error) -> BadRow:
+    if "field larger than field limit" in str(error):
+        what = f"a cell has more than {LONGEST_CELL:,} characters; shorten it, or close its quote"
+        return BadRow(path, line, what, reason="a cell too long")
+    return BadRow(path, line, f"not CSV, {error}", reason="not CSV")
 
 
 def _delimiter(path: Path) -> str:

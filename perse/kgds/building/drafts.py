@@ -17,7 +17,7 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.formats.json_text import json_value
+from perse.formats.json_text import json_kind, json_value
 from perse.formats.plain_files import refuse_endless
 from perse.kgds.benchmark import Utterance, refuse_twice
 from perse.kgds.building.consistency import Consistency, consistency
@@ -130,9 +130,7 @@ def _values(path: Path) -> Iterable[object]:
 
 def _draft(raw: object, where: str) -> Draft:
     if not isinstance(raw, dict):
-        raise BadInput(
-            f"{where}: found {type(raw).__name__}, expected an object with article, discussion, supporting and opinions"
-        )
+        raise BadInput(f"{where}: found {json_kind(raw)}, expected an object with article, discussion, supporting and opinions")
     try:
         draft = Draft.model_validate(raw)
     except ValidationError as error:
