@@ -9,6 +9,7 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from perse.errors import BadInput
+from perse.formats.json_text import json_kind
 from perse.records import explain
 from perse.strict import Strict
 
@@ -142,7 +143,7 @@ def parse_judgement(fields: object, where: str) -> Judgement:
         BadInput: a field is missing, unknown or of the wrong kind; the message names the first.
     """
     if not isinstance(fields, dict):
-        raise BadInput(f"{where}: expected a JSON object, found {type(fields).__name__}")
+        raise BadInput(f"{where}: expected a JSON object, found {json_kind(fields)}")
     try:
         return Judgement.model_validate(fields)
     except ValidationError as error:

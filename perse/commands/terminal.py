@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -57,6 +58,7 @@ def run_app(typer_app: typer.Typer) -> None:
         environment.clean(os.environ)
         _refuse_half_characters(sys.argv[1:])
         _refuse_named_pipes(sys.argv[1:])
+        _refuse_no_place(sys.argv[1:])
         _refuse_lost_folder()
         try:
             code = _called(typer_app)
@@ -252,6 +254,15 @@ def _refuse_named_pipes(arguments: Sequence[str]) -> None:
                 raise BadInput(
                     f"{path} is a named pipe, for which a command could wait without end; give a file, or /dev/stdin"
                 )
+
+
+def _refuse_no_place(arguments: Sequence[str]) -> None:
+    """An empty --out, as of a variable of the shell that is not set, would be the folder that one is in: files would be strewn there."""
+    for argument, following in pairwise((*arguments, None)):
+        if argument == "--":  # no option comes after it
+            return
+        if argument == "--out=" or (argument == "--out" and following == ""):
+            raise BadInput("--out is empty; give the file or folder to write (. is the folder that you are in)")
 
 
 def list_recipes(recipes: dict[str, Path]) -> None:

@@ -32,6 +32,12 @@ CARD = "README.md"
 LIST = ".perse-files.json"
 """Lists perse's files in folders whose manifest does not: name -> sha256 of the last version and perhaps the one before."""
 
+WAITING = ("answers.sqlite", "key-facts.csv")
+"""The files of a benchmark that is being built (`perse.kgds.building.build`), before its manifest: the second is filled in by people."""
+
+_DATABASE = b"SQLite format 3\0"
+"""How a file begins in which answers are kept (`perse.writing.cache`)."""
+
 STAGING = ".perse-new"
 """Where the new files of a folder that is there are written, before all is decided."""
 
@@ -91,7 +97,7 @@ def check_file(out: Path, *, overwrite: bool, inputs: Iterable[Path | None] = ()
     """That a file may be written at `out`.
 
     Args:
-        overwrite: a file that is there may be replaced, unless it belongs to a folder that perse wrote.
+        overwrite: a file that is there may be replaced, unless it is a database or belongs to a folder that perse wrote.
         inputs: what the command reads.
         never: names that in such a folder are its own, whether they are there or not.
     Raises:
@@ -103,20 +109,42 @@ def check_file(out: Path, *, overwrite: bool, inputs: Iterable[Path | None] = ()
         raise BadInput(f"{out}: is a folder; give another --out, such as {out / 'valid.jsonl'}")
     if out.exists() and not out.is_file():
         raise BadInput(f"{out}: is no plain file; give another --out")
+    above = next(one for one in out.absolute().parents if os.path.lexists(one))
+    if not above.is_dir():
+        raise BadInput(f"{out}: {above} is no folder; give another --out")
     refuse_inputs(out, inputs)
     target = target_of(out)
     for folder in target.parents:
-        manifest = manifest_of(folder)
-        if manifest is None or not ({"schema", "kind"} <= manifest.keys() or "run" in manifest):
-            continue
-        name, listed = target.relative_to(folder).as_posix(), listed_files(manifest)
-        # A folder that does not list its files, such as a run, may own whatever lies in it.
-        if name in {MANIFEST, CARD, *never} or (out.exists() if listed is None else name in listed):
+        if _belongs(target, folder, never):
             raise BadInput(
                 f"{out}: belongs to the folder {folder}, which perse wrote, and is not overwritten; give another --out"
             )
     if out.exists() and not overwrite:
         raise BadInput(f"{out}: already there; give another --out, or --overwrite to replace it")
+    if out.exists() and _is_database(out):
+        raise BadInput(
+            f"{out}: is a database, such as the answers that perse keeps, and is not overwritten; give another --out"
+        )
+
+
+def _belongs(target: Path, folder: Path, never: Collection[str]) -> bool:
+    """Whether a place below `folder` is one of the folder's own, if perse wrote that."""
+    name = target.relative_to(folder).as_posix()
+    if (known := written_in(folder)) and name in (LIST, *known):
+        return True
+    manifest = manifest_of(folder)
+    if manifest is None:  # a benchmark that waits for its annotators has none yet
+        return name in WAITING and all((folder / one).is_file() for one in WAITING)
+    if not ({"schema", "kind"} <= manifest.keys() or manifest.keys() & {"run", "perse"}):
+        return False
+    listed = listed_files(manifest)
+    # A folder that does not list its files, such as a run, may own whatever lies in it.
+    return name in {MANIFEST, CARD, *never} or (os.path.lexists(target) if listed is None else name in listed)
+
+
+def _is_database(path: Path) -> bool:
+    with open_own(path) as file:
+        return file.read(len(_DATABASE)) == _DATABASE
 
 
 def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:

@@ -82,7 +82,7 @@ def read_object(path: Path, *, remedy: str) -> dict[str, Any]:
     """
     value = read_json(path, remedy=remedy)
     if not isinstance(value, dict):
-        raise BadInput(f"{path} holds no JSON object but {type(value).__name__}; {remedy}")
+        raise BadInput(f"{path} holds no JSON object but {json_kind(value)}; {remedy}")
     return value
 
 
@@ -112,6 +112,16 @@ def json_value(text: str | bytes, *, where: str, remedy: str, distinct: bool = F
         return parsed(text, distinct=distinct)
     except ValueError as error:
         raise BadInput(f"{where} not JSON ({error}); {remedy}") from None
+
+
+def json_kind(value: object) -> str:
+    """What a JSON value is, in words for a person: "a list", "null"."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    kinds = {str: "a text", int: "a number", float: "a number", list: "a list", dict: "an object"}
+    return kinds.get(type(value), type(value).__name__)
 
 
 def shortened(value: object) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, ValidationError, field_validator, model_
 from pydantic_core import PydanticCustomError
 
 from perse.errors import BadInput
-from perse.formats.json_text import file_bytes, json_value, shortened
+from perse.formats.json_text import file_bytes, json_kind, json_value, shortened
 from perse.records import explain
 from perse.strict import Strict
 
@@ -189,20 +189,27 @@ def read_benchmark(path: Path) -> Benchmark:
     if not isinstance(raw, list) or not raw:
         raise BadInput(f"{path} holds no samples; expected a JSON list of objects with SBK, KGD, BSP, CAO, BSPAF, BNPAF")
     samples = {number: _sample(one, number, path) for number, one in enumerate(raw, start=1)}
-    _refuse_twice(samples, path)
+    refuse_twice({number: ([part.text for part in one.article], one.discussion) for number, one in samples.items()}, path)
     return Benchmark(path, samples, hashlib.sha256(data).hexdigest())
 
 
-def _refuse_twice(samples: dict[int, Sample], path: Path) -> None:
-    """A sample that is there twice would count twice in every average."""
+def refuse_twice(texts: Mapping[int, tuple[Sequence[str], Sequence[Utterance]]], path: Path, *, what: str = "sample") -> None:
+    """A sample that is there twice would count twice in every average.
+
+    Args:
+        texts: number -> the paragraphs of the article, and the discussion.
+        what: the word for one, as in "sample 2".
+    Raises:
+        BadInput: two have the same of both.
+    """
     seen: dict[str, int] = {}
-    for number, one in samples.items():
-        texts = json.dumps([[part.text for part in one.article], [turn.utterance for turn in one.discussion]])
-        if texts in seen:
+    for number, (article, discussion) in texts.items():
+        both = json.dumps([list(article), [turn.utterance for turn in discussion]])
+        if both in seen:
             raise BadInput(
-                f"{path}, sample {number}: article and discussion are those of sample {seen[texts]}; take one of the two out"
+                f"{path}, {what} {number}: article and discussion are those of {what} {seen[both]}; take one of the two out"
             )
-        seen[texts] = number
+        seen[both] = number
 
 
 def write_benchmark(samples: Sequence[Sample]) -> str:
@@ -214,7 +221,7 @@ def write_benchmark(samples: Sequence[Sample]) -> str:
 
 def _sample(raw: object, number: int, path: Path) -> Sample:
     if not isinstance(raw, dict):
-        raise BadInput(f"{path}, sample {number}: expected a JSON object, found {type(raw).__name__}")
+        raise BadInput(f"{path}, sample {number}: expected a JSON object, found {json_kind(raw)}")
     if "number" in raw:
         raise BadInput(f"{path}, sample {number}: field 'number': extra inputs are not permitted")
     try:

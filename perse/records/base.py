@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Protocol, Self
 
 from pydantic import ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
+from perse.formats.json_text import json_kind
 from perse.scale import Scale
 from perse.strict import Strict
 
@@ -125,9 +127,19 @@ class PersonalExample(Example, Protocol):
 
 def explain(error: ValidationError) -> str:
     """The first problem of a validation error as "field 'a.b': what was wrong", of the whole as what was wrong alone; not at length."""
-    first = error.errors(include_url=False, include_context=False)[0]
+    first = error.errors(include_url=False)[0]
     where, said = ".".join(str(part) for part in first["loc"]), first["msg"]
     message = said.removeprefix("Value error, ")
-    told = message if message != said else message[0].lower() + message[1:]
+    told = _of_lists(first) or (message if message != said else message[0].lower() + message[1:])
     told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]}..."
     return f"field '{where}': {told}" if where else told
+
+
+def _of_lists(error: ErrorDetails) -> str | None:
+    """What is wrong with a list in our words: a file has no tuples, and knows nothing of validation."""
+    if error["type"] in ("tuple_type", "list_type"):
+        return f"found {json_kind(error['input'])}, expected a list"
+    if error["type"] != "too_short":
+        return None
+    least, found = error["ctx"]["min_length"], error["ctx"]["actual_length"]
+    return f"found {f'{found} entries' if found else 'an empty list'}, expected at least {least} {'entry' if least == 1 else 'entries'}"

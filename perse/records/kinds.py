@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import ValidationError
 
 from perse.errors import BadInput
+from perse.formats.json_text import json_kind
 from perse.records.base import Example, explain
 from perse.records.pairwise import PairwiseExample
 from perse.records.pointwise import PointwiseExample
@@ -33,7 +34,7 @@ def parse_example(fields: object) -> Example:
         BadInput: no example; the message names the first field that does not fit.
     """
     if not isinstance(fields, dict):
-        raise BadInput(f"expected a JSON object, found {type(fields).__name__}")
+        raise BadInput(f"expected a JSON object, found {json_kind(fields)}")
     kind = next((kind for kind in EXAMPLES.values() if kind.recognises(fields)), PointwiseExample)
     try:
         return kind.model_validate(fields)

@@ -146,7 +146,7 @@ def report_data(items: Items) -> dict[str, RunData]:
             order_gap=np.array([_gap(judgement) for judgement in judgements], dtype=np.float64),
             statuses=tuple(judgement.status for judgement in judgements),
             tokens=np.array([[j.tokens.prompt, j.tokens.cached, j.tokens.generated] for j in judgements], dtype=np.int64),
-            text=items.work if to_draw(examples, "auto") == "two-way" else None,
+            text=items.work() if to_draw(examples, "auto") == "two-way" else None,
         )
     return runs
 

@@ -44,7 +44,7 @@ def refused(folder: Path, *sentence: str) -> None:
         (lambda told: {**told, "context": {"prices": {"a": 1}}}, "prices, field"),
         (lambda told: {**told, "run": {**told["run"], "fold": [1]}}, "fold is [1], expected a whole number or null"),
         (lambda told: {**told, "run": {**told["run"], "fold": -1}}, "fold is -1, expected a whole number or null"),
-        (lambda _: [], "holds no JSON object but list"),
+        (lambda _: [], "holds no JSON object but a list"),
     ],
     ids=["run", "context", "judge", "prices", "a list for a fold", "a fold below zero", "list"],
 )

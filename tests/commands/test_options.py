@@ -231,6 +231,19 @@ def test_every_command_that_writes_was_asked() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    "command", [("data", "pointwise", "--reviews", "reviews.csv"), ("score",), ("kgds", "build", "drafts.jsonl")]
+)
+@pytest.mark.parametrize("empty", [("--out", ""), ("--out=",)])
+def test_an_empty_place_to_write_is_refused_by_every_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...], empty: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = perse(*command, *empty)
+    assert done.returncode == 2 and not [*tmp_path.iterdir()]
+    assert done.stderr.strip() == "perse: --out is empty; give the file or folder to write (. is the folder that you are in)"
+
+
 def test_a_folder_may_have_colons_in_its_name(tmp_path: Path) -> None:
     for name in ("run:1", "12:30/run", "C:/run"):
         assert options.here(tmp_path / name) == tmp_path / name and options.here(Path(name)) == Path(name)

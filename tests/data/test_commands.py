@@ -1,5 +1,6 @@
 """`perse data`: options reach the build, stdout carries machine output alone, files appear whole."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -56,6 +57,35 @@ def test_an_export_replaces_a_file_on_request_only_and_a_data_sets_own_never(raw
         assert isinstance(refused.exception, BadInput) and "which perse wrote, and is not overwritten" in str(refused.exception)
     assert {path: path.read_bytes() for path in data.iterdir()} == before
     assert run("export", data, "--out", there, "--overwrite").exit_code == 0 and len(read_examples(there)) > 0
+
+
+def test_an_export_never_replaces_what_it_reads(raw: Path, tmp_path: Path) -> None:
+    data, theirs = tmp_path / "set", tmp_path / "PerMPST.jsonl"
+    run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", data)
+    theirs.write_text("released")
+    refused = run("export", data, "--wording", theirs, "--out", theirs, "--overwrite")
+    assert isinstance(refused.exception, BadInput) and "is an input and cannot be the output too" in str(refused.exception)
+    assert theirs.read_text() == "released"
+
+
+def test_the_folder_of_an_export_is_made_and_a_file_in_its_place_is_named(raw: Path, tmp_path: Path) -> None:
+    data, out = tmp_path / "set", tmp_path / "new" / "deep" / "valid.jsonl"
+    run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", data)
+    assert run("export", data, "--out", out).exit_code == 0 and read_examples(out) == load_folder(data).examples("valid")
+    refused = run("export", data, "--out", out / "valid.jsonl")
+    assert str(refused.exception) == f"{out}/valid.jsonl: {out} is no folder; give another --out"
+
+
+def test_an_export_whose_name_ends_in_gz_is_packed_to_the_same_bytes_each_time(raw: Path, tmp_path: Path) -> None:
+    data, packed, plain = tmp_path / "set", tmp_path / "valid.jsonl.gz", tmp_path / "valid.jsonl"
+    run("pairwise", "--pairs", raw / "pairs.jsonl", "--out", data)
+    run("export", data, "--out", plain)
+    assert run("export", data, "--out", packed).exit_code == 0
+    first = packed.read_bytes()
+    assert gzip.decompress(first) == plain.read_bytes() and first[4:8] == bytes(4)  # no time in its head
+    assert read_examples(packed) == read_examples(plain)
+    run("export", data, "--out", packed, "--overwrite")
+    assert packed.read_bytes() == first
 
 
 @pytest.mark.parametrize(

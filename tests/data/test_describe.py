@@ -6,6 +6,8 @@ import io
 import json
 import random
 import shlex
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -143,7 +145,9 @@ def test_people_scores_lengths_and_dates_are_counted(tmp_path: Path) -> None:
     assert found.review_words == Spread(least=1, median=2.5, most=6)
     assert found.dates is not None
     assert (found.dates.iso, found.dates.other, found.dates.first, found.dates.last) == (7, 1, "2018-11-10", "2020-01-02")
-    assert found.next == f"perse data pointwise --reviews {tmp_path}/r.jsonl --scale 1-5 --out work/r"
+    assert found.next is None and str(found.note).endswith(
+        "two reviews each, and here only one reader has so many: give a file with more"
+    )
 
 
 def test_bad_rows_are_counted_and_the_first_five_are_told_with_their_line(tmp_path: Path) -> None:
@@ -256,13 +260,13 @@ def test_real_files_are_described(name: str) -> None:
 
 
 def test_a_zero_that_means_not_rated_widens_no_scale(tmp_path: Path) -> None:
-    rows = [REVIEW | {"reviewer_id": f"r{n}", "score": n % 6} for n in range(30)]
+    rows = [REVIEW | {"reviewer_id": f"r{n % 3}", "item_id": f"i{n}", "score": n // 3 % 6} for n in range(36)]
     found = describe(lines(tmp_path / "r.jsonl", rows))
     assert found.next is not None and "--scale 1-5 --on-error skip" in found.next
     assert any(
-        reason.startswith("score 0, taken for not rated") and count == 5 for reason, count in found.problems.counts.items()
+        reason.startswith("score 0, taken for not rated") and count == 6 for reason, count in found.problems.counts.items()
     )
-    halves = describe(lines(tmp_path / "h.jsonl", [*rows, REVIEW | {"score": 0.5}]))
+    halves = describe(lines(tmp_path / "h.jsonl", [*rows, REVIEW | {"item_id": "i99", "score": 0.5}]))
     assert halves.next is not None and "--scale 0-5 --out" in halves.next
 
 
@@ -276,7 +280,9 @@ def test_a_review_column_of_another_usual_name_is_found(tmp_path: Path, column: 
         "text": "a plot",
         "date_added": "2018-11-10",
     }
-    found = describe(lines(tmp_path / "r.jsonl", [row]))
+    found = describe(
+        lines(tmp_path / "r.jsonl", [row | {"reviewer_name": one, "item_id": two} for one in "ab" for two in "ij"])
+    )
     assert (
         found.fields["review"] == column
         and found.fields["reviewer_id"] == "reviewer_name"
@@ -342,6 +348,130 @@ def test_the_command_that_ends_a_description_builds_the_file(
     assert len(load_folder(Path(found.next.split()[-1])).rows) == 4 * count
 
 
+def built_from(found: Description, monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:
+    """How many examples the command that ends a description makes."""
+    monkeypatch.chdir(folder)
+    assert found.next is not None
+    done = CliRunner().invoke(app, shlex.split(found.next)[1:])
+    assert done.exit_code == 0, done.stderr or done.exception
+    return len(load_folder(Path(found.next.split()[-1])).rows)
+
+
+@pytest.mark.parametrize(
+    ("scores", "option", "problem"),
+    [
+        (["1/5", "3/5", "5/5"], " --scale 1-5", {}),
+        (["0/5", "3/5", "5/5"], " --scale 0-5", {}),
+        (["1/10", "7/10"], "", {}),
+        ([0, 0.25, 1], " --scale 0-1", {}),
+        ([0, 1], " --scale 0-1", {}),
+        ([0.5, 5], " --scale 0-5", {}),
+        ([0.5, 10], " --scale 0-10", {}),
+        ([10, 100], " --scale 1-100", {}),
+        (
+            [-4, 0, 5],
+            " --scale -4-5",
+            {"score below 0: the scale is taken for -4 to 5 (if it is another, give --scale LOW-HIGH)": 10},
+        ),
+    ],
+    ids=["of 5", "of 5 from 0", "of 10", "shares", "thumbs", "half stars", "halves to 10", "percent", "below 0"],
+)
+def test_the_scale_of_a_command_holds_all_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scores: list[object], option: str, problem: dict[str, int]
+) -> None:
+    rows = [row | {"score": scores[number % len(scores)]} for number, row in enumerate(table_of(8)[:30])]
+    found = describe(lines(tmp_path / "r.jsonl", rows))
+    assert found.next == f"perse data pointwise --reviews {tmp_path}/r.jsonl{option} --out work/r"
+    assert found.problems.counts == problem
+    assert built_from(found, monkeypatch, tmp_path) == 30
+
+
+def test_scores_out_of_another_number_are_left_out_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [row | {"score": f"{row['score']}/5"} for row in table_of(8)]
+    rows += [REVIEW | {"item_id": "x", "score": "7/10"}, REVIEW | {"item_id": "y", "score": 9}]
+    found = describe(lines(tmp_path / "r.jsonl", rows))
+    assert found.problems.counts == {"score out of another number than 5": 1, "score off the scale 1 to 5": 1}
+    assert str(found.next).endswith(" --scale 1-5 --on-error skip --out work/r")
+    assert built_from(found, monkeypatch, tmp_path) == 32
+
+
+def test_a_review_that_stands_twice_is_seen_where_items_have_no_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [{name: value for name, value in row.items() if name != "item_id"} for row in table_of(8)]
+    path = lines(tmp_path / "r.jsonl", [*rows, *rows[:3]])
+    found = describe(path)
+    assert (found.items, found.problems.counts) == (8, {"reviewed twice": 3})
+    assert str(found.next).endswith(" --scale 1-5 --on-error skip --out work/r")
+    assert built_from(found, monkeypatch, tmp_path) == 32
+    with pytest.raises(BadInput, match="line 33: field 'text': 'r0' already reviewed this text on line 1; keep one"):
+        build_pointwise(PointwiseOptions(reviews=path, scale=(1, 5), out=tmp_path / "no"))
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([row | {"score": "7,5"} for row in table_of(8)], "none of the 32 rows can be used (score not a number): put right"),
+        ([row | {"reviewer_id": "\x1b[31mann"} for row in table_of(8)], "none of the 32 rows can be used (a control character"),
+        ([row | {"review": {"v": 1}} for row in table_of(8)], "none of the 32 rows can be used (not a text): put right"),
+        ([row | {"score": [7]} for row in table_of(1, 1)], "the row cannot be used (score not a number): put right"),
+        (table_of(1, 1), "needs two readers with two reviews each, and here no reader has so many"),
+        (table_of(8, 1), "needs two readers with two reviews each, and here only one reader has so many"),
+        (table_of(1, 2) * 9, "needs two readers with two reviews each, and here no reader has so many"),
+        (table_of(8, 1) + table_of(8, 1, reviewer_id="zed", score=0), "only one reader has so many"),
+        ([PAIR], "needs two readers with two comparisons each, and here no reader has so many"),
+    ],
+    ids=["commas", "control", "nested", "one bad row", "one row", "one reader", "repeated", "not rated", "one pair"],
+)
+def test_no_command_is_shown_where_none_could_work(tmp_path: Path, rows: list[dict[str, Any]], said: str) -> None:
+    path = lines(tmp_path / "r.jsonl", rows)
+    found = describe(path)
+    assert found.next is None and said in str(found.note)
+    assert "perse data" not in printed(found) and "next: " in printed(found)
+    kind = ("pairwise", "--pairs") if rows == [PAIR] else ("pointwise", "--reviews")
+    command = ["data", kind[0], kind[1], str(path), "--on-error", "skip", "--out", str(tmp_path / "no")]
+    assert CliRunner().invoke(app, command).exception is not None
+
+
+def test_a_bad_score_is_told_with_what_was_found(tmp_path: Path) -> None:
+    found = describe(lines(tmp_path / "r.jsonl", [REVIEW | {"score": "7,5"}]))
+    assert found.problems.first == ("line 1: field 'score': found \"7,5\", expected a number; write 7.5",)
+
+
+WRAPPED: dict[str, tuple[Any, str]] = {
+    "a list": ({"reviews": table_of(8), "version": 2}, "the rows under 'reviews'"),
+    "an odd key": ({"our reviews": table_of(8)}, "the rows under 'our reviews'"),
+    "a row a key": ({str(number): row for number, row in enumerate(table_of(8))}, "one row under each key"),
+    "a list a key": (
+        {f"r{who}": [row for row in table_of(8) if row["reviewer_id"] == f"r{who}"] for who in range(4)},
+        "a list of rows",
+    ),
+}
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "many lines"])
+@pytest.mark.parametrize("name", ["our rows.json", "rows.jsonl", "rows.json.gz"])
+@pytest.mark.parametrize("shape", WRAPPED)
+def test_an_object_around_the_rows_is_told_with_what_makes_lines_of_them(
+    tmp_path: Path, shape: str, name: str, indent: int | None
+) -> None:
+    whole, said = WRAPPED[shape]
+    path, content = tmp_path / name, json.dumps(whole, indent=indent).encode()
+    path.write_bytes(gzip.compress(content) if path.suffix == ".gz" else content)
+    found = describe(path)
+    assert found.next is None and found.note is not None
+    assert found.note.startswith(f"the file is one object that holds {said}") and "COLUMN" not in printed(found)
+    if shutil.which("jq"):
+        before = path.read_bytes()
+        subprocess.run(["sh", "-c", found.note.partition("make a line of each: ")[2]], check=True)
+        [made] = [one for one in tmp_path.iterdir() if one != path]
+        assert str(describe(made).next).startswith("perse data pointwise") and describe(made).rows == 32
+        assert path.read_bytes() == before
+
+
+def test_one_row_of_a_file_of_unknown_columns_is_no_object_around_rows(tmp_path: Path) -> None:
+    found = describe(lines(tmp_path / "r.jsonl", [{"who": "ann", "said": "fine", "stars": 3}]))
+    assert str(found.next).startswith("perse data pointwise") and found.note is None
+
+
 def test_a_damaged_array_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "r.json"
     path.write_text("[\n" + json.dumps(REVIEW) + ",\n" + json.dumps(REVIEW)[:-9], "utf-8")
@@ -368,10 +498,14 @@ def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(
     path = lines(tmp_path / "r.jsonl", rows)
     command = f"perse data pointwise --reviews {path} --items {items} --map review=text --scale 1-5 --out work/r"
     offered, mapped = describe(path), describe(path, columns={"review": "text"})
-    assert (
-        offered.next
-        == f"{command}, if 'text' is what the reviewers wrote; else nothing: it has no review texts; take the file of the same reviews that has them"
+    assert offered.next == command and offered.note == (
+        "the command below is right if 'text' is what the reviewers wrote; else it has no review texts; take the file of the same reviews "
+        "that has them"
     )
+    console = Console(width=400, file=io.StringIO(), record=True)
+    console.print(description_table(offered))
+    *_, note, last = console.export_text().splitlines()
+    assert note.split() == ["note", *offered.note.split()] and last == f"next: {command}"
     assert mapped.fields["review"] == "text" and mapped.review_words == Spread(least=5, median=5, most=5)
     assert mapped.next == command and "text" not in mapped.fields, "the review is not the text reviewed, too"
     with pytest.raises(BadInput, match="no column for field 'text'"):

@@ -262,6 +262,15 @@ def test_a_name_that_was_kept_is_forgotten_in_an_export_alone(tmp_path: Path) ->
     }
 
 
+def test_a_packed_export_is_refused_with_what_unpacks_it(tmp_path: Path) -> None:
+    packed = tmp_path / "valid.jsonl.gz"
+    packed.write_bytes(gzip.compress("".join(example_lines(pointwise_examples(2, 2, k=1))).encode()))
+    before = packed.read_bytes()
+    with pytest.raises(BadInput, match="is packed, .*; unpack it with gunzip, and give a file of examples"):
+        forget(NAME, [packed])
+    assert packed.read_bytes() == before
+
+
 def test_a_line_separator_in_a_text_ends_no_line_of_an_export(tmp_path: Path) -> None:
     export = tmp_path / "valid.jsonl"
     lines = [*example_lines(pointwise_examples(2, 2, k=1))]

@@ -43,7 +43,7 @@ def test_a_line_that_is_no_judgement_is_named_with_its_place_and_field(change: d
 
 
 def test_a_line_that_is_no_object_is_named_with_its_place() -> None:
-    with pytest.raises(BadInput, match="f, line 1: expected a JSON object, found list"):
+    with pytest.raises(BadInput, match="f, line 1: expected a JSON object, found a list"):
         parse_judgement([], "f, line 1")
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import pytest
 from kills import killed_at
 
 from perse.errors import BadInput, RunMismatch, SaveFailed
-from perse.files.belongings import Belongings, check_file, kind_of
+from perse.files.belongings import LIST, Belongings, check_file, kind_of
 from perse.files.locking import locked
+from perse.files.own_files import write_together
 from perse.files.replacing import COMMIT, STAGING, claimed, reading, settle, update_files
+from perse.kgds.building.build import ANSWERS, BENCHMARK, KIND, SHEET
+from perse.writing.cache import AnswerCache
 
 SORT = Belongings(what="album", kinds=("album",), names=("a.txt", "b.txt", "c.txt", "pictures/*.svg", "README.md"))
 MANIFEST = {"schema": 1, "kind": "album"}
@@ -377,6 +381,44 @@ def test_a_file_to_write_is_never_one_of_a_folders_own_whatever_way_it_is_named(
         with pytest.raises(BadInput, match="belongs to the folder .*, which perse wrote|is a link to"):
             check_file(taken, overwrite=overwrite, never=("c.txt",))
     check_file(out / "export.txt", overwrite=overwrite)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_file_to_write_is_none_that_perse_wrote_in_a_folder_without_a_list_in_its_manifest(
+    tmp_path: Path, overwrite: bool
+) -> None:
+    report, waiting, built, work = (tmp_path / name for name in ("report", "waiting", "built", "plots.jsonl.work"))
+    write_together(report, {"report.html": b"<html>"})
+    for folder in (waiting, built, work):
+        folder.mkdir()
+        sqlite3.connect(folder / ANSWERS).execute("CREATE TABLE answers (key TEXT)").connection.close()
+    (waiting / SHEET).write_text("sample,paragraph")
+    for name in (SHEET, BENCHMARK):
+        (built / name).write_text("[]")
+    (built / "manifest.json").write_text(json.dumps({"kind": KIND, "perse": "0.1.0"}))
+    (work / "manifest.json").write_text(json.dumps({"perse": "0.1.0", "rewriting": {}}))
+    (work / "rewriting.jsonl").write_text("{}")
+    for taken in (
+        report / "report.html",
+        report / LIST,
+        *(folder / ANSWERS for folder in (waiting, built, work)),
+        waiting / SHEET,
+        built / SHEET,
+        built / BENCHMARK,
+        work / "manifest.json",
+        work / "rewriting.jsonl",
+    ):
+        with pytest.raises(BadInput, match="belongs to the folder .*, which perse wrote"):
+            check_file(taken, overwrite=overwrite)
+    for free in (report / "valid.jsonl", waiting / "valid.jsonl", tmp_path / "valid.jsonl"):
+        check_file(free, overwrite=overwrite)
+
+
+def test_a_database_is_never_replaced_by_a_file_of_lines(tmp_path: Path) -> None:
+    kept = tmp_path / "cache.db"
+    AnswerCache(kept).close()
+    with pytest.raises(BadInput, match="cache.db: is a database, such as the answers that perse keeps, and is not overwritten"):
+        check_file(kept, overwrite=True)
 
 
 def test_a_file_that_is_there_is_replaced_only_on_request_and_never_an_input(tmp_path: Path) -> None:

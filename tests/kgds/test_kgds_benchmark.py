@@ -51,7 +51,7 @@ def test_what_is_written_reads_as_it_was(tmp_path: Path) -> None:
         ('[{"KGD": "a", "KGD": "b"}]', r'is not JSON \("KGD" is given twice in one object\); give'),
         ("{}", "holds no samples; expected a JSON list"),
         ("[]", "holds no samples; expected a JSON list"),
-        ('["text"]', "sample 1: expected a JSON object, found str"),
+        ('["text"]', "sample 1: expected a JSON object, found a text"),
     ],
     ids=["torn", "no UTF-8", "brackets alone", "a long number", "a name twice", "an object", "empty", "a text"],
 )
@@ -81,7 +81,7 @@ Change = Callable[[RawSample], object]
             r"sample 2: field 'BSPAF': no fact has type 1 \(key\), and a sample needs one .*; annotate one, or take the sample out$",
         ),
         (lambda raw: raw["BSPAF"].clear(), "sample 2: field 'BSPAF': no fact has type 1"),
-        (lambda raw: raw.update(CAO=[]), "sample 2: field 'CAO': tuple should have at least 1 item"),
+        (lambda raw: raw.update(CAO=[]), "sample 2: field 'CAO': found an empty list, expected at least 1 entry"),
         (lambda raw: raw["CAO"].append(""), "sample 2: field 'CAO': opinion 3 is empty; write it, or take it out$"),
         (lambda raw: raw["CAO"].insert(0, " \n"), "sample 2: field 'CAO': opinion 1 is empty"),
         (lambda raw: raw["CAO"].append("** **"), "sample 2: field 'CAO': opinion 3 is empty"),

@@ -10,6 +10,8 @@ from draft_builders import (
     FERRY,
     LIBRARY,
     PARAGRAPH,
+    obedient,
+    run,
     write_drafts,
 )
 from hypothesis import given
@@ -64,10 +66,12 @@ def test_a_json_list_of_drafts_is_read_like_json_lines(tmp_path: Path) -> None:
         ("supporting", {"Ann": ["1"], "Ben": [1]}, "field 'supporting.Ann.0': input should be a valid integer"),
         ("supporting", {"Ann": [True], "Ben": [1]}, "field 'supporting.Ann.0'"),
         ("supporting", {"Ann": [1], "Ben": [3]}, "field 'supporting': Ann and Ben agree on no supporting paragraph"),
-        ("opinions", [], "field 'opinions'"),
+        ("opinions", [], "field 'opinions': found an empty list, expected at least 1 entry"),
         ("opinions", None, "field 'opinions': field required"),
         ("opinions", ["Person1 likes **it"], "field 'opinions.0': a ** opens here and does not close"),
-        ("article", [], "field 'article'"),
+        ("article", [], "field 'article': found an empty list, expected at least 1 entry"),
+        ("article", "One.", "field 'article': found a text, expected a list"),
+        ("opinions", {"one": "yes"}, "field 'opinions': found an object, expected a list"),
         ("article", ["One.", "  \n"], "field 'article.1': the text is empty"),
         ("discussion", [], "field 'discussion'"),
         ("discussion", [{"participant": "P"}], "field 'discussion.0.utterance': field required"),
@@ -84,18 +88,37 @@ def test_a_draft_that_does_not_fit_is_named_with_its_field(tmp_path: Path, field
     assert str(error.value).startswith(f"{path}, draft 2: ") and said in str(error.value)
 
 
+def test_a_draft_that_is_there_twice_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def counting(message: str, seed: int) -> str:
+        asked.append(message)
+        return obedient(message, seed)
+
+    others = {**LIBRARY, "supporting": {"Cem": [1], "Dan": [1]}, "opinions": ["Person1 is glad."]}
+    # Only Ben calls paragraph 2 supporting, so it leaves, and the two would be one sample.
+    at_the_boundary = {**LIBRARY, "article": [*LIBRARY["article"][:1], "The mayor likes dogs.", *LIBRARY["article"][2:]]}
+    for again in (LIBRARY, others, at_the_boundary):
+        path = write_drafts(tmp_path, [LIBRARY, FERRY, again])
+        with pytest.raises(BadInput) as error:
+            run(tmp_path, counting, drafts=path)
+        assert str(error.value) == f"{path}, draft 3: article and discussion are those of draft 1; take one of the two out"
+    assert not asked and not (tmp_path / "new").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "empty"),
         ("[]", "holds no drafts"),
-        ("[1]", "draft 1: found int"),
+        ("[1]", "draft 1: found a number, expected an object"),
+        ("[null]", "draft 1: found null, expected an object"),
         ("[{", "not JSON"),
         ("[" * 100_000, "nested more than 100 deep"),
         ("[1" + "0" * 5000 + "]", "not JSON .*5001 digits, expected at most"),
         ('[{"opinions": [], "opinions": []}]', 'not JSON .*"opinions" is given twice in one object'),
     ],
-    ids=["nothing", "an empty list", "a number", "torn", "brackets alone", "a long number", "a name twice"],
+    ids=["nothing", "an empty list", "a number", "null", "torn", "brackets alone", "a long number", "a name twice"],
 )
 def test_a_file_that_holds_no_drafts_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "drafts.json"

@@ -243,7 +243,7 @@ def test_an_abstractive_summary_that_is_not_json_has_failed_unless_it_was_verifi
             r"8.abs-1_2.result.json: sample 1, paragraph 3: 2 facts are verified of 3; .* is fact 3, 'The library will be open on Sundays.'",
         ),
         (f"{FACTS}/8.abs-1_2.result.json", [YES] * 4, "sample 1, paragraph 3: 4 facts are verified, but the benchmark has 3"),
-        (f"{FACTS}/8.abs-1_2.result.json", YES, "sample 1: found dict, expected a list"),
+        (f"{FACTS}/8.abs-1_2.result.json", YES, "sample 1: found an object, expected a list"),
         (
             f"{FACTS}/8.abs-1_2.result.json",
             [YES, YES, {"Conclusion": 1}],

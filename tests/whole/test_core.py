@@ -161,7 +161,7 @@ def test_examples_survive_a_file(tmp_path: Path) -> None:
     [
         ('{"id": "a"}', "line 2: pointwise example, field 'reviewer_id': field required"),
         ('{"prompt": "x"}', "line 2: verbatim example, field 'id': field required"),
-        ("[]", "line 2: expected a JSON object, found list"),
+        ("[]", "line 2: expected a JSON object, found a list"),
         (
             '{"id": "x", "reviewer_id": "r", "item_id": "i", "profile": [{"text": "A  q", "review": "x", "score": 1}], "query": "a Q"}',
             "line 2: the query stands in its own profile",

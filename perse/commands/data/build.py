@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import sys
 from collections.abc import Sequence
 from importlib.resources import files
@@ -26,8 +27,9 @@ from perse.data.persum.folder import PERSUM
 from perse.data.release import RELEASE
 from perse.errors import BadInput
 from perse.files.belongings import check_file
-from perse.files.runlog import write_whole
+from perse.files.disk import write_bytes
 from perse.records import Example, example_lines
+from perse.secrets import without_keys
 
 OWN_NAMES = {*DATA_SET.names, *PERSUM.names, *RELEASE.names}
 
@@ -145,7 +147,10 @@ def export(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(callback=options.here, help="A file to write; else stdout.", show_default=False)
+        Path | None,
+        typer.Option(
+            callback=options.here, help="A file to write, packed if its name ends in .gz; else stdout.", show_default=False
+        ),
     ] = None,
     overwrite: options.OverwriteFile = False,
 ) -> None:
@@ -158,15 +163,18 @@ def export(
     from perse.data.variants.released_wording import in_wording, wording_of
 
     if out is not None:
-        check_file(out, overwrite=overwrite, never=OWN_NAMES)
+        check_file(out, overwrite=overwrite, inputs=(wording, folder), never=OWN_NAMES)
     examples: Sequence[Example] = load_folder(folder).examples(split, fold, view=shown.view(), epoch=epoch)
     lines = example_lines(examples if wording is None else in_wording(examples, wording_of(wording)))
     if out is None:
         for line in lines:
             sys.stdout.write(line)
         return
+    text = without_keys("".join(lines)).encode()
     try:
-        write_whole(out, "".join(lines))
+        out.parent.mkdir(parents=True, exist_ok=True)
+        # Packed without a time, so that the same examples give the same bytes.
+        write_bytes(out, gzip.compress(text, mtime=0) if out.name.endswith(".gz") else text)
     except OSError as error:
         raise BadInput(f"{out}: cannot be written ({error.strerror or error}); give another --out") from None
 

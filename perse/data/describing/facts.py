@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
 from perse.data.dates import sortable
 from perse.data.describing.beside import filled_in
+from perse.data.describing.obstacles import NO_FILE, no_rows, too_few, wrapped
 from perse.data.sources import recognised
 from perse.data.sources.examples import UNKNOWN
 from perse.data.sources.facts import Facts
 from perse.data.sources.faults import Faults
 from perse.data.sources.source import Head, Seen, Source
-from perse.data.sources.table import REVIEW_TABLE, mapped_table, unrated
+from perse.data.sources.table import PAIR_TABLE, REVIEW_TABLE, mapped_table, odd_scores, stopping_scores, unrated
 from perse.errors import BadInput
 from perse.files.runlog import file_digest
 
@@ -105,9 +106,10 @@ class Description(_Part):
     review_words: Spread | None
     dates: Dates | None
     problems: Problems
+    note: str | None
+    """What must be known before the command is typed, or, where there is none, what stands in its way."""
     next: str | None
-    """The command that builds something from it; what stands in capitals is not known and to be filled in. None if it cannot be
-    read as it is."""
+    """The command that builds something from it; what stands in capitals is not known and to be filled in. None if none could as it is."""
 
 
 def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str] | None = None) -> Description:
@@ -131,14 +133,22 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
             break
         tally.add(facts)
     counts = faults.counts + tally.repeated(source)
-    if source.name == REVIEW_TABLE.name and (zeros := unrated(tally.scores)):
-        counts["score 0, taken for not rated (if it is the lowest score, give --scale 0-...)"] = zeros
+    table = source.name == REVIEW_TABLE.name
+    counts += Counter(odd_scores(tally.scores) if table else {})
     found = source.columns(path)
     scores = _sorted_scores(tally.scores)
-    readable = (tally.rows or not counts) and not any("\0" in name for name in found.names)  # as UTF-16 has it
     # Amazon's builds leave out what is reviewed twice; a table's stop at it.
-    stops = bool(faults.met or (source.name == REVIEW_TABLE.name and (tally.twice or unrated(tally.scores))))
-    seen = Seen(shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=tally.shared_count(), **filled_in(path))
+    stops = bool(faults.met or (table and (tally.twice or stopping_scores(tally.scores))))
+    usable = tally.usable(found.fields) if source.kind == "pointwise" else tally.reviewers
+    shared = _shared_count(usable) if tally.whole else None
+    seen = Seen(shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=shared, **filled_in(path))
+    readable = (tally.rows or not counts) and not any("\0" in name for name in found.names)  # as UTF-16 has it
+    obstacle = None if readable else NO_FILE
+    if source is UNKNOWN and not path.is_dir() and tally.rows < 2:
+        obstacle = wrapped(path) or obstacle
+    elif table or source.name == PAIR_TABLE.name:
+        obstacle = obstacle or _obstacle(tally, usable, faults, unit="reviews" if table else "comparisons")
+    note = source.note(seen) if source.note is not None else None
     return Description(
         file=path.resolve().name,
         format=source.title,
@@ -160,7 +170,8 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
             counts=dict(sorted(counts.items(), key=lambda one: (-one[1], one[0]))),
             first=tuple(str(bad).removeprefix(f"{path}, ") for bad in faults.rows),
         ),
-        next=source.next_command(seen) if readable else None,
+        note=obstacle or note,
+        next=None if obstacle else source.next_command(seen),
     )
 
 
@@ -175,6 +186,10 @@ class _Tally:
         self.numbers: dict[str, int] = {}
         self.pairs: set[int] = set()
         self.twice = 0
+        self.whole_rows: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
+        """Without and with a text: reviewer -> rows that have all that a build asks for."""
+        self.zeros: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
+        """Those of them whose score is 0, which may mean "not rated"."""
         self.scores: Counter[str] = Counter()
         self.answers: dict[str, Counter[str]] = {}
         self.text_words: Counter[int] = Counter()
@@ -190,11 +205,17 @@ class _Tally:
             self.reviewers[facts.reviewer] += 1
         if facts.item is not None:
             self.items[facts.item] += 1
+        again = False
         if facts.reviewer is not None and facts.item is not None:
             # Numbers take a third of the memory of two names per row.
             pair = self._number("r" + facts.reviewer) << 40 | self._number("i" + facts.item)
-            self.twice += pair in self.pairs
+            again = pair in self.pairs
+            self.twice += again
             self.pairs.add(pair)
+        if facts.reviewer is not None and facts.score is not None and facts.review_words and not again:
+            with_text = bool(facts.text_words)
+            self.whole_rows[with_text][facts.reviewer] += 1
+            self.zeros[with_text][facts.reviewer] += facts.score == "0"
         if facts.score is not None:
             self.scores[facts.score] += 1
         for aspect, answer in facts.answers.items():
@@ -208,10 +229,11 @@ class _Tally:
         if facts.time is not None:
             self._add_time(facts.time)
 
-    def shared_count(self) -> int | None:
-        """The most rows that each of two reviewers have; None where not all rows were read."""
-        two = [count for _, count in self.reviewers.most_common(2)]
-        return two[1] if self.whole and len(two) == 2 else None
+    def usable(self, fields: Collection[str]) -> Counter[str]:
+        """reviewer -> rows that have all that a build asks for: a score that is one, a review, a text where the file has texts."""
+        texts = (True,) if "text" in fields else (True, False)
+        found = sum((self.whole_rows[one] for one in texts), Counter[str]())
+        return found - sum((self.zeros[one] for one in texts), Counter[str]()) if unrated(self.scores) else found
 
     def _number(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))
@@ -237,6 +259,19 @@ class _Tally:
         if not self.iso + self.other:
             return None
         return Dates(iso=self.iso, other=self.other, first=self.first, last=self.last, example=self.odd)
+
+
+def _obstacle(tally: _Tally, usable: Mapping[str, int], faults: Faults, *, unit: str) -> str | None:
+    """Why no command could build from a table that can be read, if none could."""
+    if not usable and faults.met:
+        return no_rows(tally.rows, faults.met)
+    return too_few(usable, unit) if tally.whole else None
+
+
+def _shared_count(usable: Counter[str]) -> int | None:
+    """The most usable rows that each of two reviewers have; None where there are no two."""
+    two = [count for _, count in usable.most_common(2)]
+    return two[1] if len(two) == 2 else None
 
 
 def _sorted_scores(scores: Counter[str]) -> dict[str, int]:

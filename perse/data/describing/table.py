@@ -58,8 +58,9 @@ def description_table(description: Description) -> RenderableType:
         line("problem", f"{count:,} {reason}")
     for message in one.problems.first:
         line("", message)
-    unreadable = "put right what is above: as it is, the file cannot be read and nothing be built from it"
-    return Group(table, _plain(f"next: {one.next or unreadable}"))
+    if one.next and one.note:
+        line("note", one.note)
+    return Group(table, _plain(f"next: {one.next or one.note}"))
 
 
 def _dates_line(dates: Dates) -> str:

@@ -99,6 +99,8 @@ def lines_of(file: Path) -> list[Line]:
         BadInput: a line is no JSON object, or the file is none of perse's; the message says which.
     """
     refuse_other_than_plain(file)
+    if file.name.endswith(".gz"):
+        raise BadInput(f"{file}: is packed, and lines are taken out of plain files alone; unpack it with gunzip, and {_GIVE}")
     own = file.name in own_lines(file.parent)
     contents = _split(file.read_bytes())
     lines = []

@@ -11,8 +11,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from perse.data.sources.faults import Faults
-from perse.data.sources.rows import OUT_OF, Row, number_in
+from perse.data.sources.lines import shown
+from perse.data.sources.rows import OUT_OF, Row, number_in, point_for
 from perse.formats.json_text import parsed
+from perse.identity import text_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +40,7 @@ def raw_score(row: Row) -> str:
         return "".join(value.split())
     number = number_in(value)
     if number is None:
-        row.bad("score", "not a number", reason="score not a number")
+        row.bad("score", f"found {shown(value)}, expected a number{point_for(value)}", reason="score not a number")
     return f"{number:g}"
 
 
@@ -56,15 +58,24 @@ def review_facts(
     score: Callable[[Row], str] = raw_score,
     time: Callable[[Row], str | None] = raw_time,
 ) -> Facts:
-    """The facts of a row that holds a review; each argument reads one of them from the row."""
+    """The facts of a row that holds a review; each argument reads one of them from the row. Without an item id equal texts are one item,
+    as in a build."""
+    reviewer = faults.attempt(lambda: row.text("reviewer_id", reason="no reviewer"))
+    item = faults.attempt(lambda: row.optional_text("item_id"))
+    found = faults.attempt(lambda: text(row))
     return Facts(
-        reviewer=faults.attempt(lambda: row.text("reviewer_id", reason="no reviewer")),
-        item=faults.attempt(lambda: row.optional_text("item_id")),
+        reviewer=reviewer,
+        item=item if item or not found else item_of(found),
         score=faults.attempt(lambda: score(row)),
-        text_words=_words(faults.attempt(lambda: text(row))),
+        text_words=_words(found),
         review_words=next(iter(_words(faults.attempt(lambda: review(row)))), None),
         time=faults.attempt(lambda: time(row)),
     )
+
+
+def item_of(text: str) -> str:
+    """The id of an item that has none of its own."""
+    return "t" + text_key(text)
 
 
 def item_facts(row: Row, faults: Faults, *, text: Callable[[Row], str | None]) -> Facts:

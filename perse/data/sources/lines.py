@@ -22,11 +22,17 @@ from pathlib import Path
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.whole import array_records, parquet_records
 from perse.errors import BadInput
-from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, too_deep
+from perse.formats.json_text import DEEPEST, distinct_names, in_our_words, parsed, too_deep
 from perse.formats.plain_files import refuse_endless
 
 JSON_SUFFIXES = (".jsonl", ".json")
 PARQUET = ".parquet"
+
+LONGEST_CELL = 10_000_000
+"""Characters of a cell of CSV. Python's own limit, 131,072, is less than a long plot; without one, a quote out of place could take a file
+of any size for one cell."""
+
+csv.field_size_limit(LONGEST_CELL)
 
 MAX_LITERAL = 200_000
 """Longest line of Python literals in characters, since building one takes a hundred times its length in memory."""
@@ -145,6 +151,24 @@ def is_csv(path: Path) -> bool:
     return suffix(path) in (".csv", ".tsv")
 
 
+def json_suffix(path: Path) -> bool:
+    """Whether the name of a file says that it is JSON, one value a line or one alone."""
+    return suffix(path) in JSON_SUFFIXES
+
+
+def whole_json(path: Path, faults: Faults) -> object:
+    """The value of a file that is one, over however many lines; None where it is not.
+
+    Raises:
+        BadInput: the file is absent or cannot be unpacked.
+    """
+    text = "".join(text for _, text in _lines(path, faults))
+    try:
+        return None if faults.met else parsed(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def first_fields(path: Path) -> list[str]:
     """The fields of the first record of a CSV or TSV file that can be read; none where no record can be.
 
@@ -214,13 +238,20 @@ def _csv_fields(path: Path, faults: Faults) -> Iterator[tuple[int, list[str]]]:
             if "unexpected end of data" in str(error):
                 # Rows between the quote and the end of the file cannot be told apart, which is too much to skip as one row.
                 raise BadInput(f"{path}, line {before + 1}: a quote that opens here is never closed; close it") from None
-            faults.add(BadRow(path, before + 1, f"not CSV, {error}", reason="not CSV"))
+            faults.add(_no_csv(path, before + 1, error))
             reader = csv.reader(more, delimiter=delimiter, strict=True)  # drops the record it had begun
             continue
         if record is None:
             return
         if record:
             yield before + 1, record
+
+
+def _no_csv(path: Path, line: int, error: csv.Error) -> BadRow:
+    if "field larger than field limit" in str(error):
+        what = f"a cell has more than {LONGEST_CELL:,} characters; shorten it, or close its quote"
+        return BadRow(path, line, what, reason="a cell too long")
+    return BadRow(path, line, f"not CSV, {error}", reason="not CSV")
 
 
 def _delimiter(path: Path) -> str:

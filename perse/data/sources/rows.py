@@ -177,6 +177,12 @@ def number_in(value: object) -> float | None:
     return number if abs(number) < 1e150 else None
 
 
+def point_for(value: object) -> str:
+    """What to write for a number with a decimal comma, as the end of a message; nothing for anything else."""
+    found = isinstance(value, str) and re.fullmatch(r"\s*-?\d+,\d+\s*", value, re.ASCII)
+    return f"; write {found[0].strip().replace(',', '.')}" if found else ""
+
+
 def read_score(row: Row, scale: tuple[float, float], *, fixed: bool = False) -> float:
     """The score as a number on the scale, not yet rescaled: a number, its text, or "8/10" where the scale ends at 10.
 
@@ -199,8 +205,7 @@ def read_score(row: Row, scale: tuple[float, float], *, fixed: bool = False) -> 
                 remedy = f"give --scale LOW-{out_of:g} if all scores are out of {out_of:g}, else {remedy}"
             row.bad("score", f"{expected}; {remedy}", reason="score out of another number")
     if score is None:
-        point = f"; write {text.strip().replace(',', '.')}" if re.fullmatch(r"\s*\d+,\d+\s*", text) else ""
-        row.bad("score", expected + point, reason="score not a number")
+        row.bad("score", expected + point_for(value), reason="score not a number")
     if not low <= score <= high:
         remedy = "" if fixed else "; give --scale LOW-HIGH if the scores run on another scale"
         row.bad("score", expected + remedy, reason="score off the scale")

@@ -90,7 +90,7 @@ class Seen:
     stops: bool = False
     """Whether there are rows at which a build stops unless it may skip them."""
     shared_count: int | None = None
-    """The most rows that each of two reviewers have, without whom nothing can be split; None where not all rows were read."""
+    """The most usable rows that each of two reviewers have, without whom nothing can be split; None where not all rows were read."""
     reviews: str = "REVIEWS"
     items: str = "ITEMS"
     meta: str = "META"
@@ -162,6 +162,8 @@ class Source:
     """What may stand in a file only once: an item, or a reviewer's review of an item; more are counted as problems."""
     next: Callable[[Seen], str] | None = None
     """The command that builds from a file; by default that of `read`. Words in capitals are to be filled in."""
+    note: Callable[[Seen], str | None] | None = None
+    """What must be known before that command is typed, if anything."""
 
     def facts_of(self, path: Path, faults: Faults) -> Iterable[Facts]:
         """The facts of each record."""

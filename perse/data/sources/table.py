@@ -29,6 +29,7 @@ Rows that do not fit:
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -36,7 +37,7 @@ from pathlib import Path
 
 from perse.data.pseudonyms import numbered
 from perse.data.sources.columns import PAIRS, REVIEWS, Role, check_fields, mapping_for
-from perse.data.sources.facts import Facts, pair_facts, review_facts
+from perse.data.sources.facts import Facts, item_of, pair_facts, review_facts
 from perse.data.sources.faults import BadRow, Faults
 from perse.data.sources.lines import read_json_lines
 from perse.data.sources.merging import Merging
@@ -44,11 +45,12 @@ from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.rows import NO_COLUMN, Row, read_choice, read_rows, read_score, usable
 from perse.data.sources.source import Columns, Head, Seen, Source, table_columns
 from perse.errors import BadInput
-from perse.identity import text_key
 from perse.records import Comparison, Review
 from perse.scale import rescale
 
 __all__ = ["BadRow", "Faults", "Row", "read_comparisons", "read_json_lines", "read_reviews", "read_rows"]
+
+_NO_REVIEWS = "it has no review texts; take the file of the same reviews that has them"
 
 Items = Path | Mapping[str, str] | None
 """Where the texts by item id come from: a file, what another reader read, or nowhere (the rows carry them)."""
@@ -86,7 +88,8 @@ def read_reviews(
         review = row.text("review", reason="empty review")
         time = row.optional_text("time")
         if (first := lines.setdefault((reviewer, item_id), row.line)) != row.line:
-            row.bad("item_id", f"'{reviewer}' already reviewed '{item_id}' on line {first}; keep one", reason="reviewed twice")
+            field, item = ("text", "this text") if item_id == item_of(text) else ("item_id", f"'{item_id}'")
+            row.bad(field, f"'{reviewer}' already reviewed {item} on line {first}; keep one", reason="reviewed twice")
         return Review(
             review_id="",
             reviewer_id=reviewer,
@@ -171,7 +174,7 @@ def _item(row: Row, texts: _Texts | None) -> tuple[str, str]:
         message = row.header.explain_missing("text", option="text") + ", or the file of texts as --items"
         raise BadRow(row.path, row.line, message, reason=NO_COLUMN)
     text = row.text("text", reason="empty text")
-    return row.optional_text("item_id") or "t" + text_key(text), text
+    return row.optional_text("item_id") or item_of(text), text
 
 
 def _pair_texts(row: Row, texts: _Texts | None) -> tuple[str, str]:
@@ -223,27 +226,92 @@ def _maps(columns: Mapping[str, str]) -> str:
 
 def _build_ratings(seen: Seen) -> str:
     """What is called `text` is taken for the text reviewed, but may be what the reviewer wrote."""
-    nothing = "nothing: it has no review texts; take the file of the same reviews that has them"
     if "text" not in seen.fields:
-        return nothing
-    columns = {"review": seen.fields["text"]}
+        return f"nothing: {_NO_REVIEWS}"
     others = replace(seen, fields={field: column for field, column in seen.fields.items() if field != "text"})
-    return f"{_build_reviews(others, columns)}, if '{columns['review']}' is what the reviewers wrote; else {nothing}"
+    return _build_reviews(others, {"review": seen.fields["text"]})
+
+
+def _about_ratings(seen: Seen) -> str | None:
+    column = seen.fields.get("text")
+    return f"the command below is right if '{column}' is what the reviewers wrote; else {_NO_REVIEWS}" if column else None
 
 
 def _scale(scores: Mapping[str, int]) -> str:
-    """The option for the scale, if no score is above 5 or one is above 10."""
-    numbers = [float(label) for label in scores if "/" not in label]
-    if not numbers or 5 < max(numbers) <= 10:
-        return ""
-    low = "1" if min(numbers) >= 1 or unrated(scores) else "0"
-    return f" --scale {low}-{'5' if max(numbers) <= 5 else f'{max(numbers):g}'}"
+    """The option for the scale, where it is not that of a build without it."""
+    low, high = meant_scale(scores) or (1, 10)
+    return "" if (low, high) == (1, 10) else f" --scale {low:g}-{high:g}"
+
+
+def meant_scale(scores: Mapping[str, int]) -> tuple[float, float] | None:
+    """Lowest and highest score that seem to be meant; None without scores.
+
+    | scores | highest | lowest |
+    |---|---|---|
+    | shares of a number, as 4/5 | that number, or the commonest | 0 if one is below 1, else 1 |
+    | one below 0 | the highest there is | the lowest there is |
+    | all from 0 to 1, not all of them 1 | 1 | 0 |
+    | others up to 5, up to 10, above 10 | 5, 10, the highest there is | 0 if one is below 1 and not taken for "not rated", else 1 |
+    """
+    if not (values := _values(scores)):
+        return None
+    least, most = min(values), max(values)
+    if out_of := _out_of(scores):
+        high = max(out_of, key=lambda one: (out_of[one], one))
+    elif least < 0:
+        return least, most if most > least else 0
+    elif most <= 1 and least < 1:
+        high = 1
+    else:
+        high = 5 if most <= 5 else max(most, 10)
+    return (0 if least < 1 and not unrated(scores) else 1), high
+
+
+def odd_scores(scores: Mapping[str, int]) -> dict[str, int]:
+    """What a person must know of the scores before a build: reason -> how many. `stopping_scores` are those at which one stops."""
+    found = stopping_scores(scores)
+    if below := sum(count for label, count in scores.items() if "/" not in label and float(label) < 0):
+        low, high = meant_scale(scores) or (0, 0)
+        if low < 0:
+            found[f"score below 0: the scale is taken for {low:g} to {high:g} (if it is another, give --scale LOW-HIGH)"] = (
+                below
+            )
+    return found
+
+
+def stopping_scores(scores: Mapping[str, int]) -> dict[str, int]:
+    """Scores that are not on the scale that seems to be meant: reason -> how many."""
+    found = {}
+    if zeros := unrated(scores):
+        found["score 0, taken for not rated (if it is the lowest score, give --scale 0-...)"] = zeros
+    if out_of := _out_of(scores):
+        low, high = meant_scale(scores) or (0, 0)
+        found[f"score out of another number than {high:g}"] = sum(out_of.values()) - out_of[high]
+        off = [
+            count for label, count in scores.items() if "/" not in label and not (low <= float(label) <= high or label == "0")
+        ]
+        found[f"score off the scale {low:g} to {high:g}"] = sum(off)
+    return {reason: count for reason, count in found.items() if count}
 
 
 def unrated(scores: Mapping[str, int]) -> int:
-    """How many scores are 0 and seem to mean "not rated": no score lies between 0 and 1, and none is above 10."""
-    numbers = {float(label): count for label, count in scores.items() if "/" not in label}
-    return numbers.get(0.0, 0) if numbers and max(numbers) <= 10 and not any(0 < one < 1 for one in numbers) else 0
+    """How many scores are 0 and seem to mean "not rated": there are higher ones, none lies between 0 and 1 or below, and none is above 10."""
+    values = _values(scores)
+    between = any(value < 0 or 0 < value < 1 for value in values)
+    return scores.get("0", 0) if values and 1 < max(values) <= 10 and not between else 0
+
+
+def _values(scores: Mapping[str, int]) -> list[float]:
+    return [float(label.partition("/")[0]) for label in scores]
+
+
+def _out_of(scores: Mapping[str, int]) -> dict[float, int]:
+    """Of the scores that are shares: of which number -> how many."""
+    found: Counter[float] = Counter()
+    for label, count in scores.items():
+        if "/" in label:
+            found[float(label.partition("/")[2])] += count
+    return dict(found)
 
 
 def _review_table(columns: Mapping[str, str]) -> Source:
@@ -306,4 +374,5 @@ RATINGS = Source(
     facts=_rating_facts,
     once="review",
     next=_build_ratings,
+    note=_about_ratings,
 )

@@ -24,7 +24,7 @@ from pydantic import BaseModel, ConfigDict
 
 import perse
 from perse.errors import BadInput
-from perse.files.belongings import target_of
+from perse.files.belongings import WAITING, target_of
 from perse.files.locking import locked
 from perse.files.own_files import refuse_inputs, write_own
 from perse.files.runlog import MANIFEST, file_digest, make_folder, read_manifest, write_whole
@@ -40,8 +40,7 @@ from perse.progress import OnPart, unseen_part
 from perse.writing.cache import AnswerCache
 from perse.writing.writer import Writer
 
-ANSWERS = "answers.sqlite"
-SHEET = "key-facts.csv"
+ANSWERS, SHEET = WAITING
 MASKING = "masking"
 BENCHMARK = "benchmark.json"
 KIND = "kgds-build"

@@ -17,9 +17,9 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.formats.json_text import json_value
+from perse.formats.json_text import json_kind, json_value
 from perse.formats.plain_files import refuse_endless
-from perse.kgds.benchmark import Utterance
+from perse.kgds.benchmark import Utterance, refuse_twice
 from perse.kgds.building.consistency import Consistency, consistency
 from perse.records import explain
 from perse.strict import Strict
@@ -74,11 +74,12 @@ def read_drafts(path: Path) -> list[Draft]:
     """The drafts of a file of JSON lines, or of one JSON list.
 
     Raises:
-        BadInput: a file that cannot be read, or a draft that does not fit; the message names draft and field.
+        BadInput: a file that cannot be read, a draft that does not fit, or one that is there twice; the message names draft and field.
     """
     drafts = [_draft(value, f"{path}, draft {number}") for number, value in enumerate(_values(path), start=1)]
     if not drafts:
         raise BadInput(f"{path} holds no drafts; give one object with article, discussion, supporting and opinions a line")
+    refuse_twice({number: (one.article, one.discussion) for number, one in enumerate(drafts, start=1)}, path, what="draft")
     return drafts
 
 
@@ -86,7 +87,7 @@ def agreed(drafts: Sequence[Draft], path: Path) -> tuple[list[Agreed], Consisten
     """The drafts without their boundary paragraphs, and how consistent the annotators were over all paragraphs.
 
     Raises:
-        BadInput: a draft in which the two agree on no supporting paragraph.
+        BadInput: a draft in which the two agree on no supporting paragraph, or two that only their boundary paragraphs tell apart.
     """
     found, answers = [], []
     for number, draft in enumerate(drafts, start=1):
@@ -102,6 +103,7 @@ def agreed(drafts: Sequence[Draft], path: Path) -> tuple[list[Agreed], Consisten
                 "have the draft annotated again, or take it out"
             )
         found.append(Agreed(number, draft, kept, supporting))
+    refuse_twice({one.number: (one.article, one.draft.discussion) for one in found}, path, what="draft")
     return found, consistency(answers)
 
 
@@ -128,9 +130,7 @@ def _values(path: Path) -> Iterable[object]:
 
 def _draft(raw: object, where: str) -> Draft:
     if not isinstance(raw, dict):
-        raise BadInput(
-            f"{where}: found {type(raw).__name__}, expected an object with article, discussion, supporting and opinions"
-        )
+        raise BadInput(f"{where}: found {json_kind(raw)}, expected an object with article, discussion, supporting and opinions")
     try:
         draft = Draft.model_validate(raw)
     except ValidationError as error:

@@ -102,7 +102,7 @@ def _check_columns(path: Path, header: Sequence[str], annotators: Sequence[str])
     wanted = [*SHEET_COLUMNS, *annotators]
     if sorted(header) != sorted(wanted):
         raise BadInput(
-            f"{path}, line 1: found the columns {', '.join(header)}, expected {', '.join(wanted)}; save the sheet as CSV with commas "
+            f"{path}, line 1: found the columns {', '.join(header)}, expected {', '.join(wanted)}; save the sheet as CSV "
             "and leave the header as it was"
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perse.errors import BadInput
-from perse.formats.json_text import read_json, shortened
+from perse.formats.json_text import json_kind, read_json, shortened
 from perse.kgds.benchmark import Benchmark, Paradigm, Pattern
 from perse.kgds.outcomes import Outcome, Outcomes
 from perse.kgds.released.errors import with_errors
@@ -120,7 +120,7 @@ def _facts(grouped: Grouped, folder: Path, benchmark: Benchmark, *, as_published
             entries = read_json(path, remedy=AGAIN)
             if not isinstance(entries, list):
                 raise BadInput(
-                    f"{path}: sample {number}: found {type(entries).__name__}, expected a list with one object for each fact"
+                    f"{path}: sample {number}: found {json_kind(entries)}, expected a list with one object for each fact"
                 )
             read.append(entries)
         _check_facts(number, paths, read, folder, benchmark)

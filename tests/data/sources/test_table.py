@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perse.data.sources.faults import Faults
+from perse.data.sources.lines import LONGEST_CELL
 from perse.data.sources.table import read_comparisons, read_json_lines, read_reviews, read_rows
 from perse.errors import BadInput
 
@@ -214,6 +215,20 @@ def test_a_csv_file_put_together_with_cat_names_the_header_that_stands_there_aga
     found, counts = reviews_of(path, skip=True)
     assert len(found) == 1
     assert counts == {"the header again": 1, "fields do not fit the header": 1}
+
+
+def test_a_long_cell_is_read_and_one_beyond_all_measure_is_told_as_that(tmp_path: Path) -> None:
+    path, faults = tmp_path / "r.csv", Faults("skip")
+    long = "word " * 40_000  # 200,000 characters; Python alone reads 131,072
+    path.write_text(f"user,comment\nann,{long}\nbob,{'x' * (LONGEST_CELL + 1)}\ncyd,fine\n", "utf-8")
+    assert [row.values for row in read_rows(path, {}, faults)] == [
+        {"user": "ann", "comment": long},
+        {"user": "cyd", "comment": "fine"},
+    ]
+    assert [str(bad) for bad in faults.rows] == [
+        f"{path}, line 3: a cell has more than 10,000,000 characters; shorten it, or close its quote"
+    ]
+    assert faults.met == {"a cell too long": 1}
 
 
 def test_texts_come_from_the_items_file(tmp_path: Path) -> None:
