@@ -349,6 +349,19 @@ def test_what_is_wrong_with_a_servers_settings_is_said_and_exits_with_2(
             assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
 
 
+def test_a_server_whose_engine_died_ends_with_another_code_than_one_whose_settings_are_wrong(
+    tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ends with 2 is not started again by its supervisor (deploy/perse-serve.service, slurm/serve.sbatch)."""
+
+    def dying(*_: object) -> None:
+        raise EngineLost("vLLM's engine stopped, and the server with it")
+
+    monkeypatch.setattr("perse.commands.serve._embedded", dying)
+    done = perse("serve", "--config", "embedded", f"model={tiny_model_folder}", "engine=transformers", "port=0")
+    assert done.returncode == 3 and "perse: vLLM's engine stopped, and the server with it" in done.stderr
+
+
 @pytest.mark.numeric
 def test_the_client_asks_one_and_many(url: str, rounded: Callable[[Any], Any]) -> None:
     first, second = pointwise_examples(1, 2)
