@@ -186,7 +186,8 @@ class JudgeService:
         self, judge: Judge, question: Question, examples: Sequence[Served], settings: JudgeSettings
     ) -> list[Judgement]:
         """The judgements of one part of a request, when it is its turn."""
-        async with self.turns.turn(f"{judge.identity.adapter}:{_beginning(examples[0])}", len(examples)):
+        beginning = f"{judge.identity.adapter}:{_beginning(examples[0])}"
+        async with self.turns.turn(beginning, len(examples), items=sum(map(_size, examples))):
             loop = asyncio.get_running_loop()
             work = partial(_asked, judge, question, examples, settings)
             judgements = await loop.run_in_executor(self._threads, _contained, work)
