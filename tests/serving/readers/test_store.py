@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,42 @@ def test_a_place_that_cannot_be_is_refused_without_a_password(tmp_path: Path, mo
         with pytest.raises((BadInput, StoreFailed)) as refused:
             Readers.open(where)
         assert "PASSWORD1" not in str(refused.value) and len(str(refused.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "postgresql+psycopg//me:PASSWORD1@host/db",
+        "postgresql+psycopg:/me:PASSWORD1@host/db",
+        "//me:PASSWORD1@host/db",
+        "me:PASSWORD1@host",
+        "postgresql://host:PASSWORD1/db",
+        "postgresql://me@host:PASSWORD1/db",
+        "postgresql+psycopg://127.0.0.1:1/db?user=me&password=PASSWORD1",
+        "sqlite:////nowhere/else.db?password=PASSWORD1",
+    ],
+)
+def test_a_slip_in_an_address_makes_no_file_and_shows_no_password(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((BadInput, StoreFailed)) as refused:
+        Readers.open(where)
+    assert "PASSWORD1" not in str(refused.value)
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_folder_may_be_called_like_an_address(tmp_path: Path) -> None:
+    home = tmp_path / "me@corp.example"
+    home.mkdir()
+    Readers.open(f"{home}//readers.db").close()
+    assert (home / "readers.db").is_file()
+
+
+@pytest.mark.skipif(find_spec("psycopg") is not None, reason="psycopg is installed here")
+def test_a_driver_that_is_not_installed_is_named() -> None:
+    with pytest.raises(BadInput, match="needs the driver psycopg, which is not installed; run: pip install psycopg"):
+        Readers.open("postgresql+psycopg://me:secret@127.0.0.1:1/db")
 
 
 def test_too_much_of_one_reader_is_refused_with_the_numbers(file: Path) -> None:
