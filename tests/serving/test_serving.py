@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -310,6 +311,63 @@ def test_other_machines_are_let_in_with_a_key_only(monkeypatch: pytest.MonkeyPat
         api_key()
     monkeypatch.setenv("PERSE_API_KEY", KEY)
     assert load_config("embedded", ["host=0.0.0.0"]).host == "0.0.0.0"
+
+
+def test_a_key_of_an_administrator_that_is_too_short_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERSE_API_KEY", raising=False)
+    monkeypatch.setenv("PERSE_ADMIN_KEY", "short")
+    for given in (["host=0.0.0.0"], []):
+        with pytest.raises(BadInput, match="PERSE_ADMIN_KEY has 5 characters; give at least 16"):
+            load_config("embedded", given)
+
+
+def test_two_places_for_readers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSE_READERS", "postgresql+psycopg://me:SECRET1@host/db")
+    with pytest.raises(BadInput, match="readers= and PERSE_READERS both say where readers are kept"):
+        load_config("embedded", ["readers=readers.db"])
+    assert load_config("embedded").store == "postgresql+psycopg://me:SECRET1@host/db"
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two certificates, their keys, and a key with a password."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here to make a certificate with")
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("ours", "other"):
+        made = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt", "-days", "2", "-subj", "/CN=localhost"]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made], check=True, capture_output=True)
+    locked = ["-in", folder / "ours.key", "-aes256", "-passout", "pass:word", "-out", folder / "locked.key"]
+    subprocess.run(["openssl", "rsa", *locked], check=True, capture_output=True)
+    (folder / "empty").touch()
+    (folder / "text").write_text("no PEM")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "message"),
+    [
+        ("nowhere.crt", "ours.key", "certificate=.*nowhere.crt cannot be read .No such file"),
+        ("ours.crt", "nowhere.key", "certificate_key=.*nowhere.key cannot be read .No such file"),
+        ("ours.crt", ".", "certificate_key=.* cannot be read .Is a directory"),
+        ("ours.crt", "other.key", "cannot serve https .key values mismatch.; give a certificate and its own key as PEM"),
+        ("empty", "ours.key", "cannot serve https"),
+        ("text", "ours.key", "cannot serve https"),
+        ("ours.crt", "text", "cannot serve https"),
+        ("ours.crt", "locked.key", "cannot serve https .*the key without a password"),
+    ],
+)
+def test_a_certificate_that_serves_nothing_is_refused_in_one_sentence(
+    certificates: Path, certificate: str, key: str, message: str
+) -> None:
+    given = [f"certificate={certificates / certificate}", f"certificate_key={certificates / key}"]
+    with pytest.raises(BadInput, match=message):
+        load_config("embedded", given)
+
+
+def test_a_certificate_with_its_key_is_taken(certificates: Path) -> None:
+    given = [f"certificate={certificates / 'ours.crt'}", f"certificate_key={certificates / 'ours.key'}"]
+    assert load_config("embedded", given).certificate == str(certificates / "ours.crt")
 
 
 def test_settings_of_a_server_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
