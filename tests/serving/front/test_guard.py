@@ -229,6 +229,15 @@ def test_each_route_wants_its_scope(
         assert client.request(method, path, headers=bearers[who]).status_code == status, who
 
 
+def test_of_two_keys_in_a_request_none_is_taken(guarded: tuple[TestClient, dict[str, dict[str, str]]]) -> None:
+    client, bearers = guarded
+    good, bad = ("Authorization", bearers["judge"]["Authorization"]), ("Authorization", "Bearer nobody's")
+    for sent in ([good, bad], [bad, good], [good, good]):
+        answer = client.get("/version", headers=sent)
+        assert answer.status_code == 401 and "found 2 headers 'Authorization'; send one" in answer.text
+    assert client.get("/version", headers=[good]).status_code == 200
+
+
 def test_where_the_judge_is_not_loaded_nobody_comes_in() -> None:
     app = FastAPI()
     app.add_middleware(Guard)
@@ -297,9 +306,10 @@ def test_a_line_in_the_log_says_who_asked_what_and_holds_no_text_key_or_query(
         client.get("/SECRETPATH", headers=bearer)
         client.get("/health")
         client.post(ASKED, json=BODY, headers={"Authorization": "Bearer SECRETKEY"})
+        client.get("/v1/readers/SECRETREADER", headers=bearer)
     lines = [json.loads(record.message) for record in caplog.records if record.name == "perse.requests"]
     assert [(one["key"], one["path"], one["status"]) for one in lines] == [
-        ("alice", ASKED, 200), ("alice", "other", 404), ("", "other", 401),
+        ("alice", ASKED, 200), ("alice", "other", 404), ("", "other", 401), ("alice", "other", 403),
     ]  # fmt: skip
     assert lines[0]["id"] == "r1" and lines[0]["seconds"] >= 0 and lines[2]["refused"] == "access"
     assert "SECRET" not in caplog.text and key not in caplog.text
