@@ -30,7 +30,7 @@ from perse.questions import QUESTIONS, Question
 from perse.records import ClaimsExample, PairwiseExample, PointwiseExample, Served
 from perse.rendering.prompt import Renderer
 from perse.serving.metrics import Metrics
-from perse.serving.problems import EngineFailed, NotThere, UnknownModel, brief, problem
+from perse.serving.problems import EngineFailed, NotAllowed, NotThere, UnknownModel, brief, problem
 from perse.serving.readers.shown import shown
 from perse.serving.readers.store import Reader
 from perse.serving.schemas import (
@@ -286,7 +286,7 @@ def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> lis
                 raise BadInput(f"id '{example.id}' is already item {numbers[example.id]}'s; give each its own")
             if shown_query(example):
                 raise BadInput("the query stands in its own profile; the judge would only have to copy the answer")
-        except (ValidationError, BadInput, NotThere) as error:
+        except (ValidationError, BadInput, NotAllowed, NotThere) as error:
             bad.append(problem(error, param=where))
             if len(bad) > MOST_BAD:
                 first = bad[0].error
@@ -304,7 +304,8 @@ def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> lis
 def _alone(result: Judgement | EachClaim | ErrorBody, check: Callable[[], None]) -> Judgement | EachClaim:
     """The only result, or what is wrong with it, raised: a client of one item learns it from the HTTP status."""
     if isinstance(result, ErrorBody):
-        raise (NotThere if result.error.code == HTTPStatus.NOT_FOUND else BadInput)(result.error.message)
+        kinds = {HTTPStatus.NOT_FOUND: NotThere, HTTPStatus.FORBIDDEN: NotAllowed}
+        raise kinds.get(HTTPStatus(result.error.code), BadInput)(result.error.message)
     first = result.results[0] if isinstance(result, EachClaim) else result
     if first.status is Status.TOO_LONG:
         check()

@@ -231,6 +231,7 @@ def test_an_engine_that_fails_is_500_and_one_that_is_gone_503(models: dict[str, 
         with client_of(broken) as http:
             answer = http.post("/v1/judge/pointwise", json=asked)
             assert answer.status_code == code and str(error) in answer.json()["error"]["message"]
+            assert ("retry-after" in answer.headers) == (code == 503), "another server may be started"
 
 
 def test_questions_come_with_schemas_that_fit_real_requests(http: TestClient) -> None:
