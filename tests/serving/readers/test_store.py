@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
@@ -279,6 +282,25 @@ def writes(file: Path, owner: str, acknowledged: Path) -> None:
             store.put(owner, f"r{n:05}", reader(*[f"{owner} {n}"] * 20))
             told.write(f"r{n:05}\n")
             told.flush()
+
+
+def test_a_backup_is_restored_as_documented_also_after_a_kill(file: Path, tmp_path: Path) -> None:
+    """docs/operating.md: what a killed server had written ahead goes first; left there, SQLite takes it for the copy's."""
+    copy = tmp_path / "copy.db"
+    store = Readers.open(str(file))
+    store.put("o", "before", reader("then"))
+    with closing(sqlite3.connect(file)) as reading, closing(sqlite3.connect(copy)) as writing:
+        reading.backup(writing)
+    store.close()
+    killed = "import os, sys; from perse.serving.readers.store import Reader, Readers; store = Readers.open(sys.argv[1])\n"
+    killed += "for n in range(9): store.put('o', f'after {n}', Reader())\nos._exit(9)"
+    subprocess.run([sys.executable, "-c", killed, file], check=False)
+    ahead = [file.with_name(f"{file.name}-{end}") for end in ("wal", "shm")]
+    assert all(one.is_file() for one in ahead)
+    for one in ahead:
+        one.unlink()
+    shutil.copy(copy, file)
+    assert is_store(file) and Readers.open(str(file)).names("o") == ["before"]
 
 
 @pytest.mark.slow
