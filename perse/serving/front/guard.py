@@ -29,7 +29,7 @@ from perse.serving.front.keys import Scope as Needed
 from perse.serving.front.scopes import is_open, needed
 from perse.serving.front.stopping import when_started
 from perse.serving.front.visit import Visit
-from perse.serving.problems import answer, body, brief
+from perse.serving.problems import ANOTHER_SERVER, answer, body, brief
 from perse.serving.schemas import ErrorBody
 
 HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
@@ -53,7 +53,8 @@ class Guard:
         front: Front | None = getattr(getattr(scope.get("app"), "state", None), "front", None)
         visit = Visit(_request_id(scope, front), Caller("", frozenset()))
         if front is None:
-            await _refuse(visit, body("the judge is not loaded", HTTPStatus.SERVICE_UNAVAILABLE), scope, receive, send)
+            missing = body("the judge is not loaded", HTTPStatus.SERVICE_UNAVAILABLE)
+            await _refuse(visit, missing, scope, receive, send, {"Retry-After": str(ANOTHER_SERVER)})
             return
         try:
             await self._answer(front, visit, scope, receive, send)

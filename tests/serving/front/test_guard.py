@@ -244,6 +244,7 @@ def test_where_the_judge_is_not_loaded_nobody_comes_in() -> None:
     app.add_api_route("/v1/completions", lambda: {"reached": True})
     answer = TestClient(app, base_url="http://127.0.0.1").get("/v1/completions")
     assert answer.status_code == 503 and "not loaded" in answer.json()["error"]["message"]
+    assert answer.headers["retry-after"].isdigit()
 
 
 def test_an_answer_carries_its_requests_name_the_clients_own_where_it_is_a_plain_one(models: dict[str, Model]) -> None:
