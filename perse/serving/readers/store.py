@@ -89,6 +89,10 @@ class Readers:
             name = url.set(query={}).render_as_string(hide_password=True) if "://" in where else where
             if url.get_backend_name() == "sqlite":
                 _check_file(Path(url.database or ":memory:"))
+            elif "@" in f"{url.host}{url.database}":  # some of the password is taken for these, which messages repeat
+                raise BadInput(
+                    f"the address of the readers' database has an '@' too many; write one in a password as %40; {given}"
+                )
             engine = sql.create_engine(url, **_options(url))
         except ImportError as error:
             driver = error.name or "of the address"

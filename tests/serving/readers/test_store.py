@@ -179,6 +179,13 @@ def test_a_slip_in_an_address_makes_no_file_and_shows_no_password(
     assert [*tmp_path.iterdir()] == []
 
 
+@pytest.mark.parametrize("where", ["postgresql+psycopg://me:PASS@WORD1@host/db", "postgresql+psycopg:///me:PASSWORD1@host/db"])
+def test_a_password_that_would_be_taken_for_a_host_or_a_name_is_refused(where: str) -> None:
+    with pytest.raises(BadInput, match="an '@' too many; write one in a password as %40") as refused:
+        Readers.open(where)
+    assert "WORD1" not in str(refused.value)
+
+
 def test_a_folder_may_be_called_like_an_address(tmp_path: Path) -> None:
     home = tmp_path / "me@corp.example"
     home.mkdir()
