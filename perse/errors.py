@@ -1,7 +1,7 @@
 """What perse raises when a person can do something about it.
 
 Every message says what was found, what was expected and the remedy, in one sentence (DESIGN.md, promise 8). The command
-line prints the message alone and exits with 2; anything else that escapes is a bug in perse and keeps its traceback.
+line prints the message alone and exits with 2 (`ServerLost`: 3); anything else that escapes is a bug in perse and keeps its traceback.
 """
 
 from perse.bounded import first_line
@@ -37,6 +37,10 @@ class RunMismatch(PerseError):
 
 class EngineLost(PerseError):
     """The engine is gone for good: no later prompt would be answered either."""
+
+
+class ServerLost(PerseError):
+    """A judge server ended because its engine did: no setting is wrong, and another start may do."""
 
 
 class SaveFailed(PerseError):

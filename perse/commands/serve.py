@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from perse.commands.options.training import Overrides, ServingConfig, ShowRecipes
 from perse.commands.terminal import err, list_recipes, run_app, say
-from perse.errors import BadInput
+from perse.errors import BadInput, EngineLost, ServerLost
 
 if TYPE_CHECKING:
     from perse.settings.serving import ServeConfig
@@ -63,10 +63,11 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
         highlight=False,
         soft_wrap=True,
     )
-    if on_vllm:
-        _on_vllm(settings, model, adapters, port)
-    else:
-        _embedded(settings, model, adapters, port)
+    run = _on_vllm if on_vllm else _embedded
+    try:
+        run(settings, model, adapters, port)
+    except EngineLost as error:  # whoever supervises the server starts another
+        raise ServerLost(str(error)) from error
 
 
 def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:

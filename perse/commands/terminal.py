@@ -1,7 +1,7 @@
 """How every command line of perse runs and ends: what is said goes to stderr, every failure is a sentence, and no traceback is an answer.
 
-`run_app` is the only place that knows exit codes: 2 for what a person can mend, a wrong option among it, 130 for Ctrl-C, 1 for a bug
-of ours.
+`run_app` is the only place that knows exit codes: 2 for what a person can mend, a wrong option among it, 3 for a server whose engine
+died, which is to be started again, 130 for Ctrl-C, 1 for a bug of ours.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.logging import RichHandler
 
 from perse import environment
-from perse.errors import BadInput, PerseError, panic
+from perse.errors import BadInput, PerseError, ServerLost, panic
 from perse.files.disk import save_failed, write_failed
 from perse.installing import extra_for, install
 from perse.registry import fault_of_addition
@@ -67,7 +67,7 @@ def run_app(typer_app: typer.Typer) -> None:
         sys.exit(code if isinstance(code, int) else 0)
     except PerseError as error:
         _say(error)
-        sys.exit(2)
+        sys.exit(3 if isinstance(error, ServerLost) else 2)  # supervisors do not start again what ended with 2
     except USAGE_ERROR as error:
         if type(error).__name__ != "NoArgsIsHelpError":  # its help is printed by now
             _say(BadInput(usage(error)))

@@ -189,23 +189,30 @@ def engine_options(*, dtype: str, context: int, memory_gb: float | None, trust_r
     return options
 
 
-def lora_request(adapter: Path, *, most: int | None = None) -> LoRARequest:
-    """An adapter for vLLM, named by its weights: vLLM keeps prefixes by adapter name, also over a change of weights.
+def lora_request(adapter: Path) -> LoRARequest:
+    """An adapter for an engine of our own, named by its weights: vLLM keeps prefixes by adapter name, also over a change of weights."""
+    from perse.models.finding import weights_digest
+
+    digest = weights_digest(adapter)
+    return LoRARequest(digest[:16], 1 + int(digest[:7], 16), str(adapter))
+
+
+def served_lora(name: str, adapter: Path, *, number: int, most: int) -> LoRARequest:
+    """An adapter for vLLM's server, under the name that clients ask for and `/v1/models` lists. vLLM keeps prefixes by that name, so
+    it must not have been another adapter's in this server's life.
 
     Args:
+        number: of no other adapter of the server.
         most: the largest rank for which the engine has made room.
     Raises:
         BadInput: it is of a larger one.
     """
-    from perse.models.finding import weights_digest
-
-    if most is not None and (rank := rank_room([adapter])) > most:
+    if (rank := rank_room([adapter])) > most:
         raise BadInput(
             f"the adapter {adapter.name} needs room for rank {rank}, and this server has some for {most}; start it with "
             f"vllm.max_lora_rank={rank}"
         )
-    digest = weights_digest(adapter)
-    return LoRARequest(digest[:16], 1 + int(digest[:7], 16), str(adapter))
+    return LoRARequest(name, number, str(adapter))
 
 
 def rank_room(adapters: Sequence[Path]) -> int:

@@ -120,9 +120,14 @@ def write_bytes(path: Path, content: bytes) -> None:
 
 
 def share_like(old: Path, new: Path) -> None:
-    """Copies the permissions of the old file, if there is one, so that private files stay private."""
+    """Gives the new file the permissions of the old one, if there is one, so that private files stay private; and, as far as the
+    system lets us, its owner and group, so that what root changes can still be read by whose it is."""
     with suppress(OSError):
-        new.chmod(stat.S_IMODE(old.stat().st_mode))
+        was, now = old.stat(), new.stat()
+        if (was.st_uid, was.st_gid) != (now.st_uid, now.st_gid):
+            with suppress(OSError):  # only root may give files away
+                os.chown(new, was.st_uid, was.st_gid)
+        new.chmod(stat.S_IMODE(was.st_mode))
 
 
 def sweep_temporaries(folder: Path) -> None:

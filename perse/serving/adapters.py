@@ -1,27 +1,41 @@
 """One more adapter on the served model, without a restart: for administrators, and from one folder of the server's alone.
 
-A request names a folder inside `adapters_from`; no path comes from outside. Adapters are known to vLLM by the digest of their weights,
-so that what was computed with one is never taken for another's.
+A request names a folder inside `adapters_from`; no path comes from outside. A name is given once in a server's life, and nothing is
+unloaded: engines keep what they computed by an adapter's name, which so is never another's.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
 from perse.errors import BadInput
 from perse.models.finding import find_adapter
 from perse.models.opening import check_adapter
-from perse.serving.problems import NotThere, ProblemRoute
+from perse.serving.problems import NotThere, ProblemRoute, brief
 from perse.serving.schemas import ErrorBody, ServedModel
 from perse.serving.service import Model
 from perse.strict import Name, Strict
+
+_PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+_NAME = re.compile(rf"{_PART}(/{_PART})*")
+
+
+def _plain(name: str) -> str:
+    """It stands in lists of models, in logs and in what clients type."""
+    if not _NAME.fullmatch(name):
+        raise ValueError(
+            f"'{brief(name)}' cannot name an adapter; expected letters, digits, '.', '_' and '-', the first a letter or digit, and '/' "
+            "between such parts"
+        )
+    return name
 
 
 class Wanted(Strict):
@@ -29,7 +43,9 @@ class Wanted(Strict):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: Name = Field(min_length=1, max_length=100, description="What clients ask for as `model`.")
+    name: Annotated[Name, AfterValidator(_plain)] = Field(
+        min_length=1, max_length=100, description="What clients ask for as `model`."
+    )
     folder: Name = Field(
         min_length=1, description="A folder inside the server's `adapters_from`: an adapter, or a training run."
     )
@@ -37,12 +53,15 @@ class Wanted(Strict):
 
 @dataclass(frozen=True)
 class More:
-    """Where further adapters come from, and how they are made into models."""
+    """Where further adapters come from, and how they are made into models; `added` is told once one is served."""
 
     folder: Path
     base: Path
     model: Callable[[str, Path], Model]
     trust_remote_code: bool = False
+    added: Callable[[str], None] = lambda name: None
+    loading: set[str] = field(default_factory=set)
+    """Names that are taken by a request on its way."""
 
     def load(self, wanted: Wanted) -> Model:
         """The model of a wanted adapter.
@@ -79,11 +98,15 @@ def adapter_router() -> APIRouter:
         if more is None:
             raise NotThere("this server takes no further adapters; start it with adapters_from=FOLDER")
         models = request.app.state.judge.models
-        if wanted.name in models:
+        if wanted.name in models or wanted.name in more.loading:
             raise BadInput(f"'{wanted.name}' is served already; give another name")
-        model = await asyncio.to_thread(more.load, wanted)
-        if models.setdefault(wanted.name, model) is not model:  # another administrator was faster
-            raise BadInput(f"'{wanted.name}' is served already; give another name")
+        more.loading.add(wanted.name)
+        try:
+            model = await asyncio.to_thread(more.load, wanted)
+            models[wanted.name] = model
+            more.added(wanted.name)
+        finally:
+            more.loading.discard(wanted.name)
         return ServedModel(sha256=model.digest, adapter=True)
 
     return router

@@ -65,7 +65,7 @@ class JudgePlugin:
         app.add_exception_handler(HTTPException, not_a_route)
 
     async def init_state(self, engine_client: Any, state: Any, args: Namespace) -> None:
-        from perse.engines.vllm import VERSION, Served, lora_request
+        from perse.engines.vllm import VERSION, Served, served_lora
         from perse.models.opening import tokenizer
 
         serving: Serving = args.perse
@@ -75,7 +75,8 @@ class JudgePlugin:
         context = engine_client.vllm_config.model_config.max_model_len
         renderer = Renderer(tokenizer(serving.model, trust_remote_code=serving.trust_remote_code), context)
         served.engine(None, Calls())  # refuses a vLLM that cannot be read exactly, before anyone asks
-        loras = state.openai_serving_models.lora_requests
+        known = state.openai_serving_models
+        loras = known.lora_requests
         base = judge_digest(serving.model, None)
         models = {serving.name: Model(partial(served.engine, None), renderer, base, adapter=False, forget=served.forget)}
         for name, adapter in serving.adapters.items():
@@ -92,14 +93,18 @@ class JudgePlugin:
         state.judge_alive = served.alive
         state.more_adapters = None
         if serving.more_adapters:
+            made: dict[str, Any] = {}
 
             def model(name: str, adapter: Path) -> Model:
-                lora = lora_request(adapter, most=args.max_lora_rank)
-                loras[name] = lora  # so that the routes of OpenAI's API serve it too
+                lora = served_lora(name, adapter, number=known.lora_id_counter.inc(1), most=args.max_lora_rank)
                 digest = judge_digest(serving.model, adapter)
+                made[name] = lora
                 return Model(partial(served.engine, lora), renderer, digest, adapter=True, forget=served.forget)
 
-            state.more_adapters = More(serving.more_adapters, serving.model, model, serving.trust_remote_code)
+            def added(name: str) -> None:
+                loras[name] = made[name]  # so that the routes of OpenAI's API serve it too
+
+            state.more_adapters = More(serving.more_adapters, serving.model, model, serving.trust_remote_code, added)
         state.readers = Readers.open(serving.readers) if serving.readers else None
         front.watch(turns, state.readers)
         front.gate.when_draining(partial(setattr, served, "told_to_end", True))

@@ -37,12 +37,20 @@ LONGEST_MESSAGE, REPEATED = 1000, 200
 """Characters of an error's message; those that it repeats of a name that was sent."""
 
 
+ANOTHER_SERVER = 10
+"""Seconds until whoever supervises a server whose engine died may have started another."""
+
+
 class UnknownModel(PerseError):
     """A request for a model that is not served here."""
 
 
 class NotThere(PerseError):
     """What was asked for is not here."""
+
+
+class NotAllowed(PerseError):
+    """What was asked for wants a scope that the key does not have."""
 
 
 class StoreFailed(PerseError):
@@ -65,6 +73,7 @@ _CODES: Mapping[type[PerseError], HTTPStatus] = {
     TooLong: HTTPStatus.UNPROCESSABLE_ENTITY,
     UnknownModel: HTTPStatus.NOT_FOUND,
     NotThere: HTTPStatus.NOT_FOUND,
+    NotAllowed: HTTPStatus.FORBIDDEN,
     StoreFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     EngineLost: HTTPStatus.SERVICE_UNAVAILABLE,
     Busy: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -127,7 +136,7 @@ class ProblemRoute(APIRoute):
                     return said
                 return Response(await asyncio.to_thread(written, said), media_type="application/json")
             except PerseError as error:
-                return answer(problem(error), {"Retry-After": str(error.retry_after)} if isinstance(error, Busy) else None)
+                return answer(problem(error), _come_again(error))
             except RequestValidationError as error:  # of what stands in the address
                 return answer(_unfit(error.errors()[0]))
             except HTTPException as error:  # FastAPI's own
@@ -150,6 +159,15 @@ class ProblemRoute(APIRoute):
                 return answer(said)
 
         return handled
+
+
+def _come_again(error: PerseError) -> dict[str, str]:
+    """The header that says when to ask again, where that may help."""
+    if isinstance(error, Busy):
+        return {"Retry-After": str(error.retry_after)}
+    if isinstance(error, EngineLost):
+        return {"Retry-After": str(ANOTHER_SERVER)}
+    return {"Retry-After": "1"} if isinstance(error, StoreFailed) else {}
 
 
 def read_body(sent: bytes, kind: Any) -> BaseModel | ErrorBody:

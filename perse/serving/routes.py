@@ -8,12 +8,11 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Request
 
-from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.questions import Question
 from perse.records import ClaimsExample
 from perse.serving.front.keys import Scope
-from perse.serving.problems import Busy, NotThere, ProblemRoute
+from perse.serving.problems import Busy, NotAllowed, NotThere, ProblemRoute
 from perse.serving.readers.store import Reader, Readers
 from perse.serving.requests import Route, judge_routes
 from perse.serving.schemas import (
@@ -29,6 +28,7 @@ from perse.serving.service import JudgeService
 
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "A body that is not JSON, or a field that does not fit."},
+    403: {"model": ErrorBody, "description": "A key without a scope that the request needs."},
     404: {"model": ErrorBody, "description": "A model that is not served here."},
     422: {
         "model": ErrorBody,
@@ -109,7 +109,7 @@ def _asked_at(route: Route) -> Callable[..., Awaitable[Judgement | EachClaim | R
         def kept(reader: str) -> Reader:
             """A reader of this caller's."""
             if not owner.may(Scope.READERS):
-                raise BadInput("this key may not use kept readers; it needs the scope 'readers'")
+                raise NotAllowed("this key may not use kept readers; it needs the scope 'readers'")
             found = store.get(owner.name, reader) if store else None
             if found is None:
                 raise NotThere(f"there is no reader '{reader}' of yours here; PUT /v1/readers/ID makes one")

@@ -30,7 +30,7 @@ from perse.questions import QUESTIONS, Question
 from perse.records import ClaimsExample, PairwiseExample, PointwiseExample, Served
 from perse.rendering.prompt import Renderer
 from perse.serving.metrics import Metrics
-from perse.serving.problems import EngineFailed, NotThere, UnknownModel, brief, problem
+from perse.serving.problems import EngineFailed, NotAllowed, NotThere, UnknownModel, brief, problem
 from perse.serving.readers.shown import shown
 from perse.serving.readers.store import Reader
 from perse.serving.schemas import (
@@ -186,7 +186,8 @@ class JudgeService:
         self, judge: Judge, question: Question, examples: Sequence[Served], settings: JudgeSettings
     ) -> list[Judgement]:
         """The judgements of one part of a request, when it is its turn."""
-        async with self.turns.turn(f"{judge.identity.adapter}:{_beginning(examples[0])}", len(examples)):
+        beginning = f"{judge.identity.adapter}:{_beginning(examples[0])}"
+        async with self.turns.turn(beginning, len(examples), items=sum(map(_size, examples))):
             loop = asyncio.get_running_loop()
             work = partial(_asked, judge, question, examples, settings)
             judgements = await loop.run_in_executor(self._threads, _contained, work)
@@ -285,7 +286,7 @@ def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> lis
                 raise BadInput(f"id '{example.id}' is already item {numbers[example.id]}'s; give each its own")
             if shown_query(example):
                 raise BadInput("the query stands in its own profile; the judge would only have to copy the answer")
-        except (ValidationError, BadInput, NotThere) as error:
+        except (ValidationError, BadInput, NotAllowed, NotThere) as error:
             bad.append(problem(error, param=where))
             if len(bad) > MOST_BAD:
                 first = bad[0].error
@@ -303,7 +304,8 @@ def _examples(items: Sequence[Any], kind: type[Item], profiles: Profiles) -> lis
 def _alone(result: Judgement | EachClaim | ErrorBody, check: Callable[[], None]) -> Judgement | EachClaim:
     """The only result, or what is wrong with it, raised: a client of one item learns it from the HTTP status."""
     if isinstance(result, ErrorBody):
-        raise (NotThere if result.error.code == HTTPStatus.NOT_FOUND else BadInput)(result.error.message)
+        kinds = {HTTPStatus.NOT_FOUND: NotThere, HTTPStatus.FORBIDDEN: NotAllowed}
+        raise kinds.get(HTTPStatus(result.error.code), BadInput)(result.error.message)
     first = result.results[0] if isinstance(result, EachClaim) else result
     if first.status is Status.TOO_LONG:
         check()

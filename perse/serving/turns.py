@@ -22,7 +22,9 @@ PATIENCE = 16
 @dataclass(eq=False)
 class _Waiting:
     key: str
-    size: int
+    items: int
+    room: int
+    """That its turn takes: no more than there is."""
     turn: asyncio.Future[None]
     overtaken: int = 0
     since: float = field(default_factory=time.monotonic)
@@ -56,7 +58,7 @@ class Turns:
     @property
     def waiting(self) -> int:
         """Items in the queue."""
-        return sum(one.size for one in self._queue)
+        return sum(one.items for one in self._queue)
 
     def check(self, size: int) -> None:
         """Raises:
@@ -67,9 +69,10 @@ class Turns:
             raise Busy(f"{told}; ask again later", self._wait())
 
     @asynccontextmanager
-    async def turn(self, key: str, size: int) -> AsyncIterator[None]:
-        """Waits until `size` items that begin with `key` may be asked; more than there is room for take all of it."""
-        one = _Waiting(key, min(size, self.room), asyncio.get_running_loop().create_future())
+    async def turn(self, key: str, size: int, *, items: int | None = None) -> AsyncIterator[None]:
+        """Waits until `size` prompts that begin with `key` may be asked; more than there is room for take all of it. While they
+        wait they count as what they are, `items` where a prompt asks several."""
+        one = _Waiting(key, size if items is None else items, min(size, self.room), asyncio.get_running_loop().create_future())
         self._queue.append(one)
         self._admit()
         try:
@@ -87,7 +90,7 @@ class Turns:
             self._leave(one)
 
     def _leave(self, one: _Waiting) -> None:
-        self._used -= one.size
+        self._used -= one.room
         self._last = one.key
         self._inside[one.key] -= 1
         if not self._inside[one.key]:
@@ -97,7 +100,7 @@ class Turns:
     def _admit(self) -> None:
         while (one := self._next()) is not None:
             self._queue.remove(one)
-            self._used += one.size
+            self._used += one.room
             self._inside[one.key] += 1
             one.turn.set_result(None)
 
@@ -108,10 +111,10 @@ class Turns:
         first, free = self._queue[0], self.room - self._used
         if first.overtaken < PATIENCE and not self._known(first):
             for one in self._queue[1:]:
-                if self._known(one) and one.size <= free:
+                if self._known(one) and one.room <= free:
                     first.overtaken += 1
                     return one
-        return first if first.size <= free else None
+        return first if first.room <= free else None
 
     def _known(self, one: _Waiting) -> bool:
         return one.key in self._inside or one.key == self._last

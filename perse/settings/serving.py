@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import ssl
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -117,13 +118,18 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> ServeConfig:
         BadInput: unknown keys, wrong values, missing keys; or a server that others can reach without a key.
     """
     config = load_settings(ServeConfig, path, overrides, recipes=recipes())
-    if not _loopback(config.host) and not (api_key() or config.keys):
+    usual, _ = api_key(), admin_key()  # refused here, before a model is loaded
+    if not _loopback(config.host) and not (usual or config.keys):
         raise BadInput(
             f"host={config.host} lets other machines in; set {KEY} to the key that they must send (or keys= to a file of keys), or "
             "keep host=127.0.0.1"
         )
     if bool(config.certificate) != bool(config.certificate_key):
         raise BadInput("certificate= and certificate_key= go together; give both, or neither")
+    if config.certificate and config.certificate_key:
+        check_certificate(config.certificate, config.certificate_key)
+    if config.readers and os.environ.get(READERS):
+        raise BadInput(f"readers= and {READERS} both say where readers are kept; give one, and leave the other out")
     if config.context is not None and config.max_new_tokens >= config.context:
         raise BadInput(
             f"max_new_tokens={config.max_new_tokens} leaves no room in context={config.context}; lower the one or raise the other"
@@ -133,6 +139,28 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> ServeConfig:
     if config.served_name in config.adapters:
         raise BadInput(f"'{config.served_name}' names both the model and an adapter; give the model another with name=")
     return config
+
+
+def check_certificate(certificate: str, key: str) -> None:
+    """Check that https can be served with these files.
+
+    Raises:
+        BadInput: one is missing, or is no PEM, or they do not go together, or the key wants a password, which nobody could type.
+    """
+    for setting, file in (("certificate", certificate), ("certificate_key", key)):
+        try:
+            with Path(file).open("rb"):
+                pass
+        except OSError as error:
+            raise BadInput(f"{setting}={file} cannot be read ({error.strerror}); give a PEM file") from None
+    try:
+        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password=lambda: "")
+    except (ssl.SSLError, ValueError) as error:
+        why = getattr(error, "reason", None) or type(error).__name__
+        raise BadInput(
+            f"certificate={certificate} and certificate_key={key} cannot serve https ({why.lower().replace('_', ' ')}); give a "
+            "certificate and its own key as PEM, the key without a password"
+        ) from None
 
 
 def recipes() -> dict[str, Path]:

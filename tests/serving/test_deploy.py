@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from typing import Any
 
 import pytest
@@ -77,6 +78,20 @@ def test_the_commands_are_settings_that_the_server_takes(where: str, monkeypatch
     assert config.readers and config.json_log
 
 
+def test_the_composes_image_is_built_with_what_its_recipe_serves_on() -> None:
+    """In the same words where the file tells it and where containers are explained; the extra exists, and brings vLLM."""
+    compose: Any = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+    image = compose["services"]["judge"]["image"]
+    config = load_config(ROOT / settings_of(commands()["compose"])[1], ["host=127.0.0.1"])
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert config.engine == "vllm"
+    for place in (DEPLOY / "compose.yaml", ROOT / "containers" / "README.md"):
+        told = place.read_text()
+        [extra] = re.findall(rf"docker build .* --build-arg EXTRAS=(\w+) -t {image} \.", told)
+        assert f"EXTRAS={extra} containers/wheelhouse.sh cuda" in told
+        assert any(one.startswith("vllm==") for one in extras[extra])
+
+
 def test_what_stops_the_server_waits_longer_than_it_empties() -> None:
     unit = (DEPLOY / "perse-serve.service").read_text()
     compose = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
@@ -97,6 +112,8 @@ def test_prometheus_brings_its_key_and_loads_the_alerts() -> None:
     mounted = " ".join(compose["services"]["prometheus"]["volumes"])
     assert job["job_name"] == "perse" and job["authorization"]["credentials_file"] in mounted
     assert all(rules in mounted for rules in config["rule_files"])
+    nobody = "65534"  # whom Prometheus's image runs as, and whose the key has to be
+    assert f"chown {nobody} deploy/scrape.key" in (DEPLOY / "compose.yaml").read_text()
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")

@@ -280,6 +280,10 @@ def test_an_adapter_comes_while_the_server_runs_and_judges_as_offline(
         assert loaded.status_code == 200 and loaded.json()["adapter"] is True, loaded.text
         assert http.post("/v1/adapters", json=wanted, headers=bearer(ADMIN)).status_code == 400
         served = http.post("/v1/judge/pointwise", json=body, headers=bearer(key)).json()
+        listed = [one["id"] for one in http.get("/v1/models", headers=bearer(key)).json()["data"]]
+        assert "extra" in listed and len(listed) == 2
+        said = {"model": "extra", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1}
+        assert http.post("/v1/chat/completions", json=said, headers=bearer(key)).json()["model"] == "extra"
         assert http.get("/version", headers=bearer(key)).json()["models"]["extra"] == loaded.json()
     alone = Judge.load(f"{folder}+{adapters / 'second'}", dtype="float32", context=2048)
     [expected] = alone.ask(QUESTIONS["pointwise_score"], [example], SETTINGS)

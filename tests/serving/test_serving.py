@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -230,6 +231,7 @@ def test_an_engine_that_fails_is_500_and_one_that_is_gone_503(models: dict[str, 
         with client_of(broken) as http:
             answer = http.post("/v1/judge/pointwise", json=asked)
             assert answer.status_code == code and str(error) in answer.json()["error"]["message"]
+            assert ("retry-after" in answer.headers) == (code == 503), "another server may be started"
 
 
 def test_questions_come_with_schemas_that_fit_real_requests(http: TestClient) -> None:
@@ -312,6 +314,63 @@ def test_other_machines_are_let_in_with_a_key_only(monkeypatch: pytest.MonkeyPat
     assert load_config("embedded", ["host=0.0.0.0"]).host == "0.0.0.0"
 
 
+def test_a_key_of_an_administrator_that_is_too_short_is_said_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PERSE_API_KEY", raising=False)
+    monkeypatch.setenv("PERSE_ADMIN_KEY", "short")
+    for given in (["host=0.0.0.0"], []):
+        with pytest.raises(BadInput, match="PERSE_ADMIN_KEY has 5 characters; give at least 16"):
+            load_config("embedded", given)
+
+
+def test_two_places_for_readers_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSE_READERS", "postgresql+psycopg://me:SECRET1@host/db")
+    with pytest.raises(BadInput, match="readers= and PERSE_READERS both say where readers are kept"):
+        load_config("embedded", ["readers=readers.db"])
+    assert load_config("embedded").store == "postgresql+psycopg://me:SECRET1@host/db"
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two certificates, their keys, and a key with a password."""
+    if shutil.which("openssl") is None:
+        pytest.skip("no openssl here to make a certificate with")
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("ours", "other"):
+        made = ["-keyout", folder / f"{name}.key", "-out", folder / f"{name}.crt", "-days", "2", "-subj", "/CN=localhost"]
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made], check=True, capture_output=True)
+    locked = ["-in", folder / "ours.key", "-aes256", "-passout", "pass:word", "-out", folder / "locked.key"]
+    subprocess.run(["openssl", "rsa", *locked], check=True, capture_output=True)
+    (folder / "empty").touch()
+    (folder / "text").write_text("no PEM")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("certificate", "key", "message"),
+    [
+        ("nowhere.crt", "ours.key", "certificate=.*nowhere.crt cannot be read .No such file"),
+        ("ours.crt", "nowhere.key", "certificate_key=.*nowhere.key cannot be read .No such file"),
+        ("ours.crt", ".", "certificate_key=.* cannot be read .Is a directory"),
+        ("ours.crt", "other.key", "cannot serve https .key values mismatch.; give a certificate and its own key as PEM"),
+        ("empty", "ours.key", "cannot serve https"),
+        ("text", "ours.key", "cannot serve https"),
+        ("ours.crt", "text", "cannot serve https"),
+        ("ours.crt", "locked.key", "cannot serve https .*the key without a password"),
+    ],
+)
+def test_a_certificate_that_serves_nothing_is_refused_in_one_sentence(
+    certificates: Path, certificate: str, key: str, message: str
+) -> None:
+    given = [f"certificate={certificates / certificate}", f"certificate_key={certificates / key}"]
+    with pytest.raises(BadInput, match=message):
+        load_config("embedded", given)
+
+
+def test_a_certificate_with_its_key_is_taken(certificates: Path) -> None:
+    given = [f"certificate={certificates / 'ours.crt'}", f"certificate_key={certificates / 'ours.key'}"]
+    assert load_config("embedded", given).certificate == str(certificates / "ours.crt")
+
+
 def test_settings_of_a_server_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PERSE_API_KEY", raising=False)
     config = load_config("embedded", ["model=runs/first", "adapters.second=runs/second", "vllm.max_num_seqs=8"])
@@ -347,6 +406,19 @@ def test_what_is_wrong_with_a_servers_settings_is_said_and_exits_with_2(
             (perse("serve", *given, "port=0", "adapters.a=nowhere"), "there is no adapter nowhere"),
         ):
             assert done.returncode == 2 and message in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def test_a_server_whose_engine_died_ends_with_another_code_than_one_whose_settings_are_wrong(
+    tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ends with 2 is not started again by its supervisor (deploy/perse-serve.service, slurm/serve.sbatch)."""
+
+    def dying(*_: object) -> None:
+        raise EngineLost("vLLM's engine stopped, and the server with it")
+
+    monkeypatch.setattr("perse.commands.serve._embedded", dying)
+    done = perse("serve", "--config", "embedded", f"model={tiny_model_folder}", "engine=transformers", "port=0")
+    assert done.returncode == 3 and "perse: vLLM's engine stopped, and the server with it" in done.stderr
 
 
 @pytest.mark.numeric

@@ -97,3 +97,22 @@ def test_a_queue_that_is_full_says_so_and_when_to_come_again() -> None:
             assert turns.waiting == 0
 
     asyncio.run(run())
+
+
+def test_a_part_that_is_larger_than_the_room_waits_as_the_items_that_it_has() -> None:
+    async def run() -> None:
+        turns = Turns(1, 24)
+        async with turns.turn("a", 12):
+            waiting = [asyncio.create_task(turns.turn("b", 12).__aenter__())]
+            waiting += [asyncio.create_task(turns.turn("c", 1, items=8).__aenter__())]
+            await asyncio.sleep(0)
+            assert turns.waiting == 20
+            with pytest.raises(Busy, match="20 items wait for the engine, and 5 more would be above the limit of 24"):
+                turns.check(5)
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+        async with asyncio.timeout(5), turns.turn("after", 99):
+            assert turns.waiting == 0
+
+    asyncio.run(run())

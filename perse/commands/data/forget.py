@@ -26,9 +26,13 @@ if TYPE_CHECKING:
 def forget(
     person: Annotated[str, typer.Argument(metavar="ID", help="A pseudonym, or the name as the raw files have it.")],
     places: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH...", help="Data set folders, PerSum folders, scored runs, or files of examples."),
-    ],
+        list[Path] | None,
+        typer.Argument(
+            metavar="PATH...",
+            help="Data set folders, PerSum folders, scored runs, files of examples, or a server's readers=FILE; with --readers, none.",
+            show_default=False,
+        ),
+    ] = None,
     salt: Salt = None,
     look_in: Annotated[
         list[Path] | None,
@@ -46,10 +50,12 @@ def forget(
 
     Example: [bold]perse data forget "Ann Example" data/critics runs/first-valid valid.jsonl[/bold]
     """
-    kept = [place for place in places if is_store(place)]
-    others = [place for place in places if place not in kept]
+    if not places and not readers:
+        raise BadInput("there is no place to forget a person in; give a PATH, or --readers for the database in PERSE_READERS")
+    kept = [place for place in places or () if is_store(place)]
+    others = [place for place in places or () if place not in kept]
     stores = _opened([str(place) for place in kept], database=readers)
-    gone = leave(person, others, salt=salt, look_in=look_in or ()) if others else nobody(person)
+    gone = leave(person, others, salt=salt, look_in=look_in or ()) if others else nobody(person, salt=salt)
     _show(gone, looked_elsewhere=bool(look_in))
     from_stores = {store.name: sum(store.delete_everywhere(name) for name in gone.ids) for store in stores}
     for name, count in from_stores.items():

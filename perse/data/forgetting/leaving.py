@@ -11,6 +11,7 @@ from pathlib import Path
 
 from perse.data.forgetting.forget import Forgotten, forget, known_as
 from perse.data.forgetting.remaining import Remaining, other_names, remaining
+from perse.errors import BadInput
 from perse.files.belongings import MANIFEST, manifest_of, resolved
 from perse.files.replacing import COMMIT
 
@@ -38,9 +39,16 @@ class Departure:
         return bool(self.finished) or any(gone.records or gone.examples for gone in self.forgotten)
 
 
-def nobody(person: str) -> Departure:
-    """Where no place of records was named."""
-    return Departure((person,), (), (), Remaining((), 0, all=True))
+def nobody(person: str, *, salt: str | None = None) -> Departure:
+    """Where no place of records was named: by name, and by the pseudonym that a given salt makes.
+
+    Raises:
+        BadInput: no name.
+    """
+    if not person.strip():
+        raise BadInput("no person is named; give a pseudonym, or the name as the raw files have it")
+    ids = {person} if salt is None else known_as(person, (), salt=salt)
+    return Departure(tuple(sorted(ids)), (), (), Remaining((), 0, all=True))
 
 
 def leave(person: str, places: Sequence[Path], *, salt: str | None = None, look_in: Sequence[Path] = ()) -> Departure:

@@ -23,6 +23,14 @@ def has_body(scope: Scope) -> bool:
     return any(name.lower() in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
 
 
+def strange_length(scope: Scope) -> str | None:
+    """Why nobody can say where the body ends: of the two headers a proxy before us may believe the other one (request smuggling)."""
+    names = {name.lower() for name, _ in scope["headers"]}
+    if {b"content-length", b"transfer-encoding"} <= names:
+        return "found both Content-Length and Transfer-Encoding; send one of them"
+    return None
+
+
 async def read(scope: Scope, receive: Receive) -> bytes | ErrorBody | None:
     """The body; why it is not taken; or None where its client has left."""
     told = [value for name, value in scope["headers"] if name.lower() == b"content-length"]

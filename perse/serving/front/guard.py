@@ -29,7 +29,7 @@ from perse.serving.front.keys import Scope as Needed
 from perse.serving.front.scopes import is_open, needed
 from perse.serving.front.stopping import when_started
 from perse.serving.front.visit import Visit
-from perse.serving.problems import answer, body, brief
+from perse.serving.problems import ANOTHER_SERVER, answer, body, brief
 from perse.serving.schemas import ErrorBody
 
 HERE = re.compile(r"(?:localhost|127\.0\.0\.1|\[::1\])(?::[0-9]{1,5})?", re.IGNORECASE)
@@ -53,7 +53,8 @@ class Guard:
         front: Front | None = getattr(getattr(scope.get("app"), "state", None), "front", None)
         visit = Visit(_request_id(scope, front), Caller("", frozenset()))
         if front is None:
-            await _refuse(visit, body("the judge is not loaded", HTTPStatus.SERVICE_UNAVAILABLE), scope, receive, send)
+            missing = body("the judge is not loaded", HTTPStatus.SERVICE_UNAVAILABLE)
+            await _refuse(visit, missing, scope, receive, send, {"Retry-After": str(ANOTHER_SERVER)})
             return
         try:
             await self._answer(front, visit, scope, receive, send)
@@ -66,16 +67,22 @@ class Guard:
             visit.reason = "path"
             await _refuse(visit, body(why, HTTPStatus.BAD_REQUEST), scope, receive, send)
             return
+        if why := bodies.strange_length(scope):
+            visit.reason = "body"
+            await _refuse(visit, body(why, HTTPStatus.BAD_REQUEST), scope, receive, send)
+            return
         if scope["type"] == "http" and is_open(scope) and (front.keys.wanted or _named_here(scope)):
             await self.app(scope, receive, _named(visit, send))
             return
-        found = _access(front, scope)
-        if isinstance(found, ErrorBody):
+        asking = _who(front, scope)
+        if isinstance(asking, Caller):
+            visit.caller = asking  # in the log also where the key may not do this
+        refused_to = _missing_scope(asking, scope) if isinstance(asking, Caller) else asking
+        if refused_to is not None:
             visit.reason = "access"
-            challenge = {"WWW-Authenticate": "Bearer"} if found.error.code == HTTPStatus.UNAUTHORIZED else {}
-            await _refuse(visit, found, scope, receive, send, challenge)
+            challenge = {"WWW-Authenticate": "Bearer"} if refused_to.error.code == HTTPStatus.UNAUTHORIZED else {}
+            await _refuse(visit, refused_to, scope, receive, send, challenge)
             return
-        visit.caller = found
         scope.setdefault("state", {})["visit"] = visit
         if scope["type"] != "http" or not bodies.has_body(scope):
             await self.app(scope, receive, _named(visit, send))
@@ -119,22 +126,29 @@ class Guard:
                 await self.app(scope, bodies.again(sent, receive), _named(visit, send))
 
 
-def _access(front: Front, scope: Scope) -> Caller | ErrorBody:
-    """Who asks, or why they may not."""
+def _who(front: Front, scope: Scope) -> Caller | ErrorBody:
+    """Who asks, or why that is not known."""
     if not front.keys.wanted:
         if not _named_here(scope):
             asked = brief("' and '".join(_hosts(scope)))
             return body(f"this server answers to this machine only, not to the name '{asked}'", HTTPStatus.FORBIDDEN)
-        caller: Caller | None = ANYONE_HERE
-    else:
-        scheme, _, given = dict(scope["headers"]).get(b"authorization", b"").partition(b" ")
-        caller = front.keys.caller(given.strip().decode("latin-1")) if scheme.lower() == b"bearer" else None
+        return ANYONE_HERE
+    sent = [value for name, value in scope["headers"] if name.lower() == b"authorization"]
+    if len(sent) > 1:  # a proxy and we might each look at another one
+        return body(f"found {len(sent)} headers 'Authorization'; send one", HTTPStatus.UNAUTHORIZED)
+    scheme, _, given = (sent[0] if sent else b"").partition(b" ")
+    caller = front.keys.caller(given.strip().decode("latin-1")) if scheme.lower() == b"bearer" else None
     if caller is None:
         elsewhere = ", not in the address" if scope.get("query_string") else ""
         return body(f"this server wants a key; send it as 'Authorization: Bearer KEY'{elsewhere}", HTTPStatus.UNAUTHORIZED)
+    return caller
+
+
+def _missing_scope(caller: Caller, scope: Scope) -> ErrorBody | None:
+    """Why this caller may not do that, if so."""
     scope_of_route = needed(scope)
     if scope_of_route is None or caller.may(scope_of_route):
-        return caller
+        return None
     if scope_of_route is Needed.ADMIN:
         why = "this route changes the server; it wants an administrator's key (PERSE_ADMIN_KEY, or one of scope 'admin')"
     else:

@@ -80,15 +80,27 @@ class Readers:
             BadInput: a file that is none of ours, tables of a newer perse, an address that cannot be used. No message has its password.
             StoreFailed: it cannot be reached.
         """
+        given = "give a file's path, or an SQLAlchemy URL (postgresql+psycopg://USER:PASSWORD@HOST/NAME)"
+        if _may_be_an_address(where):
+            raise BadInput(f"the place of the readers looks like an address without its '://'; {given}")
         try:
             url = sql.make_url(where) if "://" in where else _sqlite_url(Path(where))
-            name = url.render_as_string(hide_password=True) if "://" in where else where
+            # A query may hold a password, too.
+            name = url.set(query={}).render_as_string(hide_password=True) if "://" in where else where
             if url.get_backend_name() == "sqlite":
                 _check_file(Path(url.database or ":memory:"))
+            elif "@" in f"{url.host}{url.database}":  # some of the password is taken for these, which messages repeat
+                raise BadInput(
+                    f"the address of the readers' database has an '@' too many; write one in a password as %40; {given}"
+                )
             engine = sql.create_engine(url, **_options(url))
-        except (SQLAlchemyError, ImportError) as error:
-            why = f"{type(error).__name__}; install its driver" if isinstance(error, ImportError) else type(error).__name__
-            raise BadInput(f"readers= cannot be used ({why}); give a file's path, or an SQLAlchemy URL") from None
+        except ImportError as error:
+            driver = error.name or "of the address"
+            raise BadInput(
+                f"the readers' database needs the driver {driver}, which is not installed; run: pip install {driver}"
+            ) from None
+        except (SQLAlchemyError, ValueError, TypeError) as error:  # their messages repeat parts of the address
+            raise BadInput(f"the address of the readers' database cannot be read ({type(error).__name__}); {given}") from None
         store = cls(engine, name=name)
         store._make()
         return store
@@ -208,6 +220,13 @@ class Readers:
 
 def _row(owner: str, reader: str) -> Any:
     return (_READERS.c.owner == owner) & (_READERS.c.reader == reader)
+
+
+def _may_be_an_address(where: str) -> bool:
+    """Whether this is rather an address with a slip of the pen than a file's path; its password would become a file's name. A path
+    from the root is one, whatever it holds."""
+    from_root = where.startswith("/") and not where.startswith("//")
+    return "://" not in where and not from_root and ("@" in where or "//" in where)
 
 
 def _sqlite_url(path: Path) -> sql.URL:

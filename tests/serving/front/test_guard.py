@@ -229,12 +229,22 @@ def test_each_route_wants_its_scope(
         assert client.request(method, path, headers=bearers[who]).status_code == status, who
 
 
+def test_of_two_keys_in_a_request_none_is_taken(guarded: tuple[TestClient, dict[str, dict[str, str]]]) -> None:
+    client, bearers = guarded
+    good, bad = ("Authorization", bearers["judge"]["Authorization"]), ("Authorization", "Bearer nobody's")
+    for sent in ([good, bad], [bad, good], [good, good]):
+        answer = client.get("/version", headers=sent)
+        assert answer.status_code == 401 and "found 2 headers 'Authorization'; send one" in answer.text
+    assert client.get("/version", headers=[good]).status_code == 200
+
+
 def test_where_the_judge_is_not_loaded_nobody_comes_in() -> None:
     app = FastAPI()
     app.add_middleware(Guard)
     app.add_api_route("/v1/completions", lambda: {"reached": True})
     answer = TestClient(app, base_url="http://127.0.0.1").get("/v1/completions")
     assert answer.status_code == 503 and "not loaded" in answer.json()["error"]["message"]
+    assert answer.headers["retry-after"].isdigit()
 
 
 def test_an_answer_carries_its_requests_name_the_clients_own_where_it_is_a_plain_one(models: dict[str, Model]) -> None:
@@ -297,9 +307,10 @@ def test_a_line_in_the_log_says_who_asked_what_and_holds_no_text_key_or_query(
         client.get("/SECRETPATH", headers=bearer)
         client.get("/health")
         client.post(ASKED, json=BODY, headers={"Authorization": "Bearer SECRETKEY"})
+        client.get("/v1/readers/SECRETREADER", headers=bearer)
     lines = [json.loads(record.message) for record in caplog.records if record.name == "perse.requests"]
     assert [(one["key"], one["path"], one["status"]) for one in lines] == [
-        ("alice", ASKED, 200), ("alice", "other", 404), ("", "other", 401),
+        ("alice", ASKED, 200), ("alice", "other", 404), ("", "other", 401), ("alice", "other", 403),
     ]  # fmt: skip
     assert lines[0]["id"] == "r1" and lines[0]["seconds"] >= 0 and lines[2]["refused"] == "access"
     assert "SECRET" not in caplog.text and key not in caplog.text

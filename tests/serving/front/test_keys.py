@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,17 @@ def test_the_file_holds_no_key_and_is_its_owners_alone(file: Path) -> None:
     assert file.stat().st_mode & 0o777 == 0o600
     add_key(file, "bob", ["judge", "readers"])
     assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
+def test_root_changes_a_file_of_keys_and_it_stays_its_owners(file: Path) -> None:
+    add_key(file, "alice", ["judge"])
+    os.chown(file, 65534, 65533)
+    add_key(file, "bob", ["judge"])
+    remove_keys(file, "alice")
+    found = file.stat()
+    assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (65534, 65533, 0o600)
+    assert [one.caller.name for one in read_keys(file)] == ["bob"]
 
 
 def test_each_key_is_its_callers_with_its_scopes(file: Path) -> None:

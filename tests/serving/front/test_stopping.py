@@ -25,6 +25,7 @@ from builders import pointwise_examples
 from fastapi import FastAPI
 from places import ROOT
 
+from perse.serving.client import JudgeClient, ServerError
 from perse.serving.front.connections import close_silent
 
 ITEM = pointwise_examples(1, 1)[0].model_dump(mode="json", exclude_none=True)
@@ -105,7 +106,7 @@ def test_what_outlasts_the_time_to_stop_is_told_so_and_the_server_ends(started: 
 
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl here to make a certificate with")
-def test_it_is_asked_by_https_with_a_certificate(started: Any, tmp_path: Path) -> None:
+def test_it_is_asked_by_https_with_a_certificate(started: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = ["-keyout", tmp_path / "key.pem", "-out", tmp_path / "cert.pem", "-days", "2", "-subj", "/CN=localhost"]
     names = ["-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *made, *names], check=True, capture_output=True)
@@ -116,6 +117,11 @@ def test_it_is_asked_by_https_with_a_certificate(started: Any, tmp_path: Path) -
         httpx2.get(f"{url}/version", trust_env=False)
     with pytest.raises(httpx2.TransportError):
         httpx2.get(f"{url.replace('https', 'http')}/version", trust_env=False)
+    with JudgeClient(url, tries=1) as stranger, pytest.raises(ServerError):
+        stranger.version()
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+    with JudgeClient(url) as client:
+        assert client.version()["models"]
 
 
 def test_connections_on_which_nothing_is_asked_are_closed_and_others_are_not() -> None:

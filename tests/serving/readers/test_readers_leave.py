@@ -9,6 +9,7 @@ import pytest
 from command_line import perse
 from places import ROOT
 
+from perse.data.pseudonyms import pseudonym
 from perse.records import ProfileReview
 from perse.serving.readers.mark import is_store
 from perse.serving.readers.store import Reader, Readers
@@ -61,6 +62,24 @@ def test_a_database_is_reached_by_the_environment(file: Path, monkeypatch: pytes
     monkeypatch.setenv("PERSE_READERS", f"sqlite:///{other}")
     assert perse("data", "forget", "Bea", file, "--readers").returncode == 0
     assert names(file)["alice"] == ["Ann"] and Readers.open(str(other)).count() == 0
+
+
+def test_a_database_may_be_the_only_place(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSE_READERS", f"sqlite:///{file}")
+    nowhere = perse("data", "forget", "Ann")
+    assert nowhere.returncode == 2 and "give a PATH, or --readers" in nowhere.stderr and names(file)["bob"] == ["Ann"]
+    done = perse("data", "forget", "Ann", "--readers")
+    assert done.returncode == 0 and "2 kept readers removed" in done.stderr, done.stderr
+    assert names(file) == {"alice": ["Bea"], "bob": []}
+    again = perse("data", "forget", "Ann", "--readers")
+    assert again.returncode == 2 and "nobody was forgotten" in again.stderr
+
+
+def test_with_the_salt_a_database_is_searched_for_the_pseudonym_too(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Readers.open(str(file)).put("bob", pseudonym("Cem", salt="of ours"), KEPT)
+    monkeypatch.setenv("PERSE_READERS", f"sqlite:///{file}")
+    done = perse("data", "forget", "Cem", "--readers", "--salt", "of ours")
+    assert done.returncode == 0 and names(file)["bob"] == ["Ann"], done.stderr
 
 
 def test_another_programs_database_is_no_place_to_forget_in(tmp_path: Path) -> None:

@@ -134,8 +134,12 @@ def test_one_key_never_reaches_anothers_readers(models: dict[str, Model], tmp_pa
     with TestClient(app, base_url="http://127.0.0.1") as http:
         assert http.put("/v1/readers/ann", json={"reviews": PROFILE}, headers=bearer["alice"]).status_code == 200
         asked = {"input": {"reader": "ann", "query": QUERY}, "question": "pointwise_score"}
-        for who, status in {"alice": 200, "bob": 404, "carl": 400, "root": 404}.items():
+        for who, status in {"alice": 200, "bob": 404, "carl": 403, "root": 404}.items():
             assert http.post("/v1/judge/pointwise", json=asked, headers=bearer[who]).status_code == status, who
+        listed = {**asked, "input": [asked["input"], {"profile": PROFILE, "query": QUERY}]}
+        refused, judgement = http.post("/v1/judge/pointwise", json=listed, headers=bearer["carl"]).json()["results"]
+        assert refused["error"]["code"] == 403 and "needs the scope 'readers'" in refused["error"]["message"]
+        assert judgement["distribution"]
         for who in ("bob", "root"):
             assert http.get("/v1/readers/ann", headers=bearer[who]).status_code == 404
             assert http.delete("/v1/readers/ann", headers=bearer[who]).status_code == 404

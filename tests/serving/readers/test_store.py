@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from importlib.util import find_spec
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -152,6 +156,49 @@ def test_a_place_that_cannot_be_is_refused_without_a_password(tmp_path: Path, mo
         assert "PASSWORD1" not in str(refused.value) and len(str(refused.value)) < 300
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "postgresql+psycopg//me:PASSWORD1@host/db",
+        "postgresql+psycopg:/me:PASSWORD1@host/db",
+        "//me:PASSWORD1@host/db",
+        "me:PASSWORD1@host",
+        "postgresql://host:PASSWORD1/db",
+        "postgresql://me@host:PASSWORD1/db",
+        "postgresql+psycopg://127.0.0.1:1/db?user=me&password=PASSWORD1",
+        "sqlite:////nowhere/else.db?password=PASSWORD1",
+    ],
+)
+def test_a_slip_in_an_address_makes_no_file_and_shows_no_password(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises((BadInput, StoreFailed)) as refused:
+        Readers.open(where)
+    assert "PASSWORD1" not in str(refused.value)
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("where", ["postgresql+psycopg://me:PASS@WORD1@host/db", "postgresql+psycopg:///me:PASSWORD1@host/db"])
+def test_a_password_that_would_be_taken_for_a_host_or_a_name_is_refused(where: str) -> None:
+    with pytest.raises(BadInput, match="an '@' too many; write one in a password as %40") as refused:
+        Readers.open(where)
+    assert "WORD1" not in str(refused.value)
+
+
+def test_a_folder_may_be_called_like_an_address(tmp_path: Path) -> None:
+    home = tmp_path / "me@corp.example"
+    home.mkdir()
+    Readers.open(f"{home}//readers.db").close()
+    assert (home / "readers.db").is_file()
+
+
+@pytest.mark.skipif(find_spec("psycopg") is not None, reason="psycopg is installed here")
+def test_a_driver_that_is_not_installed_is_named() -> None:
+    with pytest.raises(BadInput, match="needs the driver psycopg, which is not installed; run: pip install psycopg"):
+        Readers.open("postgresql+psycopg://me:secret@127.0.0.1:1/db")
+
+
 def test_too_much_of_one_reader_is_refused_with_the_numbers(file: Path) -> None:
     store = Readers.open(str(file))
     for many in (reader(*map(str, range(MOST_ENTRIES + 1))), reader(*["x" * 30_000] * 40)):
@@ -242,6 +289,25 @@ def writes(file: Path, owner: str, acknowledged: Path) -> None:
             store.put(owner, f"r{n:05}", reader(*[f"{owner} {n}"] * 20))
             told.write(f"r{n:05}\n")
             told.flush()
+
+
+def test_a_backup_is_restored_as_documented_also_after_a_kill(file: Path, tmp_path: Path) -> None:
+    """docs/operating.md: what a killed server had written ahead goes first; left there, SQLite takes it for the copy's."""
+    copy = tmp_path / "copy.db"
+    store = Readers.open(str(file))
+    store.put("o", "before", reader("then"))
+    with closing(sqlite3.connect(file)) as reading, closing(sqlite3.connect(copy)) as writing:
+        reading.backup(writing)
+    store.close()
+    killed = "import os, sys; from perse.serving.readers.store import Reader, Readers; store = Readers.open(sys.argv[1])\n"
+    killed += "for n in range(9): store.put('o', f'after {n}', Reader())\nos._exit(9)"
+    subprocess.run([sys.executable, "-c", killed, file], check=False)
+    ahead = [file.with_name(f"{file.name}-{end}") for end in ("wal", "shm")]
+    assert all(one.is_file() for one in ahead)
+    for one in ahead:
+        one.unlink()
+    shutil.copy(copy, file)
+    assert is_store(file) and Readers.open(str(file)).names("o") == ["before"]
 
 
 @pytest.mark.slow

@@ -1,0 +1,76 @@
+"""Adapters that come while a server runs: what may name one, and that a name is one adapter's."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from perse.answering.base import JudgeSettings
+from perse.serving.adapters import More, Wanted
+from perse.serving.embedded import embedded_app, embedded_models
+from perse.serving.service import Model
+
+ADMIN = "an administrator's key"
+
+
+@dataclass(frozen=True)
+class Slow(More):
+    """Loads when it is let, and counts."""
+
+    go: threading.Event = field(default_factory=threading.Event)
+    loaded: list[str] = field(default_factory=list)
+
+    def load(self, wanted: Wanted) -> Model:
+        assert self.go.wait(10)
+        self.loaded.append(wanted.folder)
+        return self.model(wanted.name, self.folder)
+
+
+@pytest.fixture
+def served(tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A client with an administrator's key, and what loads adapters."""
+    monkeypatch.setenv("PERSE_ADMIN_KEY", ADMIN)
+    models = embedded_models("tiny", tiny_model_folder, {}, dtype="float32", context=None)
+    [base] = models.values()
+    more = Slow(tmp_path, tiny_model_folder, lambda name, adapter: base)
+    app = embedded_app(models, JudgeSettings(), more=more)
+    return TestClient(app, base_url="http://127.0.0.1", headers={"Authorization": f"Bearer {ADMIN}"}), more
+
+
+@pytest.mark.parametrize(
+    "name", ["../x", "a\nb", "a\tb", "   ", "", "a b", "/a", "a/", "a//b", "a/../b", "-a", "ä", "x" * 101, "a\x1b[0m"]
+)
+def test_what_cannot_be_typed_as_a_models_name_names_no_adapter(served: Any, name: str) -> None:
+    http, more = served
+    more.go.set()
+    answer = http.post("/v1/adapters", json={"name": name, "folder": "x"})
+    assert answer.status_code == 400 and answer.json()["error"]["param"] == "name"
+    assert more.loaded == []
+
+
+@pytest.mark.parametrize("name", ["second", "team-a/judge_2.1", "7b"])
+def test_a_plain_name_names_an_adapter_once(served: Any, name: str) -> None:
+    http, more = served
+    more.go.set()
+    assert http.post("/v1/adapters", json={"name": name, "folder": "x"}).status_code == 200
+    again = http.post("/v1/adapters", json={"name": name, "folder": "y"})
+    assert again.status_code == 400 and f"'{name}' is served already" in again.text
+    assert more.loaded == ["x"]
+    assert [one["id"] for one in http.get("/v1/models").json()["data"]] == ["tiny", name]
+
+
+def test_of_two_administrators_who_give_one_name_at_once_one_is_refused_before_anything_is_loaded(served: Any) -> None:
+    http, more = served
+    with http, ThreadPoolExecutor(2) as threads:
+        asked = [threads.submit(http.post, "/v1/adapters", json={"name": "second", "folder": one}) for one in "xy"]
+        while not any(one.done() for one in asked):
+            pass
+        more.go.set()
+        assert sorted(one.result().status_code for one in asked) == [200, 400]
+    assert len(more.loaded) == 1
