@@ -14,6 +14,7 @@ from pydantic import Field
 from perse.addresses import header_key
 from perse.answering.base import JudgeSettings
 from perse.errors import BadInput
+from perse.formats.plain_files import refuse_endless
 from perse.settings.config import LOCAL, Section, load_settings, packaged_recipes
 
 KEY = "PERSE_API_KEY"
@@ -148,6 +149,7 @@ def check_certificate(certificate: str, key: str) -> None:
         BadInput: one is missing, or is no PEM, or they do not go together, or the key wants a password, which nobody could type.
     """
     for setting, file in (("certificate", certificate), ("certificate_key", key)):
+        refuse_endless(Path(file))
         try:
             with Path(file).open("rb"):
                 pass
