@@ -81,6 +81,7 @@ def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_kn
     )
 
 
+@pytest.mark.slow
 def test_a_judge_that_knows_texts_and_no_reader_is_not_said_to_know_taste() -> None:
     # Scores are the text's quality and noise; the judge knows the quality, other readers' reviews only a noisy mean of it.
     generator = np.random.default_rng(3)

@@ -154,6 +154,7 @@ def test_a_truth_between_two_labels_counts_for_the_nearest_and_midway_for_the_lo
     assert nearest_label(np.array([0.0, 12.0, 30.0, 40.0]), values).tolist() == [0, 1, 1, 2]
 
 
+@pytest.mark.slow
 def test_right_probabilities_are_seldom_called_wrong_where_readers_share_texts() -> None:
     # A judge that gives everybody the shares of all scores is right; what a text is worth moves all of its readers together.
     alarms = {"readers": 0, "both": 0}

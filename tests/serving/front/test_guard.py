@@ -280,12 +280,13 @@ def test_of_a_websocket_no_path_is_in_the_log(models: dict[str, Model]) -> None:
     assert record.getMessage() == '127.0.0.1:9 - "WebSocket ***" 403'
 
 
-@pytest.mark.parametrize("path", ["/v1/readers/ann%0A", "/v1/readers/Jos%E9", "/v1/readers/%0A", "/v1/models%7F", "/%ff"])
-@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_a_path_that_routes_would_read_as_another_is_refused(models: dict[str, Model], method: str, path: str) -> None:
+def test_a_path_that_routes_would_read_as_another_is_refused(models: dict[str, Model]) -> None:
     with TestClient(embedded_app(models, SETTINGS), base_url="http://127.0.0.1") as client:
-        answer = client.request(method, path)
-    assert answer.status_code == 400 and answer.json()["error"]["message"].startswith("the path ")
+        for path in ("/v1/readers/ann%0A", "/v1/readers/Jos%E9", "/v1/readers/%0A", "/v1/models%7F", "/%ff"):
+            for method in ("GET", "PUT", "DELETE"):
+                answer = client.request(method, path)
+                assert answer.status_code == 400, (method, path)
+                assert answer.json()["error"]["message"].startswith("the path ")
 
 
 def test_a_slash_too_many_leads_nowhere_and_not_to_another_host(models: dict[str, Model]) -> None:

@@ -55,6 +55,7 @@ NAMES = st.sampled_from(["a", "b", "ä/..", "x" * 200])
 STEPS = st.lists(st.tuples(st.sampled_from(["put", "delete", "everywhere"]), st.sampled_from("OP"), NAMES, st.text(max_size=9)))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(STEPS)
 def test_it_holds_what_a_dictionary_would(steps: list[tuple[str, str, str, str]]) -> None:
@@ -258,6 +259,7 @@ def puts_and_deletes(file: Path, owner: str) -> None:
         list(threads.map(work, range(8)))
 
 
+@pytest.mark.slow
 def test_many_that_delete_at_once_are_each_gone_from_the_files(file: Path) -> None:
     Readers.open(str(file)).put("o", "stays", reader("remains"))
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:

@@ -63,6 +63,7 @@ def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:
     assert len(found.points) == 2 * 3 * 10 and sum(point.baseline for point in found.points) == 40
 
 
+@pytest.mark.slow
 def test_what_texts_decide_is_not_taken_for_the_judges_doing_where_readers_share_them() -> None:
     # Error and sureness are the text's, and have nothing to do with each other; 40 readers judge 8 of 20 texts each.
     words = []
