@@ -21,12 +21,19 @@ from llguidance import LLMatcher, LLParserLimits
 from llguidance.hf import from_tokenizer
 from torch import Tensor
 
+from perse.bounded import Exceeded, Failed, bounded
 from perse.errors import BadInput
 
 MOST_ITEMS = 10_000
 """Largest number of items or properties that a schema may name: llguidance lays them out one by one, gigabytes for a thousand million."""
 
 _COUNTS = ("minItems", "maxItems", "minProperties", "maxProperties")
+
+SECONDS, MEGABYTES = 2, 512
+"""What compiling a schema may take: names of a text take milliseconds."""
+
+FIRST_TOKENS = 3
+"""Tokens of a text that are tried before a schema is taken."""
 
 KEPT = 64
 """Compiled schemas kept for the next call; compiling takes about a millisecond, for a long schema 50."""
@@ -66,18 +73,34 @@ class Grammars:
 
     def _compile(self, schema: str) -> LLMatcher:
         _refuse_long_lists(json.loads(schema))
-        grammar = LLMatcher.grammar_from_json_schema(schema, overrides={"whitespace_flexible": False})
-        matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=LLParserLimits(verbose_errors=False))
-        begun = matcher.deep_copy()
-        if not matcher.is_error():
-            begun.compute_bitmask()  # some faults show at the first token alone, such as a reference to itself
-        if begun.is_error():
-            raise BadInput(
-                f"the embedded engine cannot follow this JSON schema: {_line(begun.get_error())}; correct that part or leave it out"
-            )
+        try:  # its compiler has no bounds of its own for some schemas, such as thirty patterns that must all hold
+            problem = bounded(lambda: self._begun(schema)[1], seconds=SECONDS, megabytes=MEGABYTES)
+        except Exceeded as error:
+            raise BadInput(f"the embedded engine cannot follow this JSON schema: {error}; ask for less of the text") from None
+        except Failed as error:
+            problem = str(error)
+        if problem:
+            raise BadInput(f"the embedded engine cannot follow this JSON schema: {problem}; correct that part or leave it out")
+        matcher, _ = self._begun(schema)
         for warning in matcher.get_grammar_warnings():
             log.warning("JSON schema: %s", _line(warning))
         return matcher
+
+    def _begun(self, schema: str) -> tuple[LLMatcher, str]:
+        """The matcher, and what keeps any text from following it; some faults show at the first tokens alone."""
+        grammar = LLMatcher.grammar_from_json_schema(schema, overrides={"whitespace_flexible": False})
+        matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=LLParserLimits(verbose_errors=False))
+        begun = matcher.deep_copy()
+        for _ in range(FIRST_TOKENS):
+            if begun.is_error():
+                break
+            bits = np.frombuffer(begun.compute_bitmask(), dtype=np.uint8)
+            possible = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+            if begun.is_error() or not len(possible) or begun.is_stopped():
+                break
+            begun.consume_token(int(possible[-1]))
+        problem = _line(begun.get_error()) if begun.is_error() else ""
+        return matcher, "a part of it refers to itself and to nothing else" if problem == "NoExtensionBias" else problem
 
 
 class Guide:

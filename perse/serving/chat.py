@@ -229,7 +229,7 @@ def write(engine: Engine, renderer: Renderer, asked: ChatRequest, *, most: int, 
     found = engine.generate([ids] * asked.n, sampling, seeds=seeds)
     for one in found:
         if isinstance(one, Failure):
-            raise EngineFailed(one.reason)
+            raise (EngineFailed if schema is None else BadInput)(one.reason)
     done = [one for one in found if isinstance(one, Generation)]
     ends = [_text(renderer, one.ids, one.finish_reason, asked.stops) for one in done]
     return Written(

@@ -41,7 +41,7 @@ def lines(path: Path, rows: Sequence[Any]) -> Path:
 
 def printed(description: Description) -> str:
     console = Console(width=100, file=io.StringIO(), record=True)
-    console.print(description_table(description))
+    console.print(description_table(description), crop=False)
     return console.export_text()
 
 
@@ -503,7 +503,7 @@ def test_a_review_column_named_text_is_offered_and_described_by_a_mapping(
         "that has them"
     )
     console = Console(width=400, file=io.StringIO(), record=True)
-    console.print(description_table(offered))
+    console.print(description_table(offered), crop=False)
     *_, note, last = console.export_text().splitlines()
     assert note.split() == ["note", *offered.note.split()] and last == f"next: {command}"
     assert mapped.fields["review"] == "text" and mapped.review_words == Spread(least=5, median=5, most=5)

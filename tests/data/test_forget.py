@@ -410,3 +410,23 @@ def test_what_forgetting_does_not_reach_in_a_run_is_named_by_file_and_an_export_
     assert done.exit_code == 0, done.stderr
     told = [line for line in done.stderr.splitlines() if line.startswith("still holds")]
     assert told == [f"still holds the person: {run / name}" for name in ("raw.jsonl", "report/report.html")]
+
+
+def test_a_folder_to_look_in_that_is_not_there_is_said_before_anything_is_removed(tmp_path: Path) -> None:
+    data = built(tmp_path / "set")
+    before = contents_of(data)
+    for missing in (tmp_path / "no" / "such", data / "examples.parquet"):
+        done = CliRunner().invoke(app, ["data", "forget", NAME, str(data), "--look-in", str(missing)])
+        assert done.exit_code != 0 and "is no folder" in str(done.exception)
+    assert contents_of(data) == before
+
+
+def test_a_slip_in_the_name_of_the_readers_file_makes_no_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PERSE_READERS", str(tmp_path / "typo.db"))
+    done = CliRunner().invoke(app, ["data", "forget", NAME, "--readers"])
+    assert done.exit_code != 0 and "names a file that is not there" in str(done.exception)
+    assert not (tmp_path / "typo.db").exists()
+
+
+def contents_of(folder: Path) -> dict[str, bytes]:
+    return {one.name: one.read_bytes() for one in folder.iterdir()}

@@ -119,7 +119,7 @@ def describe(
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
     else:
-        Console(highlight=False).print(description_table(found))
+        Console(highlight=False).print(description_table(found), crop=False)
 
 
 @app.command()

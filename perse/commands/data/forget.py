@@ -52,6 +52,9 @@ def forget(
     """
     if not places and not readers:
         raise BadInput("there is no place to forget a person in; give a PATH, or --readers for the database in PERSE_READERS")
+    for folder in look_in or ():
+        if not folder.is_dir():
+            raise BadInput(f"--look-in {folder} is no folder; name one that is there, or leave the option out")
     kept = [place for place in places or () if is_store(place)]
     others = [place for place in places or () if place not in kept]
     stores = _opened([str(place) for place in kept], database=readers)
@@ -80,6 +83,8 @@ def _opened(files: Sequence[str], *, database: bool) -> list[Readers]:
     address = os.environ.get(READERS)
     if database and not address:
         raise BadInput(f"--readers: there is no address in {READERS}; set it as for the server, or leave the option out")
+    if database and address and "://" not in address and "@" not in address and not Path(address).exists():
+        raise BadInput(f"--readers: {READERS} names a file that is not there, so nobody was ever kept in it; correct it")
     return [Readers.open(where) for where in (*files, *([address] if database and address else []))]
 
 

@@ -60,7 +60,9 @@ def description_table(description: Description) -> RenderableType:
         line("", message)
     if one.next and one.note:
         line("note", one.note)
-    return Group(table, _plain(f"next: {one.next or one.note}"))
+    last = _plain(f"next: {one.next or one.note}")
+    last.no_wrap, last.overflow = True, "ignore"  # it is copied as it stands; to be printed with crop=False
+    return Group(table, last)
 
 
 def _dates_line(dates: Dates) -> str:

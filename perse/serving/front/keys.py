@@ -25,7 +25,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from perse.errors import BadInput
-from perse.files.disk import write_whole
+from perse.files.disk import refuse_link, write_whole
 from perse.files.locking import locked
 from perse.formats.plain_files import own_text
 
@@ -130,6 +130,15 @@ class Keys:
             log.error("%s; the keys stay as they were", error)
 
 
+def _check_place(file: Path) -> None:
+    """Raises:
+    BadInput: keys cannot be written there; a link would become a file of its own, and the keys where it leads stay as they were.
+    """
+    if not file.name or file.is_dir():
+        raise BadInput(f"{file} is a folder; name a file of keys")
+    refuse_link(file)
+
+
 def digest_of(key: str) -> str:
     """SHA-256 of a key."""
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
@@ -167,6 +176,7 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
         raise BadInput(f"'{name}' cannot name a key; give up to 64 letters, digits, '.', '_' or '-'")
     key, caller = f"perse_{secrets.token_urlsafe(32)}", Caller(name, scopes_of(scopes))
     new = StoredKey(caller, datetime.now(UTC).date().isoformat(), digest_of(key))
+    _check_place(file)
     with locked(file):
         stored = read_keys(file) if file.exists() else []
         file.touch(mode=0o600)
@@ -180,6 +190,7 @@ def remove_keys(file: Path, name: str, *, digest: str = "") -> int:
     Raises:
         BadInput: there is none.
     """
+    _check_place(file)
     with locked(file):
         stored = read_keys(file)
         left = [one for one in stored if one.caller.name != name or not one.digest.startswith(digest)]

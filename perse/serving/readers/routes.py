@@ -90,7 +90,7 @@ def reader_router() -> APIRouter:
         request: Request, after: str = "", count: Annotated[int, Query(ge=1, le=1000)] = 1000
     ) -> ReaderNames:
         """Names of this caller's readers in their order."""
-        store, owner = _own(request, after)
+        store, owner = _own(request, after) if after else _store(request)
         return ReaderNames(readers=await asyncio.to_thread(lambda: store.names(owner, after=after, count=count)))
 
     return router
@@ -117,19 +117,30 @@ def _summary(reader: str, kept: Kept) -> dict[str, Any]:
 
 
 def _own(request: Request, reader: str) -> tuple[Readers, str]:
-    """The store, and whose readers are asked for.
+    """The store, and whose reader is asked for.
 
     Raises:
         NotThere: this server keeps none.
         BadInput: a name that no reader can have.
     """
-    store: Readers | None = request.app.state.readers
-    if store is None:
-        raise NotThere("this server keeps no readers; start it with readers=FILE")
+    if not reader:
+        raise BadInput("a reader's name is missing; write /v1/readers/NAME")
     if len(reader) > LONGEST_ID:
         raise BadInput(f"a reader's name of {len(reader):,} characters; expected at most {LONGEST_ID}")
     if why := name_problem(reader):
         raise BadInput(f"a reader's name: {why}")
+    return _store(request)
+
+
+def _store(request: Request) -> tuple[Readers, str]:
+    """The store, and whose readers are asked for.
+
+    Raises:
+        NotThere: this server keeps none.
+    """
+    store: Readers | None = request.app.state.readers
+    if store is None:
+        raise NotThere("this server keeps no readers; start it with readers=FILE")
     return store, request.state.visit.caller.name
 
 

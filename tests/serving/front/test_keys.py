@@ -102,3 +102,17 @@ def test_the_commands_make_list_and_remove_keys(file: Path) -> None:
     for wrong in (["remove", file, "alice"], ["add", file, "../x"], ["add", file, "x", "--scope", "root"], ["list", "nowhere"]):
         done = perse("keys", *wrong)
         assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+
+
+def test_keys_are_not_written_through_a_link_nor_into_a_folder(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.txt", tmp_path / "keys.txt"
+    add_key(real, "alice", ["judge"])
+    link.symlink_to(real)
+    before = real.read_bytes()
+    for act in (lambda place: add_key(place, "bob", ["judge"]), lambda place: remove_keys(place, "alice")):
+        with pytest.raises(BadInput, match="is a link to .*real.txt, and is not written through"):
+            act(link)
+        for folder in (Path(), Path("/"), tmp_path):
+            with pytest.raises(BadInput, match="is a folder; name a file of keys"):
+                act(folder)
+    assert link.is_symlink() and real.read_bytes() == before

@@ -172,6 +172,7 @@ def test_bad_readers_are_refused_by_their_field(http: TestClient) -> None:
         assert answer.status_code == 400 and said in answer.json()["error"]["message"], answer.text
     assert http.put("/v1/readers/" + "x" * 201, json={"reviews": []}).status_code == 400
     assert http.put("/v1/readers/ann%00", json={"reviews": []}).status_code == 400
+    assert http.put("/v1/readers/", json={"reviews": []}).status_code == 400
     assert http.put("/v1/readers/ann", content=b"{}").status_code == 415
     for query in ("count=abc", "count=0", "count=1001", "after=%00"):
         answer = http.get(f"/v1/readers?{query}")
