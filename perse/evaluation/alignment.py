@@ -5,7 +5,7 @@ Examples come in folds, each with its own training side: one is the plain case, 
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -16,8 +16,9 @@ from perse.errors import BadInput
 from perse.evaluation.stats.correlation import IntArray
 from perse.evaluation.stats.intervals import FEWEST_TEXTS
 from perse.evaluation.stats.results import Drawn, JudgeSummary, Resample
+from perse.identity import text_key
 from perse.judgement import Judgement, Status
-from perse.records import Example
+from perse.records import Example, PairwiseExample
 
 OF_THESE_TEXTS = "intervals are of these texts alone"
 """Starts the note of a table whose readers share texts that are not resampled: another draw of texts could say otherwise."""
@@ -89,6 +90,12 @@ def to_draw(examples: Sequence[Example], resample: Resample) -> Drawn:
 
 def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
     """The note about texts with several readers; it starts with `OF_THESE_TEXTS` where intervals do not speak of other texts."""
+    recur = texts_in_several_pairs(examples)
+    of_pairs = [f"{OF_THESE_TEXTS}: {recur}, which no resampling here covers; of other texts nothing is said"] if recur else []
+    return [*_of_readers(examples, two_way=two_way), *of_pairs]
+
+
+def _of_readers(examples: Sequence[Example], *, two_way: bool) -> list[str]:
     said = several_readers(examples)
     if two_way:
         texts = len(_readers(examples))
@@ -104,6 +111,16 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
     if len(_readers(examples)) < FEWEST_TEXTS:
         return [f"{OF_THESE_TEXTS}: {said}, and fewer than {FEWEST_TEXTS} cannot be resampled; of other texts nothing is said"]
     return [f"{OF_THESE_TEXTS}: {said}; `--resample two-way` gives intervals that hold for other texts, too"]
+
+
+def texts_in_several_pairs(examples: Sequence[Example]) -> str | None:
+    """Notes texts that stand in several different pairs: how good one is moves all of its pairs together, and pairs are drawn as wholes."""
+    pairs = {one.work: (one.query.text_a, one.query.text_b) for one in examples if isinstance(one, PairwiseExample)}
+    counts = Counter(text_key(text) for pair in pairs.values() for text in pair)
+    shared = [count for count in counts.values() if count > 1]
+    if not shared:
+        return None
+    return f"{len(shared)} of {len(counts)} texts stand in several pairs (at most {max(shared)})"
 
 
 def of_these_texts(examples: Sequence[Example], *, two_way: bool) -> bool:

@@ -46,6 +46,12 @@ _ONLY_POOLED = (
 )
 
 
+_WITHIN_ONLY = (
+    "Over all readers together a rule which does not read the text may do as well or better, since it knows who is lenient. Within one "
+    "reader's texts the judge is ahead of what other readers said of them: of use there, if you do not compare readers by it."
+)
+
+
 @dataclass(frozen=True)
 class _Heading:
     name: str
@@ -97,7 +103,8 @@ def verdicts(evaluation: Evaluation, runs: Mapping[str, RunData]) -> tuple[Verdi
         only_pooled = standing == "better" and concluded.taste is False
         said = concluded.words.removeprefix(f"{name}: ")
         said = "" if standing == "silent" else f"{_MEASURES[evaluation.kind]} {said}."
-        advice = _ONLY_POOLED if only_pooled else _ADVICE[standing]
+        within = standing in ("unclear", "worse") and concluded.taste is True
+        advice = _ONLY_POOLED if only_pooled else _WITHIN_ONLY if within else _ADVICE[standing]
         coverage = f"It answered {summary.ok:,} of {summary.asked:,} questions ({_share(summary.ok, summary.asked)})."
         headline = _headline(standing, concluded) + (", not shown to know what a reader likes" if only_pooled else "")
         sentences = (said, advice, coverage, _spread(run), _steadiness(evaluation, rows.get(name)))

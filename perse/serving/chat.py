@@ -89,6 +89,12 @@ class ResponseFormat(Strict):
     type: Literal["text", "json_object", "json_schema"]
     json_schema: JsonSchema | None = None
 
+    @model_validator(mode="after")
+    def _has_its_schema(self) -> Self:
+        if self.type == "json_schema" and self.json_schema is None:
+            raise ValueError("of type json_schema, without json_schema")
+        return self
+
     @property
     def schema_asked(self) -> Mapping[str, Any] | None:
         if self.type == "json_object":

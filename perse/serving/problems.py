@@ -215,7 +215,9 @@ async def not_a_route(request: Request, error: Exception) -> Response:
 def _unfit(first: Mapping[str, Any]) -> ErrorBody:
     """The first of pydantic's errors in our words."""
     if not first["loc"]:
-        return body(f"the body: {first['msg']}; expected a JSON object, as /docs has it", HTTPStatus.BAD_REQUEST)
+        said = first["msg"].removeprefix("Value error, ")
+        more = "" if said != first["msg"] else "; expected a JSON object, as /docs has it"
+        return body(f"the body: {said}{more}", HTTPStatus.BAD_REQUEST)
     name = ".".join(str(part) for part in first["loc"])
     given = first["input"][:100] if isinstance(first["input"], str) else first["input"]
     found = f", found {json.dumps(given)[:100]}" if isinstance(given, str | int | float) else ""

@@ -148,8 +148,9 @@ def _result(
         asks=ASKS,
         answer=(
             f"In the mean of the aspects the unified judge is right in {words(of[UNIFIED, ALL])} of the pairs, judges of single aspects in "
-            f"{words(of[SINGLE, ALL])}; difference {verdict(differences[ALL])}. Of {len(names)} aspects, a difference is shown "
-            f"in {', '.join(apart) if apart else 'none'}."
+            f"{words(of[SINGLE, ALL])}; difference {verdict(differences[ALL])}. Of the intervals of {len(names)} aspects, each looked at "
+            f"by itself, {'that of ' + ', '.join(apart) + ' leaves' if len(apart) == 1 else 'those of ' + ', '.join(apart) + ' leave' if apart else 'none leaves'} out 0"
+            f"{'; of five that are alike one does in about every fourth study' if apart else ''}."
         ),
         plot="bars",
         x_label="aspect",

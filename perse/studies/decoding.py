@@ -229,6 +229,6 @@ def _answer(shared: SharedResamples, ways: Sequence[Way], metric: str) -> str:
     if paper is best:
         _, second = max((one for one in known if one[1] is not best), key=lambda one: one[0].value or 0.0)
         ahead = shared.value(metric, minus(mean_of(best.passes), mean_of(second.passes)))
-        return f"{said} Minus the next, {second.name}: {verdict(ahead)}."
+        return f"{said} Minus the next, {second.name}, and flattered by the choice of the highest of {len(known)}: {verdict(ahead)}."
     ahead = shared.value(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
-    return f"{said} Minus one sampled label, as the paper reads it: {verdict(ahead)}."
+    return f"{said} Minus one sampled label, as the paper reads it, and flattered by the choice of the highest of {len(known)}: {verdict(ahead)}."

@@ -129,8 +129,8 @@ def _sampling(asking: Asking) -> list[str]:
     if asking.settings.temperature == 0:
         return []
     return [
-        "where a review is written first, it is re-sampled for each order, so some of the movement is the sampling's; ask "
-        "--question pointwise_score, or --temperature 0, for that of the order alone"
+        "at a temperature above 0 a review that is written first is sampled anew for each order, and so is the answer of a judge that is "
+        "asked in words, so some of the movement is the sampling's; ask --temperature 0 for that of the order alone"
     ]
 
 

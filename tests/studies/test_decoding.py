@@ -89,4 +89,4 @@ def test_the_highest_way_is_held_against_the_next_where_it_is_the_papers_own(rea
     """A maximum of several ways is a little too high: whether it differs from the next is said with an interval."""
     scripts = scripted(lambda message, seed: f"[Review] so\n[Score] {1 + (len(message) + (seed % 3)) % 10}")
     answer = decoding(asking(readers, limit=12), tmp_path, passes=2, load=scripts).answer
-    assert answer.count("Minus ") == 1 and (", as the paper reads it: " in answer or "Minus the next, " in answer)
+    assert answer.count("Minus ") == 1 and (", as the paper reads it, and flattered" in answer or "Minus the next, " in answer)

@@ -25,6 +25,8 @@ from perse.settings.serving import Limits, admin_key, api_key
 
 log = logging.getLogger("perse.requests")
 
+METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"))
+
 QUIET = frozenset({"/health", "/ready", "/metrics"})
 """Asked every few seconds by whatever watches the server: not in the log unless they fail."""
 
@@ -81,7 +83,7 @@ class Front:
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "id": visit.id,
             "key": visit.caller.name,
-            "method": scope["method"],
+            "method": scope["method"] if scope["method"] in METHODS else "other",  # a client's words like any
             "path": path,
             "status": status,
             "seconds": round(seconds, 3),

@@ -34,7 +34,7 @@ from perse.studies.frame.summarizing import (
 BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""
 PAIRED = (
-    "paired: the same items and the same resamples of the readers on both sides; a lower MAE is better; within: readers whose values "
+    "paired: the same items and the same resamples (of readers, and of texts where these are drawn, too) on both sides; a lower MAE is better; within: readers whose values "
     "are constant are left out on each side by itself"
 )
 READINGS = (

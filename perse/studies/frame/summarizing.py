@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from perse.evaluation.alignment import OF_THESE_TEXTS, crossed, several_readers, to_draw
+from perse.evaluation.alignment import OF_THESE_TEXTS, crossed, several_readers, texts_in_several_pairs, to_draw
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.metric import WITHIN
@@ -188,8 +188,8 @@ def crossed_note(examples: Sequence[Example]) -> list[str]:
     """What to say of texts that several readers judged."""
     if _two_way(examples):
         return crossed(examples, two_way=True)
-    said = several_readers(examples)
-    return [f"{OF_THESE_TEXTS}: {said}; they hold for other readers, not for other texts"] if said else []
+    said = [one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one]
+    return [f"{OF_THESE_TEXTS}: {'; '.join(said)}; they hold for other readers, not for other texts"] if said else []
 
 
 def _two_way(examples: Sequence[Example]) -> bool:

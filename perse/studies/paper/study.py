@@ -67,7 +67,9 @@ def paper(
         x_label="",
         points=(),
         tables=tables,
-        notes=("published figures have no intervals; ours are 95%, resampled over the readers",),
+        notes=(
+            "published figures have no intervals; ours are 95%, resampled over the readers, and over the texts where these are drawn, too",
+        ),
     )
 
 
