@@ -114,7 +114,7 @@ def of_pairs(
         one = paired(pairs.pairs, given=given, swapped=swapped, titles=plots.titles, better=truth)
         everything = np.ones(len(one.known), dtype=bool)
         for number, group in (*GROUPS.items(), (None, "all")):
-            here = everything if number is None else one.known == number
+            here = (everything if number is None else one.known == number) & one.answered.any()  # of nothing no share is 0
             values = _of_group(one, here, bootstrap)
             rows.append((group, version, *values.values(), None if number is None else share(here, one.answered)))
             points += [Point(series=group, x=version, metric=metric, estimate=value) for metric, value in values.items()]
