@@ -61,7 +61,7 @@ room:
 
 # Those of a second and more, such as whole trainings of tiny models: some six minutes on 2 cores.
 slow: $(READY) $(ROOM:%=room)
-	$(BIN)/python -m pytest $(TESTS) -n auto --dist worksteal -m "slow and not integration"
+	$(BIN)/python -m pytest $(TESTS) -n auto --dist worksteal -m "slow and not integration and not cluster"
 
 # The numeric tests once more, with the kernels of a CPU that has AVX2 and no more: an order of sums that this one's do not have.
 test-avx2: $(READY)

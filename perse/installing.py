@@ -38,6 +38,8 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "vllm": ("vllm",),
     "report": ("bert_score", "matplotlib", "sacrebleu"),
     "data": ("bm25s", "rouge_score", "sentence_transformers", "spacy", "sumy"),
+    "batch": ("duckdb", "fsspec"),
+    "ray": ("ray",),
 }
 """The modules that each extra brings and those before it do not; `report` brings rouge_score, too."""
 
@@ -49,6 +51,8 @@ ENABLES: Mapping[str, str] = {
     "vllm": "judges named vllm:... and perse serve on vLLM, on a GPU",
     "report": "plots of perse report, perse study and perse train; BLEU and BERTScore",
     "data": "perse data per-mpst, persum and rewriting: names, summaries and relevance in texts",
+    "batch": "perse score --driver: shards, object stores, more examples than memory holds",
+    "ray": "perse score --driver ray",
 }
 """What each extra is for."""
 

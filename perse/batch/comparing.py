@@ -17,7 +17,7 @@ from os.path import commonprefix
 from pathlib import Path
 from typing import Any
 
-from perse.batch.local import ScoredRun, read_run
+from perse.batch.scored import ScoredRun, read_run
 from perse.data.load import load_examples
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
-from perse.data.dataset.folder import is_data_folder
-from perse.data.examples_file import read_examples
-from perse.data.load import LoadedExamples, load_examples
+from perse.data.load import LoadedExamples
 from perse.data.profiles.views import ProfileAspects
 from perse.errors import BadInput
 from perse.files.disk import write_whole
@@ -26,21 +22,18 @@ from perse.files.runlog import (
     MANIFEST,
     RunLog,
     make_folder,
-    read_lines,
     read_manifest,
     refuse_other_run,
     refuse_strangers,
-    what_it_is,
 )
-from perse.formats.json_text import shortened
 from perse.identity import reader_key
-from perse.judgement import Judgement, Prices, Status, parse_judgement
+from perse.judgement import Prices
 from perse.judging.judge import Judge, JudgeSettings
 from perse.judging.loading import parse_judge
-from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_timing
+from perse.judging.loop import JUDGEMENTS, answer_all
 from perse.progress import OnProgress, unseen
 from perse.questions import Question
-from perse.records import Example, example_lines, explain
+from perse.records import Example, example_lines
 
 EXAMPLES = "examples.jsonl"
 
@@ -71,8 +64,8 @@ def score(
         "data_digest": loaded.digest,
         "profile": loaded.profile,
         "prices": prices and prices.model_dump(),
-        "judge": {"model": _place(judge.identity.model), "adapter": _place(judge.identity.adapter)},
-        "chosen_by": chosen_by(judge, loaded.examples),
+        "judge": {"model": place_of(judge.identity.model), "adapter": place_of(judge.identity.adapter)},
+        "chosen_by": chosen_by(judge.identity.model, judge.identity.adapter, loaded.examples),
     }
     with RunLog(out, identity, lines=JUDGEMENTS, context=context) as runlog:
         if not (out / EXAMPLES).exists():
@@ -109,7 +102,7 @@ def check_out(out: Path, question: Question, loaded: LoadedExamples, settings: J
         refuse_other_run(out, run | _asked(question, loaded, settings))
 
 
-def _place(name: str | None) -> str | None:
+def place_of(name: str | None) -> str | None:
     """Where a model lies, if it is a folder of this machine."""
     folder = Path(name).expanduser() if name else None
     return str(folder.resolve()) if folder and folder.is_dir() else None
@@ -151,11 +144,11 @@ def _trainings(judge: Sequence[Path]) -> Iterator[tuple[Path, Mapping[str, Any]]
                 yield place, manifest
 
 
-def chosen_by(judge: Judge, examples: Sequence[Example]) -> int:
+def chosen_by(model: str, adapter: str | None, examples: Iterable[Example]) -> int:
     """How many of the examples are of readers whose answers chose the judge's weights while it was trained, as far as its training
     run is on this machine. On these the judge looks a little better than on others."""
-    names = (judge.identity.model, judge.identity.adapter)
-    folders = [Path(place) for place in map(_place, names) if place is not None]
+    names = (model, adapter)
+    folders = [Path(place) for place in map(place_of, names) if place is not None]
     told = [manifest.get("context", {}).get("choosers") for _, manifest in _trainings(folders)]
     choosers = {one for each in told if isinstance(each, list) for one in each if isinstance(one, str)}
     return sum(reader_key(one.reviewer_id or one.id) in choosers for one in examples)
@@ -167,113 +160,3 @@ def sample(loaded: LoadedExamples, limit: int | None, *, seed: int) -> LoadedExa
         return loaded
     kept = sorted(random.Random(seed).sample(range(len(loaded.examples)), limit))
     return replace(loaded, examples=[loaded.examples[i] for i in kept])
-
-
-@dataclass(frozen=True)
-class ScoredRun:
-    """A scoring run read back: what was asked, what was answered, and where the data it came from lay."""
-
-    examples: list[Example]
-    judgements: list[Judgement]
-    data_folder: Path | None
-    data_digest: str
-    fold: int | None
-    prices: Prices | None = None
-    """Of the server, where they were given."""
-    seconds: float | None = None
-    """Wall time of all judgements, loading left out; None for a run that was not timed throughout."""
-    chosen_by: int = 0
-    """How many of the examples are of readers whose answers chose the judge's weights."""
-
-    @property
-    def caution(self) -> str | None:
-        """What stands beside the numbers of a judge that some of these very readers chose."""
-        if not self.chosen_by:
-            return None
-        return (
-            f"{self.chosen_by} of {len(self.examples)} examples are of readers on whom the judge's weights were chosen while it was "
-            "trained: on these it looks better than it is"
-        )
-
-    def training_side(self) -> tuple[Sequence[Example] | None, str | None]:
-        """The training examples of the scored data set, or None and why they are not available."""
-        if self.data_folder is None:
-            return None, "the scored examples came from a file; name their data set with --train-data"
-        if not is_data_folder(self.data_folder):
-            return None, f"{self.data_folder} is no longer there; name the data set with --train-data"
-        try:
-            loaded = load_examples(self.data_folder, split="train", fold=self.fold)
-        except BadInput as error:  # of an older perse, or damaged since: the answers stand, with fewer baselines beside them
-            return None, f"{error}; or name the data set with --train-data"
-        if loaded.digest != self.data_digest:
-            return (
-                None,
-                f"{self.data_folder} was rebuilt since it was scored; score again, or name the data set with --train-data",
-            )
-        return loaded.examples, None
-
-
-def read_run(folder: Path) -> ScoredRun:
-    """A scoring run's examples and judgements.
-
-    Raises:
-        BadInput: no such run, a file of it that is damaged, or an example with two different answers.
-    """
-    manifest = read_manifest(folder)
-    run, context = manifest.get("run", {}), manifest.get("context", {})
-    if run.get("kind") != "score":
-        raise BadInput(f"{folder} holds {what_it_is(manifest)}, not of perse score; give a folder that `perse score` wrote")
-    judgements = _one_each(folder / JUDGEMENTS)
-    place, fold = context.get("data_folder"), run.get("fold")
-    if fold is not None and (type(fold) is not int or fold < 0):
-        raise BadInput(f"{folder / MANIFEST}: fold is {shortened(fold)}, expected a whole number or null; score again")
-    examples = read_examples(folder / EXAMPLES)
-    return ScoredRun(
-        examples=examples,
-        judgements=judgements,
-        data_folder=Path(place) if isinstance(place, str) and place else None,
-        data_digest=str(context.get("data_digest")),
-        fold=fold,
-        prices=_prices(folder, context.get("prices")),
-        seconds=_seconds(folder, judged=len(judgements)),
-        chosen_by=_chosen_by(context.get("chosen_by"), asked=len(examples)),
-    )
-
-
-def _chosen_by(told: object, *, asked: int) -> int:
-    """0 where it is not known, as of a run of an older perse."""
-    return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= asked else 0
-
-
-def _prices(folder: Path, told: object) -> Prices | None:
-    try:
-        return Prices.model_validate(told) if told else None
-    except ValidationError as error:
-        raise BadInput(f"{folder / MANIFEST}: prices, {explain(error)}; score again with --prices") from None
-
-
-def _seconds(folder: Path, *, judged: int) -> float | None:
-    """The chunk that a kill cut off may be judged without having been timed: one in a hundred may be missing."""
-    timed, seconds = read_timing(folder / TIMING)
-    return None if timed < 0.99 * judged else seconds
-
-
-def _one_each(path: Path) -> list[Judgement]:
-    """The answer to each example. What the engine failed at was asked again, so an answer counts before a failure."""
-    found: dict[str, tuple[int, Judgement]] = {}
-    for line, row in enumerate(read_lines(path), start=1):
-        judgement = parse_judgement(row, f"{path}, line {line}")
-        earlier = found.get(judgement.id)
-        if earlier is None or earlier[1].status is Status.ENGINE_ERROR:
-            found[judgement.id] = (line, judgement)
-        elif judgement.status is not Status.ENGINE_ERROR and _answer(judgement) != _answer(earlier[1]):
-            raise BadInput(
-                f"{path}, lines {earlier[0]} and {line}: example '{judgement.id}' has two different answers; "
-                "an example is judged once: remove one of the lines"
-            )
-    return [judgement for _, judgement in found.values()]
-
-
-def _answer(judgement: Judgement) -> tuple[object, ...]:
-    """Identifies an answer, without its cost."""
-    return judgement.status, judgement.label, judgement.distribution, judgement.text

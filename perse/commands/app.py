@@ -24,7 +24,7 @@ from perse.commands.measuring.report import report
 from perse.commands.models import app as models_app
 from perse.commands.plan import plan
 from perse.commands.preflight import preflight
-from perse.commands.score import score
+from perse.commands.scoring.app import app as score_app
 from perse.commands.serve import EXAMPLES as OF_SERVING
 from perse.commands.serve import serve
 from perse.commands.studies.app import app as study_app
@@ -40,9 +40,10 @@ app.add_typer(data_app, name="data")
 app.add_typer(models_app, name="models")
 app.add_typer(keys_app, name="keys")
 app.add_typer(study_app, name="study")
+app.add_typer(score_app, name="score")
 app.command(epilog=OF_TRAINING)(train)
 app.command(epilog=OF_SERVING)(serve)
-for command in (score, ask, evaluate, compare, agreement, report, plan, preflight, doctor):
+for command in (ask, evaluate, compare, agreement, report, plan, preflight, doctor):
     app.command()(command)
 _OWN = [str(group.name) for group in app.registered_groups] + [
     str(each.callback.__name__) for each in app.registered_commands if each.callback

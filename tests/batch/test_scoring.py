@@ -349,7 +349,7 @@ def test_a_run_in_which_the_engine_only_failed_exits_with_1(
 def test_a_run_keeps_its_prices_whose_profiles_it_showed_and_how_long_it_took(
     examples: Path, tiny_model_folder: Path, tmp_path: Path
 ) -> None:
-    from perse.batch.local import read_run
+    from perse.batch.scored import read_run
 
     given = [*arguments(examples, tiny_model_folder, tmp_path / "run"), "--question", "pointwise_score"]
     done = perse(*given, "--profile", "empty", "--prices", "0.5,1.5")

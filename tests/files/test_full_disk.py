@@ -22,7 +22,8 @@ from full_disks import failing_sync, files_of_at_most, hit_every_write, syncs
 from kills import killed_at
 from safetensors.torch import save_file
 
-from perse.batch.local import read_run, score
+from perse.batch.local import score
+from perse.batch.scored import read_run
 from perse.data.load import LoadedExamples
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, SaveFailed

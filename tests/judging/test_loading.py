@@ -185,7 +185,8 @@ def test_prices_that_are_none_are_refused(text: str) -> None:
 
 def test_scoring_with_an_adapter_is_another_run_than_without(tiny_model_folder: Path, adapter: Path, tmp_path: Path) -> None:
     """The run folder knows its judge by weights: the same name with other weights is refused."""
-    from perse.batch.local import read_run, score
+    from perse.batch.local import score
+    from perse.batch.scored import read_run
     from perse.errors import RunMismatch
 
     loaded = LoadedExamples(pointwise_examples(2, 2), "d", None, None)

@@ -12,7 +12,8 @@ from builders import pointwise_examples
 from judging_builders import asking
 from kgds_builders import benchmark
 
-from perse.batch.local import read_run, score
+from perse.batch.local import score
+from perse.batch.scored import read_run
 from perse.data.load import LoadedExamples
 from perse.data.persum.judging import judge_identity
 from perse.engines.scripted import ScriptedEngine

@@ -36,6 +36,9 @@ def here(path: Path | None) -> Path | None:
 
 
 Out = Annotated[Path, typer.Option("--out", callback=here, help="The folder to write, or to continue.", show_default=False)]
+MaybeRun = Annotated[
+    Path | None, typer.Option("--out", callback=here, help="Needed. The folder to write, or to continue.", show_default=False)
+]
 NewFolder = Annotated[Path, typer.Option("--out", callback=here, help="The folder to write.", show_default=False)]
 MaybeOut = Annotated[
     Path | None, typer.Option("--out", callback=here, help="A folder for study.json, table.md and figures.", show_default=False)

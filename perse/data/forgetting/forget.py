@@ -66,6 +66,11 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
             raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name the file itself")
         if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
+        if (path / "plan" / "shards.parquet").exists():
+            raise BadInput(
+                f"{path}: is a run in shards, of which nobody can be taken out; forget the person in the data, remove the folder, and "
+                "score again"
+            )
     ids = known_as(person, paths, salt=salt)
     places = _once_each(paths)
     for path in places:

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from perse.answering.base import JudgeSettings
-from perse.batch.local import ScoredRun
+from perse.batch.scored import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
 from perse.evaluation.alignment import of_these_texts

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from perse.batch.local import check_unseen, read_run, sample, score
+from perse.batch.local import check_unseen, sample, score
+from perse.batch.scored import read_run
 from perse.data.dataset.folder import DEFAULT_VIEW, DataSet, is_data_folder, load_folder
 from perse.data.load import LoadedExamples, load_examples
 from perse.data.profiles.views import ProfileAspects, View

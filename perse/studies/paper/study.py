@@ -14,7 +14,7 @@ from math import inf
 from pathlib import Path
 
 from perse.batch.comparing import gather
-from perse.batch.local import read_run
+from perse.batch.scored import read_run
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.metrics import METRICS

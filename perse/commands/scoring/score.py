@@ -1,4 +1,4 @@
-"""`perse score`: judge every example of a data set into a run folder."""
+"""`perse score`: judge every example of a data set into a run folder, by itself or, with --driver, in shards by many workers."""
 
 from __future__ import annotations
 
@@ -13,29 +13,23 @@ from rich.markup import escape
 
 from perse.commands import options
 from perse.commands.options.grouping import grouped
-from perse.commands.options.judging import Answering, Loading, ShownProfiles
+from perse.commands.options.scoring import Driver, Question, ShardRows, Workers
+from perse.commands.scoring.telling import tell_view
 from perse.commands.terminal import err, say
 from perse.data.variants.profile_variants import ProfileShown, stand_in
+from perse.errors import BadInput
 from perse.progress import shown_on
-from perse.records import PairwiseExample
 
 if TYPE_CHECKING:
-    from perse.data.load import LoadedExamples
-    from perse.data.profiles.views import ProfileAspects
     from perse.judgement import Prices
 
 
 @grouped
 def score(
     *,
-    examples: options.Examples,
-    judge: options.JudgeName,
-    out: options.Out,
-    split: options.SplitOption = "valid",
-    fold: options.Fold = None,
-    question: options.QuestionName = None,
-    limit: options.Sample = None,
-    shown: ShownProfiles,
+    called: typer.Context,
+    asked: Question,
+    out: options.MaybeRun = None,
     profile: Annotated[
         ProfileShown,
         typer.Option(
@@ -44,15 +38,21 @@ def score(
         ),
     ] = ProfileShown.OWN,
     shots: Annotated[int, typer.Option(min=1, help="With --profile shots: how many.")] = 3,
-    answering: Answering,
-    loading: Loading,
-    trust_remote_code: options.TrustRemoteCode = False,
     prices: Annotated[
         str | None,
         typer.Option(
             help="Of a paid server, per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED; shows the cost, and is kept with the run."
         ),
     ] = None,
+    driver: Annotated[
+        Driver | None,
+        typer.Option(
+            help="Cut the examples into shards, and have them judged by workers: processes of this machine (local), or of a Ray cluster (ray).",
+            show_default="one judge, in this process",
+        ),
+    ] = None,
+    workers: Workers = None,
+    shard_rows: ShardRows = 256,
     as_json: options.AsJson = False,
 ) -> None:
     """Judge every example; the same command continues a run that was stopped.
@@ -62,7 +62,26 @@ def score(
     Server:   perse score --examples work/data --judge openai:http://127.0.0.1:8000/v1#first --out runs/served
 
     Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
+
+    Many:     perse score --examples 'catalogue/*.jsonl' --judge vllm:runs/first --out runs/all --driver local --workers 8
     """
+    if called.invoked_subcommand:
+        return
+    if out is None:
+        raise BadInput("missing option '--out' (see perse score --help)")
+    if driver is None:
+        _in_this_process(asked, out, profile=profile, shots=shots, prices=prices, as_json=as_json)
+        return
+    if prices or profile is not ProfileShown.OWN:
+        raise BadInput("--prices and --profile are not for runs in shards; leave them or --driver out")
+    from perse.commands.scoring.sharded import score_in_shards
+
+    score_in_shards(asked, out, driver=driver, workers=workers, shard_rows=shard_rows, as_json=as_json)
+
+
+def _in_this_process(
+    given: Question, out: Path, *, profile: ProfileShown, shots: int, prices: str | None, as_json: bool
+) -> None:
     from perse.batch.local import check_out, check_unseen, sample, trained_aspects
     from perse.batch.local import score as scored
     from perse.data.dataset.folder import is_data_folder
@@ -70,17 +89,19 @@ def score(
     from perse.judgement import Prices
     from perse.questions import question_for, why_no_truth
 
+    place, judge = given.given()
+    examples, answering = Path(place), given.answering
     costs = Prices.parse(prices) if prices else None
     trained = trained_aspects(judge)
-    view = shown.view(trained if is_data_folder(examples) else None)  # a file shows profiles as they were exported
-    whole = load_examples(examples, split=split, fold=fold, view=view)
-    _tell_view(whole, trained, asked=shown.profile_aspects)
-    loaded = stand_in(sample(whole, limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
-    asked = question_for(loaded.examples, question)
-    if split == "valid":
+    view = given.shown.view(trained if is_data_folder(examples) else None)  # a file shows profiles as they were exported
+    whole = load_examples(examples, split=given.split, fold=given.fold, view=view)
+    tell_view(whole, trained, asked=given.shown.profile_aspects)
+    loaded = stand_in(sample(whole, given.limit, seed=answering.seed), profile, among=whole, shots=shots, seed=answering.seed)
+    asked = question_for(loaded.examples, given.question)
+    if given.split == "valid":
         check_unseen(judge, loaded)
     check_out(out, asked, loaded, answering.settings())
-    loaded_judge = loading.load(judge, trust_remote_code=trust_remote_code)
+    loaded_judge = given.loading.load(judge, trust_remote_code=given.trust_remote_code)
     with shown_on(err) as on_part:
         scored(
             loaded_judge, asked, loaded, out,
@@ -90,24 +111,9 @@ def score(
     _show(out, costs, comparable=comparable, as_json=as_json)
 
 
-def _tell_view(loaded: LoadedExamples, trained: ProfileAspects | None, *, asked: ProfileAspects | None) -> None:
-    """Where the profiles of pairs may not be as those that the judge was trained on, it answers prompts of a kind that it never saw."""
-    pairs = [one for one in loaded.examples if isinstance(one, PairwiseExample)]
-    if not pairs:
-        return
-    others = any(past.preference.keys() - {one.aspect} for one in pairs for past in one.profile)
-    shows = asked or ("all" if others else "asked")
-    if trained is None and others and asked is None:
-        say(
-            "note: profiles show all preferences; a judge that was trained with data.profile_aspects=asked needs --profile-aspects asked"
-        )
-    elif trained is not None and trained != shows and (others or asked is not None):
-        say(f"note: the judge was trained with profile_aspects={trained} and is asked with {shows}")
-
-
 def _show(out: Path, prices: Prices | None, *, comparable: bool, as_json: bool) -> None:
     """How many were answered and what it took; exit code 1 where the engine failed at everything."""
-    from perse.batch.local import read_run
+    from perse.batch.scored import read_run
     from perse.evaluation.costs import spent
     from perse.judgement import Status
     from perse.judging.loop import JUDGEMENTS

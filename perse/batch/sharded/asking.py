@@ -1,0 +1,28 @@
+"""The judge of a worker: loaded as the run says, and checked to be the one of all other workers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perse.batch.sharded.running import Asker
+from perse.batch.sharded.starting import Run, agree
+from perse.judgement import Judgement
+from perse.judging.judge import Judge
+from perse.records import Example
+
+
+def judge_of(run: Run) -> tuple[Asker, int]:
+    """The judge, and how many shards it is given at once: two where the engine answers calls side by side, so that it never waits for the
+    last answers of one shard with nothing else to do.
+
+    Raises:
+        RunMismatch, BadInput, ModelNotFound: it is another, or cannot be loaded.
+    """
+    judge = Judge.load(run.judge, **vars(run.loading))
+    agree(run, judge)
+
+    def ask(examples: Sequence[Example]) -> list[Judgement]:
+        told = {one.id: one for some in judge.stream(run.question, examples, run.settings) for one in some}
+        return [told[example.id] for example in examples]
+
+    return Asker(run.question, judge.identity.portable, ask), 2 if judge.engine.capabilities.at_once else 1

@@ -1,0 +1,188 @@
+"""What became of a run in shards: status while it goes, an audit at its end, and all answers as one file.
+
+The order of a merged file is the plan's: by reader, then by example; however many workers there were and however often they
+were interrupted, it is the same file.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from perse.batch.sharded.plan import Plan, Shard
+from perse.batch.sharded.running import Places
+from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers
+from perse.batch.sharded.working import TELEMETRY
+from perse.errors import BadInput
+from perse.files.runlog import read_lines
+from perse.judgement import Judgement, Status, judgement_line
+from perse.progress import OnProgress, unseen
+
+DAMAGED = ".damaged"
+LIVING = 300.0
+"""Seconds since its last shard after which a worker does not count for the pace any more."""
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found. A run is whole when nothing is missing, damaged or said twice."""
+
+    rows: int
+    shards: int
+    statuses: Counter[str]
+    missing: tuple[str, ...]
+    """Shards without answers."""
+    damaged: tuple[str, ...]
+    """Files of answers that could not be read, or were of other examples; set aside, so that the same command judges them again."""
+    missing_rows: int
+    twice: int
+    """Answers to an example beyond its first."""
+
+    @property
+    def whole(self) -> bool:
+        """Whether every example has one answer."""
+        return not (self.missing or self.damaged or self.twice)
+
+
+def audit(places: Places, plan: Plan, *, on_progress: OnProgress = unseen) -> Audit:
+    """Read every answer and compare it with the plan. Damaged files get another name.
+
+    Raises:
+        BadInput: the plan itself is damaged.
+    """
+    statuses: Counter[str] = Counter()
+    missing, damaged = [], []
+    missing_rows = twice = 0
+    for number, shard in enumerate(plan.shards):
+        on_progress(number, len(plan.shards))
+        path = places.answers(shard)
+        if not path.exists():
+            missing.append(shard.id)
+            missing_rows += shard.rows
+            continue
+        try:
+            ids, told = _ids_and_statuses(path)
+        except BadInput:
+            ids, told = [], []
+        twice += len(ids) - len(set(ids))
+        if ids != plan.ids(shard):
+            damaged.append(shard.id)
+            missing_rows += shard.rows
+            path.replace(path.with_name(path.name + DAMAGED))
+            continue
+        statuses.update(told)
+    on_progress(len(plan.shards), len(plan.shards))
+    return Audit(plan.rows, len(plan.shards), statuses, tuple(missing), tuple(damaged), missing_rows, twice)
+
+
+def answers(places: Places, plan: Plan) -> Iterator[list[Judgement]]:
+    """The judgements of each shard, in the plan's order.
+
+    Raises:
+        BadInput: one is missing, or damaged.
+    """
+    for shard in plan.shards:
+        yield _answers(places, shard)
+
+
+def merge(places: Places, plan: Plan, out: Path, *, on_progress: OnProgress = unseen) -> int:
+    """Write all judgements to `out`, JSON lines or, where its name ends so, Parquet; how many there are.
+
+    Raises:
+        BadInput: an answer is missing, or damaged.
+    """
+    stage = out.with_name(f".{out.name}.perse-tmp")
+    written = 0
+    try:
+        if out.suffix == ".parquet":
+            with parquet.ParquetWriter(stage, ANSWERS, compression="zstd") as writer:
+                for number, judgements in enumerate(answers(places, plan)):
+                    on_progress(number, len(plan.shards))
+                    writer.write_table(answers_table(judgements))
+                    written += len(judgements)
+        else:
+            with stage.open("w", encoding="utf-8") as lines:
+                for number, judgements in enumerate(answers(places, plan)):
+                    on_progress(number, len(plan.shards))
+                    lines.writelines(map(judgement_line, judgements))
+                    written += len(judgements)
+        stage.replace(out)
+    finally:
+        stage.unlink(missing_ok=True)
+    on_progress(len(plan.shards), len(plan.shards))
+    return written
+
+
+@dataclass(frozen=True)
+class StatusNow:
+    """How far a run is."""
+
+    rows: int
+    judged: int
+    shards: int
+    done: int
+    claimed: int
+    workers: int
+    """Those that finished a shard lately."""
+    a_second: float | None
+    """Judgements, of all workers that are at it."""
+    shared: float | None
+    """Of the prompt tokens, those that came from a cache."""
+    seconds_left: float | None
+
+
+def status(places: Places, plan: Plan, *, now: float | None = None) -> StatusNow:
+    """Look at the files of a run; it may be going on."""
+    now = time.time() if now is None else now
+    done = [shard for shard in plan.shards if places.answers(shard).exists()]
+    judged = sum(shard.rows for shard in done)
+    lines = [line for path in sorted((places.run / TELEMETRY).glob("*.jsonl")) for line in read_lines(path)]
+    prompt, cached = (sum(int(line[name]) for line in lines) for name in ("prompt", "cached"))
+    lately = [line for line in lines if now - float(line["ended"]) < LIVING]
+    pace = None
+    if lately:
+        begin = min(float(line["ended"]) - float(line["seconds"]) for line in lately)
+        pace = sum(int(line["judged"]) for line in lately) / max(now - begin, 1e-9)
+    claims = places.run / "claims"
+    return StatusNow(
+        rows=plan.rows,
+        judged=judged,
+        shards=len(plan.shards),
+        done=len(done),
+        claimed=sum(not one.name.startswith(".") for one in claims.iterdir()) if claims.is_dir() else 0,
+        workers=sum(
+            any(now - float(line["ended"]) < LIVING for line in read_lines(path)[-1:])
+            for path in (places.run / TELEMETRY).glob("*.jsonl")
+        ),
+        a_second=pace,
+        shared=cached / prompt if prompt else None,
+        seconds_left=(plan.rows - judged) / pace if pace else None,
+    )
+
+
+def _ids_and_statuses(path: Path) -> tuple[list[str], list[str]]:
+    try:
+        table = parquet.read_table(path, columns=["id", "status"], page_checksum_verification=True)
+        return table.column("id").to_pylist(), table.column("status").to_pylist()
+    except (pa.ArrowException, OSError, KeyError) as error:
+        raise BadInput(f"{path} is damaged ({error})") from None
+
+
+def _answers(places: Places, shard: Shard) -> list[Judgement]:
+    path = places.answers(shard)
+    if not path.exists():
+        raise BadInput(
+            f"{places.run} lacks the answers of shard {shard.id}; the command that began it, or `perse score work`, goes on with it"
+        )
+    return read_answers(path)
+
+
+def failed_rows(statuses: Counter[str]) -> int:
+    """Rows that the engine failed at."""
+    return statuses[Status.ENGINE_ERROR]

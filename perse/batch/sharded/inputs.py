@@ -1,0 +1,153 @@
+"""The examples of a file, a folder, a glob or an object store, one by one, each with the place where it stands.
+
+Formats are those of `perse.data.sources.lines` (JSON lines, CSV, Parquet, each but the last also as .gz). A column that an example nests (`profile`,
+`query`, `reference`, ...) holds JSON where the format has no nesting. What is in an object store (any URL of fsspec, `s3://bucket/examples/*.jsonl.gz`) is
+fetched file by file.
+"""
+
+from __future__ import annotations
+
+import glob
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from perse.data.examples_file import shown_query
+from perse.data.sources.lines import holds_records, is_csv, read_records, suffix
+from perse.errors import BadInput
+from perse.files.runlog import MANIFEST, file_digest
+from perse.formats.plain_files import refuse_endless
+from perse.installing import install
+from perse.records import Example, parse_example
+
+NESTED = ("[", "{")
+"""How the cell of a CSV file begins that holds a list or an object."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """An example and where it stands."""
+
+    example: Example
+    file: str
+    line: int
+
+
+def read_inputs(place: str) -> Iterator[Row]:
+    """The examples of all files at `place`, in the order of their names. All are of one kind.
+
+    Raises:
+        BadInput: nothing is there, or file, line and field of the first problem.
+    """
+    known, first = "", ""
+    for path, name in _files(place):
+        for line, fields in read_records(path):
+            where = f"{name}, line {line}"
+            try:
+                example = parse_example(_nested(fields) if is_csv(path) or suffix(path) == ".parquet" else fields)
+            except BadInput as error:
+                raise BadInput(f"{where}: {error}") from None
+            if shown_query(example):
+                raise BadInput(f"{where}: the query stands in its own profile; the judge would only have to copy the answer")
+            kind = example.in_one_file
+            if not (kind.startswith(known) or known.startswith(kind)):
+                raise BadInput(
+                    f"{where}: {kind} examples, where {first} has {known} ones; a run asks one question: put them in two"
+                )
+            known, first = max(known, kind, key=len), first or where
+            yield Row(example, name, line)
+
+
+def digest_of_inputs(place: str) -> str:
+    """One digest of all files at `place`, whatever they are called.
+
+    Raises:
+        BadInput: as `read_inputs`.
+    """
+    digests = []
+    for path, name in _files(place):
+        if not path.exists():
+            raise BadInput(f"{name}: no such file")
+        refuse_endless(path)
+        digests.append(file_digest(path))
+    return sha256("\n".join(sorted(digests)).encode()).hexdigest()
+
+
+def _nested(fields: dict[str, Any]) -> dict[str, Any]:
+    """A row of a table as an example's fields: empty cells are left out, and cells that hold JSON are read.
+
+    Raises:
+        BadInput: what begins as JSON is none.
+    """
+    told: dict[str, Any] = {}
+    for name, value in fields.items():
+        if value is None or value == "":
+            continue
+        if name in ("profile", "reference", "query", "claims") and isinstance(value, str) and value.lstrip().startswith(NESTED):
+            try:
+                value = json.loads(value)
+            except json.JSONDecodeError as error:
+                if name == "query":  # a text may begin with a bracket
+                    told[name] = value
+                    continue
+                raise BadInput(f"column '{name}' holds no JSON ({error.msg} at character {error.pos + 1})") from None
+        told[name] = _without_nulls(value)
+    return told
+
+
+def _without_nulls(value: Any) -> Any:
+    """Nested values of Parquet have every field of their type, null where there is none."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(one) for name, one in value.items() if one is not None}
+    return [_without_nulls(one) for one in value] if isinstance(value, list) else value
+
+
+def _files(place: str) -> Iterator[tuple[Path, str]]:
+    """Every file at `place` with the name that messages give it, one after the other.
+
+    Raises:
+        BadInput: there is none.
+    """
+    if "://" in place:
+        yield from _fetched(place)
+        return
+    path = Path(place)
+    if path.is_dir():
+        found = sorted(one for one in path.iterdir() if one.is_file() and holds_records(one) and one.name != MANIFEST)
+        if not found:
+            raise BadInput(f"{path}: the folder has no file of examples; expected .jsonl, .csv or .parquet files")
+    elif path.exists() or not glob.has_magic(place):
+        found = [path]
+    else:
+        found = sorted(Path(one) for one in glob.glob(place, recursive=True))  # noqa: PTH207  # an absolute pattern, too
+        if not found:
+            raise BadInput(f"{place}: no file has such a name")
+    yield from ((one, str(one)) for one in found)
+
+
+def _fetched(url: str) -> Iterator[tuple[Path, str]]:
+    try:
+        import fsspec
+    except ImportError:
+        raise BadInput(f"to read {url}, install fsspec: {install('batch')}") from None
+    try:
+        files, paths = fsspec.core.url_to_fs(url)
+        found = sorted(files.glob(paths)) if glob.has_magic(paths) else [paths]
+        if len(found) == 1 and files.isdir(found[0]):
+            found = sorted(one for one in files.ls(found[0], detail=False) if holds_records(Path(one)))
+    except (ImportError, ValueError, OSError) as error:
+        raise BadInput(f"{url} cannot be looked at ({error})") from None
+    if not found:
+        raise BadInput(f"{url}: no file has such a name")
+    for one in found:
+        with tempfile.TemporaryDirectory(prefix="perse-") as folder:
+            here = Path(folder) / Path(one).name
+            try:
+                files.get_file(one, str(here))
+            except OSError as error:
+                raise BadInput(f"{files.unstrip_protocol(one)} cannot be read ({error})") from None
+            yield here, str(files.unstrip_protocol(one))

@@ -1,0 +1,32 @@
+"""The examples and answers of a run in shards, for what reads any scoring run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from perse.batch.sharded.finishing import answers
+from perse.batch.sharded.plan import read_plan
+from perse.batch.sharded.running import Places
+from perse.batch.sharded.starting import LAYOUT
+from perse.judgement import Judgement
+from perse.records import Example, parse_example
+
+
+def is_sharded(manifest: Mapping[str, Any]) -> bool:
+    """Whether a manifest is that of a run in shards."""
+    return bool(manifest.get("run", {}).get("layout") == LAYOUT)
+
+
+def read_sharded(folder: Path) -> tuple[list[Example], list[Judgement]]:
+    """All examples and all judgements of a run in shards, in the order of its plan.
+
+    Raises:
+        BadInput: an answer is missing, or a file is damaged.
+    """
+    plan = read_plan(folder)
+    examples = [parse_example(json.loads(one)) for shard in plan.shards for one in plan.examples(shard)]
+    judgements = [one for some in answers(Places(folder), plan) for one in some]
+    return examples, judgements

@@ -1,0 +1,92 @@
+"""The answers to a shard: a Parquet file that is there whole or not at all, its rows the shard's examples in their order.
+
+The schema is fixed, and what failed is a row with a status. A file is written under another name, brought to the disk and renamed. Pages have check sums: what a
+disk changed since is found when it is read.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from perse.errors import BadInput
+from perse.files.disk import write_bytes
+from perse.judgement import Judgement, parse_judgement
+
+ANSWERS = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("question", pa.string(), nullable=False),
+        pa.field("status", pa.string(), nullable=False),
+        pa.field("label", pa.string()),
+        pa.field("expected", pa.float64()),
+        pa.field("distribution", pa.map_(pa.string(), pa.float64())),
+        pa.field("mass", pa.float64()),
+        pa.field("text", pa.string(), nullable=False),
+        pa.field("mean_logprob", pa.float64()),
+        pa.field("order_gap", pa.float64()),
+        pa.field("order_probabilities", pa.list_(pa.float64())),
+        pa.field("k_effective", pa.int64(), nullable=False),
+        pa.field("finish_reason", pa.string()),
+        pa.field("tokens", pa.struct([pa.field(name, pa.int64()) for name in ("prompt", "cached", "generated")])),
+        pa.field("model", pa.string(), nullable=False),
+        pa.field("adapter", pa.string()),
+        pa.field("error", pa.string()),
+    ]
+)
+
+
+def write_answers(path: Path, judgements: Sequence[Judgement]) -> None:
+    """Keep the judgements as the file `path`.
+
+    Raises:
+        SaveFailed: they are not kept.
+    """
+    held = io.BytesIO()
+    parquet.write_table(answers_table(judgements), held, write_page_checksum=True, compression="zstd")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_bytes(path, held.getvalue())
+
+
+def answers_table(judgements: Sequence[Judgement]) -> pa.Table:
+    """The judgements as a table."""
+    return pa.Table.from_pylist([judgement.model_dump(mode="json") for judgement in judgements], ANSWERS)
+
+
+def read_answers(path: Path) -> list[Judgement]:
+    """The judgements of a file that `write_answers` wrote.
+
+    Raises:
+        BadInput: it is damaged, or of another schema.
+    """
+    try:
+        table = parquet.read_table(path, page_checksum_verification=True, schema=None)
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(
+            f"{path} is damaged ({str(error).splitlines()[0]}); the same command judges its examples again"
+        ) from None
+    if table.schema.names != ANSWERS.names:
+        raise BadInput(f"{path} has columns {', '.join(table.schema.names)[:200]}, expected those of a shard of answers")
+    return [parse_judgement(_fields(row), f"{path}, row {number}") for number, row in enumerate(table.to_pylist(), start=1)]
+
+
+def rows_of(path: Path) -> int | None:
+    """How many answers a file has, by its footer alone; None where that is damaged."""
+    try:
+        return parquet.read_metadata(path).num_rows  # type: ignore[no-any-return]
+    except (pa.ArrowException, OSError):
+        return None
+
+
+def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
+    told = dict(row)
+    if told["distribution"] is not None:
+        told["distribution"] = dict(told["distribution"])
+    if told["order_probabilities"] is not None:
+        told["order_probabilities"] = tuple(told["order_probabilities"])
+    return told

@@ -1,0 +1,216 @@
+"""A run in shards, begun or continued: what is asked of whom about which examples, kept so that any worker can join by the folder alone.
+
+    RUN/manifest.json    what identifies the run, and how its judge is loaded
+    RUN/judge.json       the judge as the first worker met it; others must meet the same
+
+The examples are known by the bytes of their files, so that a run is continued without planning it again, and refused for other examples.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from perse.answering.base import JudgeSettings
+from perse.batch.local import place_of
+from perse.batch.sharded.inputs import Row
+from perse.batch.sharded.plan import FOLDER, Plan, make_plan, read_plan
+from perse.engines.kind import LoadOptions
+from perse.errors import BadInput, RunMismatch
+from perse.files.disk import aside, write_whole
+from perse.files.locking import locked
+from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
+from perse.judging.judge import Judge
+from perse.judging.loading import parse_judge, portable_name
+from perse.questions import QUESTIONS, Question, question_for
+from perse.secrets import redact_tree
+
+LAYOUT = "shards"
+JUDGE = "judge.json"
+ROWS = 256
+"""Rows of a shard, by default: some minutes of one GPU."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a run asks of whom.
+
+    `inputs` describes the examples (`inputs_digest`, or a data set's digest with what is shown of it); `rows` gives them, once.
+    """
+
+    judge: str
+    loading: LoadOptions
+    settings: JudgeSettings
+    inputs: Mapping[str, Any]
+    question: str | None = None
+    shard_rows: int = ROWS
+    limit: int | None = None
+    servers: tuple[str, ...] = ()
+    """Addresses of judge servers that are asked in the place of a judge in each worker."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run in shards that was begun."""
+
+    folder: Path
+    plan: Plan
+    question: Question
+    settings: JudgeSettings
+    judge: str
+    loading: LoadOptions
+    servers: tuple[str, ...]
+
+
+def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
+    """Plan the run in `out`, or find it there.
+
+    Raises:
+        RunMismatch: `out` holds something else, or a run of other examples, of another judge or with other settings.
+        BadInput: as `make_plan`.
+    """
+    judge = request.judge
+    who = {"name": portable_name(judge), "weights": _weights(judge)} if judge else {"name": "servers", "weights": ""}
+    identity: dict[str, Any] = {
+        "kind": "score",
+        "layout": LAYOUT,
+        "question": request.question,
+        "inputs": dict(request.inputs),
+        "limit": request.limit,
+        "settings": asdict(request.settings),
+        "judge": {**who, **asdict(request.loading)},
+        "shard_rows": request.shard_rows,
+    }
+    make_folder(out)
+    with locked(out / FOLDER):
+        if (out / MANIFEST).exists():
+            refuse_other_run(out, identity)
+            return read(out)
+        _refuse_strangers(out)
+        question, fitting = _chosen(rows, request.question)
+        asked = {"question": question.name, "settings": identity["settings"], "judge": identity["judge"]}
+        plan = make_plan(
+            out, fitting, identity=json.dumps(asked, sort_keys=True), size=request.shard_rows, limit=request.limit,
+            seed=request.settings.seed,
+        )  # fmt: skip
+        parts = parse_judge(request.judge) if request.judge else None
+        context = {
+            "question": question.name,
+            "examples": plan.rows,
+            "judge": request.judge if parts is None or not parts.local else _placed(request.judge),
+            "servers": list(request.servers),
+        }
+        manifest = redact_tree({"run": identity, "context": context, "environment": environment()})
+        write_whole(out / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+    return read(out)
+
+
+def read(out: Path) -> Run:
+    """The run in `out`.
+
+    Raises:
+        BadInput: there is none, or it is damaged.
+    """
+    manifest = read_manifest(out)
+    run, context = manifest.get("run", {}), manifest.get("context", {})
+    if run.get("kind") != "score" or run.get("layout") != LAYOUT:
+        raise BadInput(f"{out} holds no run in shards; give the folder of `perse score --driver`")
+    try:
+        told = dict(run["judge"])
+        loading = LoadOptions(**{name: told[name] for name in LoadOptions.__dataclass_fields__})
+        settings = JudgeSettings(**run["settings"])
+        question = QUESTIONS[context["question"]]
+        servers = tuple(context["servers"])
+        judge = context["judge"] or ""
+    except (KeyError, TypeError) as error:
+        raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
+    return Run(out, read_plan(out), question, settings, judge, loading, servers)
+
+
+def is_sharded(folder: Path) -> bool:
+    """Whether the run in a folder is one in shards."""
+    return (folder / MANIFEST).is_file() and read_manifest(folder).get("run", {}).get("layout") == LAYOUT
+
+
+def agree(run: Run, judge: Judge) -> None:
+    """Check that a worker's judge is the one of the run's other workers; the first says which that is.
+
+    Raises:
+        RunMismatch: it has other weights, another engine or dtype, or other prompts.
+    """
+    from perse.records import parse_example
+
+    some = [parse_example(json.loads(one)) for one in run.plan.examples(run.plan.shards[0])[:32]]
+    mine = {
+        "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
+        "prompts_sha256": judge.prompt_digest(run.question, some, run.settings),
+    }
+    agree_on(run, mine)
+
+
+def agree_on(run: Run, mine: Mapping[str, Any]) -> None:
+    """`agree`, of a judge of which this is known."""
+    path = run.folder / JUDGE
+    told = json.loads(json.dumps(redact_tree(dict(mine))))
+    with locked(path):
+        if not path.exists():
+            write_whole(path, json.dumps(told, indent=2) + "\n")
+            return
+    known = json.loads(path.read_text("utf-8"))
+    if known != told:
+        differing = sorted(
+            f"{name} {json.dumps(value)} here, {json.dumps(known.get(part, {}).get(name) if isinstance(known.get(part), dict) else known.get(part))} there"
+            for part, values in told.items()
+            for name, value in (values.items() if isinstance(values, dict) else [(part, values)])
+            if (known.get(part, {}).get(name) if isinstance(values, dict) else known.get(part)) != value
+        )
+        raise RunMismatch(f"{run.folder} has answers of another judge ({'; '.join(differing)}); score into another folder")
+
+
+def _chosen(rows: Iterable[Row], name: str | None) -> tuple[Question, Iterator[Row]]:
+    """The question, chosen by the first rows, and all rows, each checked to be one that it is asked about."""
+    left = iter(rows)
+    first = [*islice(left, 100)]
+    question = question_for([row.example for row in first], name)
+
+    def fitting() -> Iterator[Row]:
+        yield from first
+        for row in left:
+            try:
+                question_for([row.example], question.name)
+            except BadInput as error:
+                raise BadInput(f"{row.file}, line {row.line}: {error}") from None
+            yield row
+
+    return question, fitting()
+
+
+def _weights(judge: str) -> str:
+    """The digest of a judge's weights, of one on this machine."""
+    parts = parse_judge(judge)
+    if not parts.local:
+        return ""
+    from perse.models.finding import find, find_adapter, judge_digest
+
+    path = find(parts.model)
+    return judge_digest(path, find_adapter(parts.adapter, path) if parts.adapter else None)
+
+
+def _placed(judge: str) -> str:
+    """A judge's name with whole paths, so that a worker that runs elsewhere finds it."""
+    parts = parse_judge(judge)
+    engine = "" if parts.engine == "transformers" else f"{parts.engine}:"
+    return engine + "+".join(place_of(part) or part for part in (parts.model, parts.adapter) if part)
+
+
+def _refuse_strangers(out: Path) -> None:
+    """A start that was killed leaves a plan without a manifest, and nothing else."""
+    others = [
+        one.name for one in out.iterdir() if one.name not in (FOLDER, aside(out / FOLDER).name) and not one.name.startswith(".")
+    ]
+    if others:
+        raise RunMismatch(f"{out} is not empty and holds no run; choose another folder")

@@ -1,0 +1,140 @@
+"""A worker: it takes shard after shard, judges it and keeps its answers, until none is left; others do the same beside it.
+
+Each begins at another place of the plan and goes round, so that they seldom want the same shard; shards that lie side by side share readers, and
+with them what the engine has computed. A worker that finds only shards that others hold waits: their holders may die.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from perse.batch.sharded.claims import Claims
+from perse.batch.sharded.plan import Plan, Shard
+from perse.batch.sharded.running import Asker, Places, run_shard
+from perse.files.disk import GrowingFile
+from perse.judgement import Judgement
+
+TELEMETRY = "telemetry"
+LOOK_AGAIN = 1.0
+"""Seconds between looks at shards that others hold."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """Which of how many workers this is; it begins at its own part of the plan."""
+
+    number: int = 0
+    of: int = 1
+
+    def order(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+        """All shards, from the worker's part on."""
+        begin = len(shards) * (self.number % self.of) // self.of
+        return [*shards[begin:], *shards[:begin]]
+
+
+def work(
+    places: Places, plan: Plan, asker: Asker, claims: Claims, *, session: str, share: Share = Share(), at_once: int = 1
+) -> int:
+    """Judge whatever shard is neither done nor held by another, until all are done; how many this worker did.
+
+    Args:
+        at_once: shards that are judged side by side, where the engine answers calls of several threads together: then the end of one
+            is no time without work.
+    Raises:
+        EngineLost, BadInput, SaveFailed: as `run_shard`, once the shards beside it have ended.
+    """
+    done = 0
+    with (
+        claims.working(),
+        Telemetry(places.run, claims.holder.worker) as telemetry,
+        ThreadPoolExecutor(at_once) as pool,
+    ):
+
+        def judge(shard: Shard) -> int:
+            return judge_claimed(places, plan, shard, asker, claims, telemetry, session=session)
+
+        running: set[Future[int]] = set()
+        for shard in _free(places, claims, share.order(plan.shards), running):
+            running.add(pool.submit(judge, shard))
+            while len(running) >= at_once:
+                ended, _ = wait(running, return_when=FIRST_COMPLETED)
+                running -= ended
+                done += sum(one.result() for one in ended)
+        done += sum(one.result() for one in running)
+        claims.sweep()
+        for shard in _begun(places, plan):  # by workers that were killed behind the last answer
+            places.sweep(shard)
+    return done
+
+
+def judge_claimed(
+    places: Places, plan: Plan, shard: Shard, asker: Asker, claims: Claims, telemetry: Telemetry, *, session: str
+) -> int:
+    """Judge a shard that this worker holds, and give it back; 0 where it was done by who held it before."""
+    try:
+        if places.done(shard):
+            return 0
+        began = time.monotonic()
+        judgements = run_shard(places, plan, shard, asker, session=session)
+        telemetry.judged(shard, judgements, time.monotonic() - began)
+        return 1
+    finally:
+        claims.give_back(shard.id)
+
+
+def _begun(places: Places, plan: Plan) -> list[Shard]:
+    folder = places.run / "attempts"
+    names = {one.name for one in folder.iterdir()} if folder.is_dir() else set()
+    return [shard for shard in plan.shards if shard.id in names]
+
+
+def _free(places: Places, claims: Claims, shards: Sequence[Shard], running: set[Future[int]]) -> Iterator[Shard]:
+    """Shards that this worker has taken; ends when all are done, or held by this worker alone."""
+    left = list(shards)
+    while left:
+        held: list[Shard] = []
+        for shard in left:
+            if places.done(shard):
+                continue
+            if claims.take(shard.id):
+                yield shard
+            else:
+                held.append(shard)
+        left = held
+        if left and not any(not one.done() for one in running):
+            time.sleep(LOOK_AGAIN)
+
+
+class Telemetry:
+    """What a worker did and how long it took, in a file of its own."""
+
+    def __init__(self, run: Path, worker: str) -> None:
+        folder = run / TELEMETRY
+        folder.mkdir(parents=True, exist_ok=True)
+        self._file = GrowingFile(folder / f"{worker}.jsonl")
+        self._file.cut_torn_line()
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Telemetry:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def judged(self, shard: Shard, judgements: Sequence[Judgement], seconds: float) -> None:
+        """A shard was finished."""
+        told = {
+            "shard": shard.id,
+            "judged": len(judgements),
+            "seconds": round(seconds, 3),
+            "ended": round(time.time(), 3),
+            **{name: sum(getattr(one.tokens, name) for one in judgements) for name in ("prompt", "cached", "generated")},
+        }
+        with self._lock:
+            self._file.append([json.dumps(told) + "\n"], sync=False)

@@ -1,0 +1,1 @@
+"""`perse score ...`: judge many examples, here or on many machines."""

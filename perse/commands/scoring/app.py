@@ -1,0 +1,14 @@
+"""`perse score`, which judges, and `perse score ...` for runs in shards: plan them, work on them, look after them."""
+
+from __future__ import annotations
+
+import typer
+
+from perse.commands.scoring import sharded
+from perse.commands.scoring.score import score
+
+app = typer.Typer(rich_markup_mode="rich")
+app.callback(invoke_without_command=True)(score)
+for command in (sharded.plan, sharded.work, sharded.status, sharded.audit, sharded.merge):
+    app.command()(command)
+app.command(hidden=True)(sharded.worker)

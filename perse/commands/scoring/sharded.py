@@ -1,0 +1,290 @@
+"""`perse score --driver ...` and the commands for runs in shards: a plan, workers, and what has become of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from perse.commands import options
+from perse.commands.options.grouping import grouped
+from perse.commands.options.scoring import Driver, Question, RunFolder, ShardRows, Workers
+from perse.commands.scoring.telling import tell_view
+from perse.commands.terminal import err, say
+from perse.engines.kind import LoadOptions
+from perse.errors import BadInput, EngineLost
+from perse.progress import OnProgress, shown_on
+
+if TYPE_CHECKING:
+    from perse.batch.sharded.finishing import Audit
+    from perse.batch.sharded.inputs import Row
+    from perse.batch.sharded.starting import Run
+
+LOST = 3
+"""Exit code of a worker whose engine is gone: another start may help."""
+
+
+def score_in_shards(asked: Question, out: Path, *, driver: Driver, workers: int | None, shard_rows: int, as_json: bool) -> None:
+    """Plan the run or find it, have it judged, and look whether it is whole."""
+    run = _begun(asked, out, shard_rows)
+    session = _session()
+    with shown_on(err) as on_part:
+        if driver == "ray":
+            from perse.batch.sharded.on_ray import work_on_ray
+
+            work_on_ray(run, workers, session=session, on_progress=partial(on_part, "judging"))
+        else:
+            _work_here(run, workers, session, partial(on_part, "judging"))
+    _end(run, as_json=as_json)
+
+
+@grouped
+def plan(
+    *,
+    asked: Question,
+    out: options.MaybeRun = None,
+    shard_rows: ShardRows = 256,
+    workers: Workers = None,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Judgements a second of one worker, as `perse score status` shows; tells the hours."),
+    ] = None,
+    price: Annotated[
+        float | None, typer.Option(min=0.0, help="Of one worker for an hour, in whatever currency; tells the cost.")
+    ] = None,
+    as_json: options.AsJson = False,
+) -> None:
+    """Cut examples into shards and say what judging them takes; judge nothing.
+
+    Example:  perse score plan --examples 'catalogue/*.jsonl' --judge vllm:runs/first --out runs/all --workers 8 --rate 20 --price 2.5
+    """
+    if out is None:
+        raise BadInput("missing option '--out' (see perse score plan --help)")
+    run = _begun(asked, out, shard_rows)
+    shards = run.plan.shards
+    chars, shared = sum(one.chars for one in shards), sum(one.shared for one in shards)
+    hours = run.plan.rows / rate / (workers or 1) / 3600 if rate else None
+    told = {
+        "run": str(out),
+        "examples": run.plan.rows,
+        "shards": len(shards),
+        "readers_at_most": sum(one.readers for one in shards),
+        "characters": chars,
+        "shared": round(shared / chars, 4) if chars else 0.0,
+        "hours": hours,
+        "cost": hours * price * (workers or 1) if hours is not None and price is not None else None,
+    }
+    if as_json:
+        typer.echo(json.dumps(told, indent=2))
+        return
+    say(f"{run.plan.rows:,} examples in {len(shards):,} shards of at most {shard_rows:,}")
+    say(f"{chars:,} characters of examples, {shared / max(chars, 1):.0%} of them a profile that the example before has, too")
+    if hours is not None:
+        cost = f", cost {told['cost']:,.2f}" if told["cost"] is not None else ""
+        say(f"{hours:,.2f} hours with {workers or 1} workers of {rate:g} judgements a second{cost}")
+    err.print(f"planned: [bold]{escape(str(out))}[/bold]  next: perse score work {escape(str(out))}")
+
+
+def work(*, run: RunFolder, workers: Workers = None) -> None:
+    """Judge what is left of a run in shards; as many machines as share its folder may do so at once, and may come and go.
+
+    Example:  perse score work runs/all --workers 8
+
+    Slurm:    sbatch --array=0-31 slurm/score.sbatch runs/all
+    """
+    from perse.batch.sharded.starting import read
+
+    begun = read(run)
+    with shown_on(err) as on_part:
+        _work_here(begun, workers, _session(), partial(on_part, "judging"))
+    err.print(f"nothing is left to judge in [bold]{escape(str(run))}[/bold]  next: perse score audit {escape(str(run))}")
+
+
+def status(*, run: RunFolder, as_json: options.AsJson = False) -> None:
+    """Say how far a run in shards is, while it goes on; it changes nothing.
+
+    Example:  perse score status runs/all
+    """
+    from perse.batch.sharded.finishing import status as looked
+    from perse.batch.sharded.running import Places
+    from perse.batch.sharded.starting import read
+
+    now = looked(Places(run), read(run).plan)
+    if as_json:
+        typer.echo(json.dumps(vars(now), indent=2))
+        return
+    say(f"{now.judged:,} of {now.rows:,} examples judged, {now.done:,} of {now.shards:,} shards; {now.claimed:,} being judged")
+    if now.a_second is not None and now.judged < now.rows:
+        shared = "" if now.shared is None else f", {now.shared:.0%} of the prompt tokens shared"
+        left = "" if now.seconds_left is None else f", {now.seconds_left / 3600:,.2f} hours left"
+        say(f"{now.a_second:,.1f} judgements a second by {now.workers} workers{shared}{left}")
+
+
+def audit(*, run: RunFolder, as_json: options.AsJson = False) -> None:
+    """Read every answer of a run in shards: is there one, and one alone, for every example? Exit code 1 if not.
+
+    Damaged files are set aside, and the command that began the run judges their examples again.
+
+    Example:  perse score audit runs/all
+    """
+    from perse.batch.sharded.starting import read
+
+    _end(read(run), as_json=as_json)
+
+
+def merge(
+    *,
+    run: RunFolder,
+    out: Annotated[
+        Path, typer.Option("--out", callback=options.here, help="The file to write: .jsonl or .parquet.", show_default=False)
+    ],
+    overwrite: options.OverwriteFile = False,
+) -> None:
+    """Write all judgements of a run in shards as one file, sorted by reader and example.
+
+    Example:  perse score merge runs/all --out all.parquet
+    """
+    from perse.batch.sharded.finishing import merge as merged
+    from perse.batch.sharded.running import Places
+    from perse.batch.sharded.starting import read
+    from perse.files.belongings import check_file
+
+    if out.suffix not in (".jsonl", ".parquet"):
+        raise BadInput(f"{out} says no format; end it with .jsonl or .parquet")
+    begun = read(run)
+    check_file(out, overwrite=overwrite)
+    with shown_on(err) as on_part:
+        count = merged(Places(run), begun.plan, out, on_progress=partial(on_part, "merging"))
+    err.print(f"merged: [bold]{escape(str(out))}[/bold]  ({count:,} judgements)")
+
+
+def worker(
+    *,
+    run: RunFolder,
+    name: Annotated[str, typer.Option()],
+    session: Annotated[str, typer.Option()],
+    number: Annotated[int, typer.Option()] = 0,
+    of: Annotated[int, typer.Option()] = 1,
+    parent: Annotated[int, typer.Option()] = 0,
+) -> None:
+    """One worker of a run in shards; `perse score work` starts it."""
+    from perse.batch.sharded.asking import judge_of
+    from perse.batch.sharded.claims import Claims, Holder
+    from perse.batch.sharded.running import Places
+    from perse.batch.sharded.starting import read
+    from perse.batch.sharded.working import Share
+    from perse.batch.sharded.working import work as worked
+
+    _end_with(parent)
+    begun = read(run)
+    asker, at_once = judge_of(begun)
+    claims = Claims(run / "claims", Holder.me(name))
+    try:
+        worked(
+            Places(run), begun.plan, asker, claims, session=session, share=Share(number, of), at_once=at_once
+        )  # fmt: skip
+    except EngineLost as error:
+        say(f"perse: {error}")
+        raise typer.Exit(LOST) from None
+
+
+def _begun(asked: Question, out: Path, shard_rows: int) -> Run:
+    from perse.batch.sharded.inputs import digest_of_inputs, read_inputs
+    from perse.batch.sharded.starting import Request, start
+    from perse.data.dataset.folder import is_data_folder
+
+    place, judge = asked.given()
+    rows: Iterator[Row]
+    if is_data_folder(Path(place)):
+        rows, inputs = _of_data_set(asked, Path(place), judge)
+    else:
+        rows, inputs = read_inputs(place), {"sha256": digest_of_inputs(place)}
+    request = Request(
+        judge=judge,
+        loading=LoadOptions(**vars(asked.loading), trust_remote_code=asked.trust_remote_code),
+        settings=asked.answering.settings(),
+        inputs=inputs,
+        question=asked.question,
+        shard_rows=shard_rows,
+        limit=asked.limit,
+    )
+    with err.status("planning"):
+        return start(out, request, rows)
+
+
+def _of_data_set(asked: Question, place: Path, judge: str) -> tuple[Iterator[Row], dict[str, object]]:
+    from perse.batch.local import check_unseen, trained_aspects
+    from perse.batch.sharded.inputs import Row
+    from perse.data.load import load_examples
+
+    trained = trained_aspects(judge)
+    view = asked.shown.view(trained)
+    loaded = load_examples(place, split=asked.split, fold=asked.fold, view=view)
+    tell_view(loaded, trained, asked=asked.shown.profile_aspects)
+    if asked.split == "valid":
+        check_unseen(judge, loaded)
+    rows = (Row(example, str(place), number) for number, example in enumerate(loaded.examples, start=1))
+    return rows, {"data_digest": loaded.digest, "split": asked.split, "fold": asked.fold, "view": vars(view)}
+
+
+def _work_here(run: Run, workers: int | None, session: str, on_progress: OnProgress) -> None:
+    from perse.batch.sharded.drivers import cards, work_here
+
+    name = f"{socket.gethostname()}-{os.getpid()}"
+    work_here(run, workers or max(1, len(cards())), session=session, name=name, on_progress=on_progress)
+
+
+def _end(run: Run, *, as_json: bool) -> None:
+    """What the audit found; exit code 1 where an example has no answer."""
+    from perse.batch.sharded.finishing import audit as audited
+    from perse.batch.sharded.running import Places
+
+    with shown_on(err) as on_part:
+        found = audited(Places(run.folder), run.plan, on_progress=partial(on_part, "checking"))
+    _say(run.folder, found, as_json=as_json)
+    if not found.whole:
+        raise typer.Exit(1)
+
+
+def _say(folder: Path, found: Audit, *, as_json: bool) -> None:
+    counts = ", ".join(f"{count:,} {status}" for status, count in found.statuses.most_common()) or "none"
+    if as_json:
+        typer.echo(json.dumps({"run": str(folder), "whole": found.whole, **vars(found)}, indent=2))
+    if found.whole:
+        err.print(f"judged: [bold]{escape(str(folder))}[/bold]  ({counts})  next: perse evaluate {escape(str(folder))}")
+        return
+    say(f"{found.rows - found.missing_rows:,} of {found.rows:,} examples have an answer ({counts})")
+    if found.missing:
+        say(
+            f"{len(found.missing):,} of {found.shards:,} shards are missing; the same command, or perse score work, goes on with them"
+        )
+    if found.damaged:
+        say(
+            f"{len(found.damaged):,} damaged files of answers were set aside; the same command, or perse score work, judges these examples again"
+        )
+
+
+def _session() -> str:
+    return f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(3)}"
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, of whom it would have been told to end."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    if parent:
+        threading.Thread(target=watch, daemon=True).start()
