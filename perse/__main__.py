@@ -13,9 +13,10 @@ def main() -> None:
         del os.environ["COLUMNS"]
     try:
         from perse.commands.app import main as run
-    except KeyboardInterrupt:  # nothing was begun
+
+        run()
+    except KeyboardInterrupt:  # before the command line took it over, so nothing was begun
         sys.exit(130)
-    run()
 
 
 if __name__ == "__main__":

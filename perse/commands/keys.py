@@ -10,6 +10,7 @@ import typer
 
 from perse.commands import options
 from perse.commands.terminal import say
+from perse.errors import BadInput
 
 app = typer.Typer(no_args_is_help=True, help="Add, list and remove keys of a judge server (its setting keys=FILE).")
 
@@ -62,7 +63,9 @@ def list_keys(file: File, as_json: options.AsJson = False) -> None:
 def remove(
     file: File,
     name: Name,
-    digest: Annotated[str, typer.Option(help="Only the key whose digest begins so (see `perse keys list`).")] = "",
+    digest: Annotated[
+        str | None, typer.Option(help="Only the key whose digest begins so (see `perse keys list`).", show_default=False)
+    ] = None,
 ) -> None:
     """Remove the keys of a name. A running server refuses them within seconds.
 
@@ -70,5 +73,7 @@ def remove(
     """
     from perse.serving.front.keys import remove_keys
 
-    count = remove_keys(file, name, digest=digest)
+    if digest == "":
+        raise BadInput("--digest is empty, and would remove all keys of that name; give its beginning, or leave the option out")
+    count = remove_keys(file, name, digest=digest or "")
     say(f"{count} {'key' if count == 1 else 'keys'} of '{name}' removed from {file}")
