@@ -19,6 +19,7 @@ from pathlib import Path
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.starting import Run
 from perse.errors import BadInput, EngineLost
+from perse.formats.plain_files import own_bytes
 from perse.progress import OnProgress, unseen
 
 LOGS = "logs"
@@ -138,8 +139,8 @@ def _parts(run: Path) -> int:
 
 
 def _last_words(log: Path) -> str:
-    with suppress(OSError):
-        lines = [line.strip() for line in log.read_text("utf-8", "replace").splitlines() if line.strip()]
+    with suppress(OSError, BadInput):
+        lines = [line.strip() for line in own_bytes(log).decode("utf-8", "replace").splitlines() if line.strip()]
         if lines:
             return lines[-1].removeprefix("perse: ")
     return "it said nothing"

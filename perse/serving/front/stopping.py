@@ -29,6 +29,7 @@ LAST_SECONDS = 5
 UVICORN: Mapping[str, Any] = MappingProxyType(
     {
         "http": "h11",  # bounds headers, which httptools does not
+        "ws": "none",  # no route of a judge has one, and a request that asks for one with a body was never closed
         "timeout_graceful_shutdown": LAST_SECONDS,
     }
 )

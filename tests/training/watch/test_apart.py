@@ -189,4 +189,7 @@ def test_a_damaged_list_of_choosers_tells_of_nobody(choosers: Any, tiny_model_fo
     told = {"run": {"kind": "train", "config": {"data": {}}}, "context": {"choosers": choosers}}
     (run / "manifest.json").write_text(json.dumps(told))
     judge = Judge.load(run, dtype="float32")
-    assert chosen_by(judge, pointwise_examples(2, 2)) == 0 and trained_aspects(str(run)) == "all"
+    assert (
+        chosen_by(judge.identity.model, judge.identity.adapter, pointwise_examples(2, 2)) == 0
+        and trained_aspects(str(run)) == "all"
+    )
