@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 import random
+import time
 
 from locust import HttpUser, task
 
@@ -60,6 +61,10 @@ class Reader(HttpUser):
 
     def wait_time(self) -> float:
         return _chance.expovariate(RATE / self.environment.runner.target_user_count)
+
+    def on_start(self) -> None:
+        """Users come one after the other: all at once they would be a queue that no rate makes."""
+        time.sleep(self.wait_time())
 
     @task
     def judge(self) -> None:

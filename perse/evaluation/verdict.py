@@ -133,7 +133,7 @@ def _against(told: Difference, rows: Mapping[str, Row]) -> str:
     """The other value and the difference; chance needs neither where it is 0."""
     if told.baseline in rows:
         return f" against {shown(rows[told.baseline].columns[told.column])}, difference {shown(told.estimate)}"
-    return "" if told.column == COMPARED else f", difference {shown(told.estimate)}"
+    return "" if told.baseline == CHANCE and told.column == COMPARED else f", difference {shown(told.estimate)}"
 
 
 def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:

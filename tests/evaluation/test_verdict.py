@@ -147,6 +147,30 @@ def test_a_judge_at_chance_is_not_better_than_a_baseline_below_it(seed: int) -> 
     assert result.verdict[0].startswith(("judge: not shown to be better than chance: ", "judge: worse than chance: "))
 
 
+@pytest.mark.slow
+def test_the_readers_own_average_as_a_label_is_not_better_than_itself() -> None:
+    # Scores around a reader's own level; the judge says the mean of the shown ones as a label, which knows less than that mean.
+    generator = np.random.default_rng(2)
+    called = 0
+    for _ in range(6):
+        examples = []
+        for reader in range(60):
+            level = generator.normal(6, 1.2)
+            scores = np.clip(np.round(level + generator.normal(0, 1.5, 8)), 1, 10).astype(int)
+            for at in range(4):
+                past = tuple(
+                    (f"p{n}", int(scores[n])) for n in generator.choice([n for n in range(8) if n != at], 3, replace=False)
+                )
+                examples.append(scored(f"{reader}-{at}", f"u{reader}", int(scores[at]), item=f"i{reader}-{at}", profile=past))
+        means = [sum(one.score for one in example.profile) / 3 for example in examples]
+        said = [answered(example.id, str(int(np.floor(mean + 0.5)))) for example, mean in zip(examples, means, strict=True)]
+        result = evaluate(examples, said, train=None, resamples=300)
+        called += result.conclusions[0].standing == "better"
+        if result.conclusions[0].against == "rounded average":
+            assert ", difference +0.00 [0.00, 0.00]" in result.verdict[0]
+    assert called == 0
+
+
 def test_rounding_does_not_contradict_the_word() -> None:
     def estimate(low: float, high: float) -> Estimate:
         return Estimate(value=0.06, interval=Interval(low=low, high=high), items=9, difference=True)
