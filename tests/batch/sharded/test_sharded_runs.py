@@ -283,6 +283,7 @@ def command(*words: object, env: dict[str, str]) -> subprocess.CompletedProcess[
     return subprocess.run(asked, env=env, capture_output=True, text=True, timeout=240)
 
 
+@pytest.mark.slow
 def test_a_run_in_shards_is_read_as_a_simple_one_and_refused_for_other_examples(tmp_path: Path, env: dict[str, str]) -> None:
     source = lines(tmp_path / "in.jsonl", 48)
     asked = ("--examples", source, "--judge", "scripted:a", "--temperature", "0")
