@@ -21,7 +21,7 @@ from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers
 from perse.batch.sharded.working import TELEMETRY
 from perse.errors import BadInput
 from perse.files.runlog import read_lines
-from perse.judgement import Judgement, Status, judgement_line
+from perse.judgement import Judgement, judgement_line
 from perse.progress import OnProgress, unseen
 
 DAMAGED = ".damaged"
@@ -181,8 +181,3 @@ def _answers(places: Places, shard: Shard) -> list[Judgement]:
             f"{places.run} lacks the answers of shard {shard.id}; the command that began it, or `perse score work`, goes on with it"
         )
     return read_answers(path)
-
-
-def failed_rows(statuses: Counter[str]) -> int:
-    """Rows that the engine failed at."""
-    return statuses[Status.ENGINE_ERROR]

@@ -49,8 +49,6 @@ class Request:
     question: str | None = None
     shard_rows: int = ROWS
     limit: int | None = None
-    servers: tuple[str, ...] = ()
-    """Addresses of judge servers that are asked in the place of a judge in each worker."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,6 @@ class Run:
     settings: JudgeSettings
     judge: str
     loading: LoadOptions
-    servers: tuple[str, ...]
 
 
 def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
@@ -74,7 +71,7 @@ def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
         BadInput: as `make_plan`.
     """
     judge = request.judge
-    who = {"name": portable_name(judge), "weights": _weights(judge)} if judge else {"name": "servers", "weights": ""}
+    who = {"name": portable_name(judge), "weights": _weights(judge)}
     identity: dict[str, Any] = {
         "kind": "score",
         "layout": LAYOUT,
@@ -97,12 +94,10 @@ def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
             out, fitting, identity=json.dumps(asked, sort_keys=True), size=request.shard_rows, limit=request.limit,
             seed=request.settings.seed,
         )  # fmt: skip
-        parts = parse_judge(request.judge) if request.judge else None
         context = {
             "question": question.name,
             "examples": plan.rows,
-            "judge": request.judge if parts is None or not parts.local else _placed(request.judge),
-            "servers": list(request.servers),
+            "judge": _placed(request.judge) if parse_judge(request.judge).local else request.judge,
         }
         manifest = redact_tree({"run": identity, "context": context, "environment": environment()})
         write_whole(out / MANIFEST, json.dumps(manifest, indent=2) + "\n")
@@ -124,11 +119,10 @@ def read(out: Path) -> Run:
         loading = LoadOptions(**{name: told[name] for name in LoadOptions.__dataclass_fields__})
         settings = JudgeSettings(**run["settings"])
         question = QUESTIONS[context["question"]]
-        servers = tuple(context["servers"])
-        judge = context["judge"] or ""
+        judge = context["judge"]
     except (KeyError, TypeError) as error:
         raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
-    return Run(out, read_plan(out), question, settings, judge, loading, servers)
+    return Run(out, read_plan(out), question, settings, judge, loading)
 
 
 def is_sharded(folder: Path) -> bool:
