@@ -139,6 +139,7 @@ def run(place: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *command], cwd=place, env=wide, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_they_are_on_the_command_line_and_in_a_scored_run(place: Path) -> None:
     helped = run(place, "-m", "perse", "score", "--help")
     words = "".join(helped.stdout.replace("│", " ").split())  # whatever the terminal's width
@@ -156,6 +157,7 @@ def test_they_are_on_the_command_line_and_in_a_scored_run(place: Path) -> None:
     assert "sadness" in page and "tears shed" in page and "Tears over all poems" in page
 
 
+@pytest.mark.slow
 def test_a_metric_is_a_column_wherever_columns_are(place: Path) -> None:
     asked = ["--examples", "poems.jsonl", "--question", "sadness", "--judge", "weeping:x"]
     for name in ("wet", "dry"):
@@ -173,6 +175,7 @@ def test_a_metric_is_a_column_wherever_columns_are(place: Path) -> None:
     assert "tears shed (less is better)" in compared.stdout and "metric dry of the package outside failed" in compared.stdout
 
 
+@pytest.mark.slow
 def test_answers_on_another_scale_than_the_true_ones_are_not_held_against_them(place: Path) -> None:
     about = {"reviewer_id": "r", "item_id": "i", "profile": [], "query": "q", "reference": {"review": "good", "score": 9}}
     (place / "texts.jsonl").write_text("".join(json.dumps({"id": f"t{n}", **about}) + "\n" for n in range(3)))
@@ -210,6 +213,7 @@ assert TextRenderer().neutralise("so [Sadness] 5") == "so [Sadness] 5", "prompts
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_a_question_that_fails_in_the_server_is_named_and_the_server_lives(place: Path, tiny_model_folder: Path) -> None:
     code = f"""
 from pathlib import Path

@@ -5,7 +5,6 @@ Examples come in folds, each with its own training side: one is the plain case, 
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -13,17 +12,11 @@ from itertools import chain
 import numpy as np
 
 from perse.errors import BadInput
+from perse.evaluation.shared_texts import works
 from perse.evaluation.stats.correlation import IntArray
-from perse.evaluation.stats.intervals import FEWEST_TEXTS
-from perse.evaluation.stats.results import Drawn, JudgeSummary, Resample
-from perse.identity import text_key
+from perse.evaluation.stats.results import JudgeSummary
 from perse.judgement import Judgement, Status
-from perse.records import Example, PairwiseExample
-
-OF_THESE_TEXTS = "intervals are of these texts alone"
-"""Starts the note of a table whose readers share texts that are not resampled: another draw of texts could say otherwise."""
-_HARDLY_SHARED = 1.1
-"""Readers that the text of an item has, on average."""
+from perse.records import Example
 
 
 @dataclass(frozen=True)
@@ -60,86 +53,12 @@ class Items:
         return sorted({example.reviewer_id or example.id for example in self.examples})
 
     def work(self) -> IntArray:
-        """The text or pair of texts that each item asks about, as an integer: the same for all its readers."""
-        return _numbered([example.work for example in self.examples])
+        """The text that each item asks about, as `works` numbers them."""
+        return works(self.examples)
 
     def summaries(self) -> dict[str, JudgeSummary]:
         """Status counts of each judge."""
         return {name: _summary(answers) for name, answers in self.judgements.items()}
-
-
-def several_readers(examples: Sequence[Example]) -> str | None:
-    """Notes texts that several readers judged: a source of chance that resampling readers does not cover."""
-    counts = _readers(examples)
-    shared = [count for count in counts if count > 1]
-    if not shared:
-        return None
-    return f"{len(shared)} of {len(counts)} texts were judged by several readers (at most {max(shared)})"
-
-
-def to_draw(examples: Sequence[Example], resample: Resample) -> Drawn:
-    """What is resampled: as asked, or of itself both where texts are shared and there are enough of them.
-
-    A reader's items are shared by m readers, of whom each item's text has that many on average. The variance of a mean that texts
-    decide is m times what resampled reviewers find: up to m = 1.1 an interval is at most 5% too short by that, and covers 94%.
-    """
-    if resample != "auto":
-        return resample
-    return "two-way" if _shared(examples) and len(_readers(examples)) >= FEWEST_TEXTS else "reviewers"
-
-
-def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
-    """The note about texts with several readers; it starts with `OF_THESE_TEXTS` where intervals do not speak of other texts."""
-    recur = texts_in_several_pairs(examples)
-    of_pairs = [f"{OF_THESE_TEXTS}: {recur}, which no resampling here covers; of other texts nothing is said"] if recur else []
-    return [*_of_readers(examples, two_way=two_way), *of_pairs]
-
-
-def _of_readers(examples: Sequence[Example], *, two_way: bool) -> list[str]:
-    said = several_readers(examples)
-    if two_way:
-        texts = len(_readers(examples))
-        few = f"; {texts} texts are too few for an interval" if texts < FEWEST_TEXTS else ""
-        return [
-            f"two-way: reviewers and {texts} texts are both resampled{f', since {said}' if said else ''}{few}; between reviewers by "
-            "reviewers alone"
-        ]
-    if said is None:
-        return []
-    if not _shared(examples):
-        return [f"{said}: too few to matter to an interval; `--resample two-way` also resamples the texts"]
-    if len(_readers(examples)) < FEWEST_TEXTS:
-        return [f"{OF_THESE_TEXTS}: {said}, and fewer than {FEWEST_TEXTS} cannot be resampled; of other texts nothing is said"]
-    return [f"{OF_THESE_TEXTS}: {said}; `--resample two-way` gives intervals that hold for other texts, too"]
-
-
-def texts_in_several_pairs(examples: Sequence[Example]) -> str | None:
-    """Notes texts that stand in several different pairs: how good one is moves all of its pairs together, and pairs are drawn as wholes."""
-    pairs = {one.work: (one.query.text_a, one.query.text_b) for one in examples if isinstance(one, PairwiseExample)}
-    counts = Counter(text_key(text) for pair in pairs.values() for text in pair)
-    shared = [count for count in counts.values() if count > 1]
-    if not shared:
-        return None
-    return f"{len(shared)} of {len(counts)} texts stand in several pairs (at most {max(shared)})"
-
-
-def of_these_texts(examples: Sequence[Example], *, two_way: bool) -> bool:
-    """Whether intervals say nothing of other texts, since readers share texts and these were not resampled."""
-    return any(note.startswith(OF_THESE_TEXTS) for note in crossed(examples, two_way=two_way))
-
-
-def _readers(examples: Sequence[Example]) -> list[int]:
-    """How many readers each text has."""
-    readers: dict[str, set[str]] = defaultdict(set)
-    for example in examples:
-        readers[example.work].add(example.reviewer_id or example.id)
-    return [len(behind) for behind in readers.values()]
-
-
-def _shared(examples: Sequence[Example]) -> bool:
-    """Whether so many texts are shared that intervals by reviewers are too short."""
-    counts = np.array(_readers(examples))
-    return float((counts**2).sum()) > _HARDLY_SHARED * float(counts.sum())
 
 
 def _numbered(ids: Sequence[str]) -> IntArray:

@@ -51,9 +51,8 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     average = difference(COMPARED, PROFILE_AVERAGE) if profiles and PROFILE_AVERAGE in values else None
     if average and average.estimate.value is not None:
         found.append(average)
-    if average and average.estimate.above_zero and _whole(mine):
-        # Ties are no disorder to tau-b: the average rounded to labels, which knows less, may be ahead of itself.
-        rounded = np.where(np.isnan(mine), np.nan, np.floor(values[PROFILE_AVERAGE] + 0.5))
+    if average and average.estimate.above_zero and labels_alone(mine):
+        rounded = np.where(np.isnan(mine), np.nan, as_labels(values[PROFILE_AVERAGE]))
         estimate = scores.bootstrap.difference(COMPARED, scores.gold, mine, rounded)
         if not estimate.above_zero:
             found.append(Difference(judge=judge, row=row, baseline=ROUNDED, column=COMPARED, estimate=estimate))
@@ -62,10 +61,17 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     return found
 
 
-def _whole(values: FloatArray) -> bool:
+def labels_alone(values: FloatArray) -> bool:
     """Whether a judge's answers are labels alone, and no expected scores between them."""
     known = values[~np.isnan(values)]
     return bool((known == np.round(known)).all())
+
+
+def as_labels(values: FloatArray) -> FloatArray:
+    """Averages rounded to labels, halves up. Ties are no disorder to tau-b, so what is rounded, and knows less, may be ahead of itself:
+    a judge that gives labels alone has to be ahead of both."""
+    rounded: FloatArray = np.floor(values + 0.5)
+    return rounded
 
 
 def choice_differences(

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Fold, Items, align, crossed, of_these_texts, to_draw
+from perse.evaluation.alignment import Fold, Items, align
 from perse.evaluation.baselines.factors import ANY, Factorization
 from perse.evaluation.baselines.ratings import NO_TRAINING_DATA
 from perse.evaluation.costs import with_costs
@@ -30,6 +30,7 @@ from perse.evaluation.predictions import (
     score_predictions,
     training_means,
 )
+from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
 from perse.evaluation.stats.correlation import BoolArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference, Evaluation, JudgeSummary, Resample, Row

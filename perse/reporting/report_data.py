@@ -15,10 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Items, to_draw
+from perse.evaluation.alignment import Items
 from perse.evaluation.calibration.reliability import Promised, nearest_label
 from perse.evaluation.calibration.risk_coverage import entropy
 from perse.evaluation.predictions import answer_scale, expected_values, gold_scores, label_values
+from perse.evaluation.shared_texts import to_draw
 from perse.evaluation.stats.accuracy import likelier
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.judgement import Judgement, Status

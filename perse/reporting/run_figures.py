@@ -158,7 +158,7 @@ def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tupl
         words += (
             f" Of the judges' rows, {ours[0]} comes closest and is not ahead of it."
             if not ahead
-            else f" {ours[0]} is ahead of it."
+            else f" The value of {ours[0]} is better, which may be chance: of the difference no interval stands here."
         )
     return words + no_interval(list(of_rows.values()))
 

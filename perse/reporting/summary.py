@@ -14,7 +14,7 @@ import numpy as np
 from perse.drawing.figure import Figure
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
-from perse.evaluation.verdict import in_words
+from perse.evaluation.verdict import in_words, shown
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
 from perse.reporting.score_figures import COLLAPSED
@@ -203,8 +203,9 @@ def _steadiness(evaluation: Evaluation, judged: str | None) -> str:
     same = row and row.columns.get("order_consistency")
     if not same or same.value is None:
         return ""
-    said = f"asked again with the two texts swapped, it chose the same text in {same.value:.0%} of the pairs."
-    return f"Bound to the order: {said}" if same.value < STEADY else said[:1].upper() + said[1:]
+    said = f"asked again with the two texts swapped, it chose the same text in {shown(same)} of the pairs."
+    bound = same.interval.high is not None and same.interval.high < STEADY
+    return f"Bound to the order: {said}" if bound else said[:1].upper() + said[1:]
 
 
 def _share(part: int, whole: int) -> str:

@@ -23,7 +23,7 @@ from perse.records import PairwiseExample
 from perse.results.result import Cell, Estimate, Point, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, READINGS
-from perse.studies.frame.retraining import Recipe, configs, identity, trained
+from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identity, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import (
     NOTHING,
@@ -142,15 +142,12 @@ def _result(
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (x, *(of[series, x] for series in everything), differences[x]) for x in (*places, ALL)
     )
-    apart = [f"{x} {words(differences[x], signed=True)}" for x in names if shown_apart(differences[x])]
     return Result(
         name="aspects",
         asks=ASKS,
         answer=(
             f"In the mean of the aspects the unified judge is right in {words(of[UNIFIED, ALL])} of the pairs, judges of single aspects in "
-            f"{words(of[SINGLE, ALL])}; difference {verdict(differences[ALL])}. Of the intervals of {len(names)} aspects, each looked at "
-            f"by itself, {'that of ' + ', '.join(apart) + ' leaves' if len(apart) == 1 else 'those of ' + ', '.join(apart) + ' leave' if apart else 'none leaves'} out 0"
-            f"{'; of five that are alike one does in about every fourth study' if apart else ''}."
+            f"{words(of[SINGLE, ALL])}; difference {verdict(differences[ALL])}. {_by_aspect({name: differences[name] for name in names})}"
         ),
         plot="bars",
         x_label="aspect",
@@ -164,10 +161,28 @@ def _result(
             *crossed_note(pairs),
             f"{ALL}: the mean of the aspects, which count alike (PerSE, table 4)",
             _shown(view, given),
+            ONE_TRAINING,
             "each judge of a single aspect was trained on the examples of its aspect and asked about that one",
             "differs from PerSE, figure 5: both orders of a pair are asked and averaged",
         ),
     )
+
+
+def _by_aspect(differences: Mapping[str, Estimate]) -> str:
+    """Which aspects' intervals leave out 0, of those that have one."""
+    known = [name for name, one in differences.items() if one.interval.low is not None]
+    if not known:
+        return "No aspect by itself has an interval."
+    apart = [f"{name} {words(differences[name], signed=True)}" for name in known if shown_apart(differences[name])]
+    said = (
+        "none leaves"
+        if not apart
+        else f"that of {apart[0]} leaves"
+        if len(apart) == 1
+        else f"those of {', '.join(apart)} leave"
+    )
+    chance = "; of five that are alike one does in about every fourth study" if apart else ""
+    return f"Of the intervals of {len(known)} aspects, each looked at by itself, {said} out 0{chance}."
 
 
 def _shown(view: ProfileAspects, given: ProfileAspects | None) -> str:

@@ -17,7 +17,7 @@ from perse.progress import OnPart, unseen_part
 from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
-from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
+from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words
 
@@ -73,10 +73,10 @@ def k_curve(
         conditions = [
             Condition(series[kind], str(k), (answers[arm.name],), arm.loaded.examples) for (kind, k), arm in arms.items()
         ]
-        return study.finish(_result(asking, conditions, chosen))
+        return study.finish(_result(asking, conditions, chosen, retrained=recipe is not None))
 
 
-def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) -> Result:
+def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int], *, retrained: bool) -> Result:
     found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
     low, high = str(ks[0]), str(ks[-1])
     series = [name for name, k in found.values if k == low and name != "random"]
@@ -96,6 +96,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int]) 
         ),
         notes=(
             *found.notes,
+            *([ONE_TRAINING] if retrained else []),
             *(
                 ["the profile average begins at k = 1: at k = 0 the paper's baseline is a random score, here 'random'"]
                 if ks[0] == 0
@@ -113,5 +114,7 @@ def _answer(found: Measured, judge: str, low: str, high: str) -> str:
     simple = found.simple(high)
     if simple is None:
         return said
-    ahead = verdict(found.difference((judge, high), (simple, high), found.main))
-    return f"{said} Minus '{simple}' at k = {high}: {ahead}."
+    ahead = found.difference((judge, high), (simple, high), found.main)
+    rounded = found.over_rounded(judge, simple, high) if ahead.above_zero else None
+    also = f" (minus the same rounded as its answers are: {verdict(rounded)})" if rounded else ""
+    return f"{said} Minus '{simple}' at k = {high}: {verdict(ahead)}{also}."

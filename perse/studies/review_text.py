@@ -19,7 +19,7 @@ from perse.progress import OnPart, unseen_part
 from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
-from perse.studies.frame.retraining import Recipe, configs, identity, kinds_of_judge, trained
+from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import heading, verdict, words
 
@@ -122,6 +122,7 @@ def _result(asking: Asking, conditions: Sequence[Condition], *, repeats: int, re
         ),
         notes=(
             *found.notes,
+            *([ONE_TRAINING] if retrained else []),
             "differs from PerSE, table 5: the paper does not say what its three replicates replicate; here the passes draw the "
             "answers again from judges that are trained once",
         ),

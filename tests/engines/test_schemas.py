@@ -360,6 +360,7 @@ def test_a_schema_of_too_many_items_is_refused_before_memory_is_taken_for_them(
         engines["chatml"].generate([(5,)], Sampling(0, 9, ends(tokenizers["chatml"]), schema), seeds=[0])
 
 
+@pytest.mark.slow
 def test_a_schema_that_would_take_all_memory_or_time_is_refused(
     tokenizers: dict[str, Any], engines: dict[str, TransformersEngine]
 ) -> None:

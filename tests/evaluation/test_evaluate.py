@@ -23,10 +23,10 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import OF_THESE_TEXTS
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.metrics import metrics_of
+from perse.evaluation.shared_texts import OF_THESE_TEXTS
 
 
 def test_correlations_are_of_the_ok_items_for_judges_and_baselines_alike() -> None:
@@ -181,6 +181,7 @@ def test_the_same_seed_gives_the_same_evaluation_and_others_differ() -> None:
     assert len({(interval.low, interval.high) for interval in intervals}) == 3
 
 
+@pytest.mark.slow
 def test_the_order_of_examples_and_judgements_does_not_matter() -> None:
     examples = world(12)
     judgements = noisy_judge(examples, noise=2, seed=0, failures=0.1)
@@ -195,6 +196,7 @@ def test_the_order_of_examples_and_judgements_does_not_matter() -> None:
             assert estimate.interval.low == pytest.approx(twin.interval.low)
 
 
+@pytest.mark.slow
 def test_intervals_hold_their_value_from_ten_reviewers_on_and_are_undefined_below() -> None:
     train = world(20, seed=5)
     for reviewers, defined in ((9, False), (10, True)):

@@ -58,6 +58,7 @@ def test_the_difference_is_of_the_two_values_with_an_interval_of_its_own(found: 
     assert (taste.baseline, taste.column) == ("unpersonalized", "within_kendall")
 
 
+@pytest.mark.slow
 def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_knows_no_reader(found: Evaluation) -> None:
     [mine] = [row.columns["within_kendall"] for row in found.rows if row.name == "good (expected)"]
     [ahead] = [one.estimate for one in found.differences if (one.judge, one.column) == ("good", "within_kendall")]

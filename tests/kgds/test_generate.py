@@ -340,6 +340,7 @@ def test_a_paragraph_cited_twice_is_one() -> None:
 
 
 @given(st.text(max_size=200))
+@pytest.mark.slow
 def test_no_answer_breaks_the_reader(answer: str) -> None:
     for text in (answer, "{" + answer + "}", EBS[:-3] + answer + "}"):
         try:

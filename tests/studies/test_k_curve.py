@@ -17,8 +17,11 @@ from typer.testing import CliRunner
 from perse.commands.studies.app import app
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import kendall
+from perse.judgement import Judgement, Status, Tokens
+from perse.records import PointwiseExample, ProfileReview, ReviewReference
 from perse.results.result import Result
 from perse.studies.frame.arms import answers_of
+from perse.studies.frame.measuring import Condition, measure
 from perse.studies.frame.summarizing import predictions
 from perse.studies.k_curve import k_curve
 
@@ -147,3 +150,25 @@ def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_ki
             assert theirs["estimate"]["interval"][side] == pytest.approx(mine["estimate"]["interval"][side], abs=turned, rel=0)
         assert theirs["estimate"]["value"] == pytest.approx(mine["estimate"]["value"], abs=turned, rel=0)
     assert (killed / "figures").is_dir() and (killed / "table.md").exists()
+
+
+def test_a_judge_that_rounds_the_average_is_not_above_the_average_as_a_label() -> None:
+    generator = np.random.default_rng(4)
+    examples, answers = [], {}
+    for reader in range(30):
+        for at in range(3):
+            shown = generator.integers(1, 11, 3)
+            past = tuple(ProfileReview(text=f"t{n}", review="r", score=int(score)) for n, score in enumerate(shown))
+            one = PointwiseExample(
+                id=f"{reader}-{at}", reviewer_id=f"u{reader}", item_id=f"i{reader}-{at}", profile=past, query=f"q{reader}-{at}",
+                reference=ReviewReference(review="r", score=int(np.clip(round(shown.mean() + generator.normal()), 1, 10))),
+            )  # fmt: skip
+            examples.append(one)
+            label = str(int(np.floor(shown.mean() + 0.5)))
+            answers[one.id] = Judgement(
+                id=one.id, question="score", status=Status.OK, label=label, k_effective=3, tokens=Tokens(prompt=1, cached=0, generated=1), model="m"
+            )  # fmt: skip
+    found = measure([Condition("judge", "3", (answers,), examples)], resamples=100, seed=0)
+    rounded = found.over_rounded("judge", "profile average", "3")
+    assert rounded is not None and (rounded.value, rounded.interval.low, rounded.interval.high) == (0, 0, 0)
+    assert found.over_rounded("profile average", "profile average", "3") is None, "it is no label"

@@ -11,7 +11,7 @@ from judging_builders import asking, average, last, point, scripted
 
 from perse.data.profiles.views import View
 from perse.errors import BadInput
-from perse.evaluation.alignment import crossed, several_readers
+from perse.evaluation.shared_texts import crossed, several_readers
 from perse.studies.frame.summarizing import crossed_note
 from perse.studies.order import order
 

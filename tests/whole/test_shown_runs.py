@@ -143,6 +143,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
     "chosen_weights": (),
+    "shared_pairs": (),
     "shared_texts": (),
     "verdict_worlds": (),
     "soft_labels": ("examples.jsonl", "soft.jsonl"),

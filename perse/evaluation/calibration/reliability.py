@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from perse.evaluation.alignment import to_draw
+from perse.evaluation.shared_texts import to_draw, works
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import LEVEL
@@ -82,7 +82,7 @@ def promised(examples: Sequence[Example], judgements: Sequence[Judgement], *, sc
     if not rows:
         return None
     reviewer = _numbered([example.reviewer_id or example.id for example in known])
-    text = _numbered([example.work for example in known]) if to_draw(known, "auto") == "two-way" else None
+    text = works(known) if to_draw(known, "auto") == "two-way" else None
     return Promised(scale.labels, np.stack(rows), np.array(truths, dtype=np.int64), reviewer, text)
 
 

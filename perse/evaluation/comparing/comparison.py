@@ -8,19 +8,21 @@ reviewer, adjusted by Holm over everything shown, so that more judges and metric
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.alignment import Fold, align, crossed, of_these_texts, to_draw
+from perse.evaluation.alignment import Fold, align
 from perse.evaluation.comparing.added import Added, comparable
 from perse.evaluation.comparing.results import LEVEL, NOTHING_ANSWERED, Comparison, Contrast, JudgedItems, Pairing, Simple
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import sentence
+from perse.evaluation.differences import PROFILE_AVERAGE, as_labels, labels_alone
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import answer_scale, gold_scores
+from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
 from perse.evaluation.stats.estimates import SCORE_COLUMNS, SKIPPING, Bootstrap
 from perse.evaluation.stats.resamples import Resamples
@@ -183,7 +185,11 @@ def _contrasts(
         )
     }
     left_out = _constant_on_one(both, gold, (one, other), bootstrap)
-    contrasts = (_of_chance(found[name], one, gold, both, bootstrap) if sides[1].baseline else found[name] for name in names)
+    contrasts: Iterable[Contrast] = (found[name] for name in names)
+    if sides[1].baseline:
+        contrasts = [_of_chance(contrast, one, gold, both, bootstrap) for contrast in contrasts]
+        if sides[1].name == PROFILE_AVERAGE and labels_alone(one[both]):
+            contrasts = [_of_rounded(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
     return tuple(
         contrast.model_copy(update={"constant_on_one": left_out}) if contrast.metric in SKIPPING else contrast
         for contrast in contrasts
@@ -226,6 +232,13 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
         return contrast
     interval = again.interval(value, apart, reviewers=contrast.reviewers)
     return contrast.model_copy(update={"against_chance": interval})
+
+
+def _of_rounded(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:
+    """The contrast with the reader's own average, and beside it the same with that average as a label."""
+    one, average = given
+    apart = bootstrap.difference(contrast.metric, gold, one, as_labels(average))
+    return contrast.model_copy(update={"against_rounded": apart.interval})
 
 
 def _contrasts_of(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perse.evaluation.comparing.results import Contrast
-from perse.evaluation.metrics import title_of
-from perse.evaluation.verdict import ON_THESE_TEXTS
+from perse.evaluation.metrics import lower_is_better, title_of
+from perse.evaluation.verdict import IN_WORDS, ON_THESE_TEXTS, ROUNDED
 from perse.results.result import Estimate, Interval
 from perse.results.words import shown
 
@@ -32,9 +32,11 @@ def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int,
 def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
     better = [contrast for contrast in contrasts if contrast.better is True]
     worse = [contrast for contrast in contrasts if contrast.better is False]
-    if better and (rule := _not_beaten(better, contrasts)):
+    by_rounding = [contrast for contrast in better if _rounding_may_do_it(contrast)]
+    if better and (rule := IN_WORDS[ROUNDED] if better == by_rounding else _not_beaten(better, contrasts)):
         also = f", and below it in {_told(worse)}" if worse else ""
         return f"{one} is above {other}, but not shown to be better than {rule}: {_told(better)}{also}"
+    better = [contrast for contrast in better if contrast not in by_rounding]
     if better and worse:
         return f"{one} is better than {other} in {_told(better)}, but worse in {_told(worse)}"
     if better or worse:
@@ -55,6 +57,14 @@ def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> st
     if at_chance - {MAE}:
         return "chance"
     return "always giving the same answer" if {one.metric for one in better} <= at_chance else None
+
+
+def _rounding_may_do_it(contrast: Contrast) -> bool:
+    """Whether the average that a judge of labels is better than is not shown to be worse than it once it is a label, too."""
+    if contrast.against_rounded is None:
+        return False
+    estimate = Estimate(value=None, interval=contrast.against_rounded, items=0)
+    return not (estimate.below_zero if lower_is_better(contrast.metric) else estimate.above_zero)
 
 
 def p_shown(p: float | None) -> str:

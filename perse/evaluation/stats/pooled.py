@@ -165,6 +165,8 @@ def _place(weight: FloatArray) -> FloatArray:
 
 def _varies(gold: FloatArray, predicted: FloatArray, resamples: Resamples, doubtful: IntArray) -> BoolArray:
     """Whether both sides hold two different values in each of the `doubtful` resamples."""
+    if np.ptp(gold) == 0 or np.ptp(predicted) == 0:  # of a constant all resamples are in doubt
+        return np.zeros(len(doubtful), dtype=bool)
     present = (resamples.present(int(one)) for one in doubtful)
     kept = ((gold[here], predicted[here]) for here in present)
     return np.array([len(x) > 1 and bool(np.ptp(x) > 0 and np.ptp(y) > 0) for x, y in kept], dtype=bool)

@@ -17,9 +17,10 @@ from perse.answering.base import JudgeSettings
 from perse.batch.scored import ScoredRun
 from perse.data.load import LoadedExamples
 from perse.errors import BadInput
-from perse.evaluation.alignment import of_these_texts
 from perse.evaluation.calibration.reliability import promised
+from perse.evaluation.differences import labels_alone
 from perse.evaluation.predictions import expected_value, only
+from perse.evaluation.shared_texts import of_these_texts
 from perse.evaluation.stats.correlation import FloatArray
 from perse.files.runlog import MANIFEST, file_digest, read_manifest
 from perse.judgement import Judgement, Status
@@ -197,11 +198,16 @@ def _compare(
         notes=("the last line is paired: the same items and resamples of the readers on both sides; a lower MAE is better",),
     )
     mae, kendall = gains["mae"], gains["kendall"]
+    by_itself = (
+        ", which it does by itself, too: the answers are labels alone, and whatever is added breaks their ties"
+        if labels_alone(series[BEFORE])
+        else ""
+    )
     sentence = (
         f"Corrected by how the judge misjudges a reader's past reviews, its mean absolute error goes from "
         f"{words(values[BEFORE][POINTWISE.index('mae')])} to {words(values[AFTER][POINTWISE.index('mae')])}, "
         f"a change of {words(mae, signed=True)}{_shown(mae)}; "
-        f"Kendall changes by {words(kendall, signed=True)}{_shown(kendall)}."
+        f"Kendall changes by {words(kendall, signed=True)}{_shown(kendall)}{by_itself}."
     )
     return _Compared(points, (table,), sentence, _notes(past, scores, corrected))
 

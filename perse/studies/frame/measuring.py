@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from perse.evaluation.differences import as_labels, labels_alone
 from perse.evaluation.stats.correlation import FloatArray
 from perse.judgement import Status
 from perse.records import Example
@@ -92,6 +93,13 @@ class Measured:
         """The value of a point."""
         passes = self.values.get((series, x))
         return self.shared.value(metric, mean_of(passes)) if passes else undefined(NOTHING)
+
+    def over_rounded(self, series: str, average: str, x: str) -> Estimate | None:
+        """The main metric of a judge that gives labels alone, minus that of an average as a label (see `as_labels`)."""
+        mine, others = self.values[series, x], self.values[average, x]
+        if self.main == "accuracy" or not all(map(labels_alone, mine)):
+            return None
+        return self.shared.value(self.main, minus(mean_of(mine), mean_of([as_labels(one) for one in others])))
 
     def simple(self, x: str) -> str | None:
         """The baseline of the profile that there is at `x`."""

@@ -16,11 +16,11 @@ from typing import Literal
 
 import numpy as np
 
-from perse.evaluation.alignment import OF_THESE_TEXTS, crossed, several_readers, texts_in_several_pairs, to_draw
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.metric import WITHIN
 from perse.evaluation.predictions import expected_values, label_values, only
+from perse.evaluation.shared_texts import OF_THESE_TEXTS, crossed, several_readers, texts_in_several_pairs, to_draw, works
 from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
@@ -60,7 +60,7 @@ class SharedResamples:
         gold = np.array([one.truth if isinstance(one.truth, float | int) else np.nan for one in examples])
         index, item = reviewer.astype(np.int64), None
         if _two_way(examples):
-            item = np.unique([one.work for one in examples], return_inverse=True)[1].astype(np.int64)
+            item = works(examples)
         return cls(gold.astype(np.float64), index, Bootstrap.over(index, resamples=resamples, seed=seed, item=item))
 
     def value(self, metric: str, terms: Terms, *, chosen: BoolArray | None = None) -> Estimate:

@@ -22,6 +22,7 @@ def built(out: Path, **changes: object) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_a_removal_that_was_killed_after_its_decision_is_finished_with_exit_code_0(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -43,6 +44,7 @@ def test_a_removal_that_was_killed_after_its_decision_is_finished_with_exit_code
     assert caught > 3
 
 
+@pytest.mark.slow
 def test_a_build_that_was_killed_after_its_decision_is_no_removal(tmp_path: Path) -> None:
     data = built(tmp_path / "set")
     for event in range(200):

@@ -412,3 +412,27 @@ def test_a_judge_is_not_better_whose_lead_other_texts_could_turn() -> None:
     shown = np.mean(worlds, axis=0)
     assert shown[0] > 0.5  # by reviewers: nearly always something is found
     assert shown[1] <= 0.1
+
+
+def test_a_judge_of_labels_is_not_better_than_the_average_that_it_rounds() -> None:
+    better = contrast("kendall", 0.08, p_holm=0.02)
+    rounded = better.model_copy(update={"against_rounded": Interval(low=-0.01, high=0.01)})
+    closer = contrast("mae", -0.3, p_holm=0.001).model_copy(update={"against_rounded": Interval(low=-0.5, high=-0.1)})
+    assert sentence("after", "profile average", [rounded], items=9).startswith(
+        "after is above profile average, but not shown to be better than the reader's own average, rounded as its answers are: Kendall tau-b +0.080"
+    )
+    assert sentence("after", "profile average", [rounded, closer], items=9).startswith(
+        "after is better than profile average: MAE -0.300"
+    )
+    # The mean of the shown scores as a label, and another judge.
+    examples = [
+        scored(f"{reader}-{at}", f"u{reader}", 1 + (reader + at) % 10, item=f"i{reader}-{at}", profile=(("a", 1 + reader % 8), ("b", 2 + reader % 8)))
+        for reader in range(20)
+        for at in range(3)
+    ]  # fmt: skip
+    means = [np.mean([past.score for past in example.profile]) for example in examples]
+    said = {"rounded": labelled([int(np.floor(mean + 0.5)) for mean in means], examples), "five": labelled([5] * 60, examples)}
+    found = compared(said, examples)
+    [against] = [one for one in found.pairings if one.baseline and one.one == "rounded"]
+    assert all((one.against_rounded.low, one.against_rounded.high) == (0, 0) for one in against.contrasts if one.against_rounded and one.against_rounded.low is not None)  # fmt: skip
+    assert any(one.against_rounded for one in against.contrasts)

@@ -142,13 +142,13 @@ def added(name: str, function: object, *, sheet: Sheet = ERRORS, direction: str 
 
 
 def test_a_metric_of_another_package_is_a_column_beside_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    before = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN, resamples=100)
     add(
         monkeypatch,
         added("own_mae", mean_of(absolute_error)),
         added("alone", of_sample(mean_absolute_error), sheet=Sheet("Mine", "scores")),
     )
-    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN, resamples=100)
     for one in found.rows:
         for columns in filter(None, (one.columns, one.imputed)):
             assert columns["own_mae"].value == columns["alone"].value == columns["mae"].value
@@ -173,9 +173,9 @@ def test_a_metric_of_another_package_is_a_column_beside_ours(monkeypatch: pytest
     ids=["raises", "sorts what it is given", "a number", "NaN", "an array", "no interval", "one value too few"],
 )
 def test_a_metric_that_fails_takes_its_own_cell_and_no_other(monkeypatch: pytest.MonkeyPatch, function: object) -> None:
-    before = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    before = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN, resamples=100)
     add(monkeypatch, added("bad", function))
-    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN, resamples=100)
     bad = row(found, "judge (expected)").columns["bad"]
     assert bad.value is None and bad.interval.reason and bad.interval.reason.startswith("undefined (metric bad of ")
     assert bad.interval.reason.isprintable()
@@ -186,7 +186,7 @@ def test_a_metric_that_fails_takes_its_own_cell_and_no_other(monkeypatch: pytest
 def test_a_value_that_is_a_number_of_another_type_is_written_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
     half = Estimate(value=0, interval=Interval(), items=1).model_copy(update={"value": np.float32(0.5)})
     add(monkeypatch, added("half", lambda _: half))
-    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN)
+    found = evaluate(EXAMPLES, JUDGEMENTS, train=TRAIN, resamples=100)
     assert row(found, "judge (label)").columns["half"].value == 0.5
     assert '"value":0.5' in evaluation_result(found).model_dump_json()
 

@@ -192,6 +192,7 @@ def test_a_damaged_part_of_a_checkpoint_is_told_in_our_own_words(
     assert code == 2 and f"checkpoint-4 cannot be used ({why}); move it away" in said, said
 
 
+@pytest.mark.slow
 def test_a_finished_run_whose_merged_weights_are_gone_says_so_and_makes_them_anew(
     trained: tuple[Path, list[str]], tmp_path: Path
 ) -> None:

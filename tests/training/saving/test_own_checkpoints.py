@@ -204,6 +204,7 @@ def test_a_checkpoint_of_an_older_perse_is_its_runs_by_its_facts(tmp_path: Path)
     assert [path.name for path in tmp_path.glob("checkpoint-*")] == ["checkpoint-2"]
 
 
+@pytest.mark.slow
 def test_a_run_has_an_id_that_its_checkpoints_bear_and_another_run_of_the_same_settings_has_another(
     tiny_model_folder: Path, tmp_path: Path
 ) -> None:

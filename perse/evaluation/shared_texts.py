@@ -1,0 +1,120 @@
+"""Texts that several readers judged: what one of them is worth moves the answers of all its readers, so another draw of texts could say otherwise.
+
+Where texts are shared they are resampled beside the reviewers, if there are enough of them; else a note says that intervals are of these
+texts alone. Pairs that have a text in common are one text for this: how good it is moves all of them. Chains of such pairs (A with B, B with C) are drawn
+together, which is too wide rather than too short; a table whose pairs all hang together cannot be resampled so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+from scipy import sparse
+
+from perse.evaluation.stats.correlation import IntArray
+from perse.evaluation.stats.intervals import FEWEST_TEXTS
+from perse.evaluation.stats.results import Drawn, Resample
+from perse.identity import text_key
+from perse.records import Example, PairwiseExample
+
+OF_THESE_TEXTS = "intervals are of these texts alone"
+"""Starts the note of a table whose readers share texts that are not resampled: another draw of texts could say otherwise."""
+_HARDLY_SHARED = 1.1
+"""Readers that the text of an item has, on average."""
+
+
+def works(examples: Sequence[Example]) -> IntArray:
+    """(n,) the text that each example asks about, 0 to I - 1: the same for all its readers; pairs that have a text in common have one number."""
+    names = np.array([example.work for example in examples], dtype=object)
+    own: IntArray = np.unique(names, return_inverse=True)[1].astype(np.int64)
+    pairs = [(row, one) for row, one in enumerate(examples) if isinstance(one, PairwiseExample)]
+    if not pairs:
+        return own
+    sides = [text_key(text) for _, one in pairs for text in (one.query.text_a, one.query.text_b)]
+    texts = np.unique(np.array(sides), return_inverse=True)[1] + int(own.max()) + 1
+    rows = np.repeat([row for row, _ in pairs], 2)
+    size = int(texts.max()) + 1
+    joined = sparse.coo_matrix((np.ones(len(rows)), (own[rows], texts)), shape=(size, size))
+    group = sparse.csgraph.connected_components(joined, directed=False)[1][own]
+    found: IntArray = np.unique(group, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def to_draw(examples: Sequence[Example], resample: Resample) -> Drawn:
+    """What is resampled: as asked, or of itself both where texts are shared and there are enough of them.
+
+    A reader's items are shared by m readers, of whom each item's text has that many on average. The variance of a mean that texts
+    decide is m times what resampled reviewers find: up to m = 1.1 an interval is at most 5% too short by that, and covers 94%.
+    """
+    if resample != "auto":
+        return resample
+    return "two-way" if _shared(examples) and _enough(examples) else "reviewers"
+
+
+def several_readers(examples: Sequence[Example]) -> str | None:
+    """Notes texts that several readers judged: a source of chance that resampling readers does not cover."""
+    counts = _readers([example.work for example in examples], examples)
+    shared = [count for count in counts if count > 1]
+    if not shared:
+        return None
+    return f"{len(shared)} of {len(counts)} texts were judged by several readers (at most {max(shared)})"
+
+
+def texts_in_several_pairs(examples: Sequence[Example]) -> str | None:
+    """Notes texts that stand in several different pairs: how good one is moves all of its pairs together."""
+    pairs = {one.work: (one.query.text_a, one.query.text_b) for one in examples if isinstance(one, PairwiseExample)}
+    counts = Counter(text_key(text) for pair in pairs.values() for text in pair)
+    shared = [count for count in counts.values() if count > 1]
+    if not shared:
+        return None
+    return f"{len(shared)} of {len(counts)} texts stand in several pairs (at most {max(shared)})"
+
+
+def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
+    """The note about texts with several readers or pairs; it starts with `OF_THESE_TEXTS` where intervals do not speak of other texts."""
+    said = "; ".join(one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one)
+    number = int(works(examples).max()) + 1
+    if two_way:
+        what = "groups of pairs that have texts in common" if texts_in_several_pairs(examples) else "texts"
+        few = "" if _enough(examples) else f"; so few {what} give no interval that holds for others"
+        return [
+            f"two-way: reviewers and {number} {what} are both resampled{f', since {said}' if said else ''}{few}; between reviewers by "
+            "reviewers alone"
+        ]
+    if not said:
+        return []
+    if not _shared(examples):
+        return [f"{said}: too few between readers to matter to an interval; `--resample two-way` also resamples the texts"]
+    if not _enough(examples):
+        return [
+            f"{OF_THESE_TEXTS}: {said}, and what hangs together so is too few (fewer than {FEWEST_TEXTS} of like size) to be resampled; "
+            "of other texts nothing is said"
+        ]
+    return [f"{OF_THESE_TEXTS}: {said}; `--resample two-way` gives intervals that hold for other texts, too"]
+
+
+def of_these_texts(examples: Sequence[Example], *, two_way: bool) -> bool:
+    """Whether intervals say nothing of other texts, since readers share texts and these were not resampled."""
+    return any(note.startswith(OF_THESE_TEXTS) for note in crossed(examples, two_way=two_way))
+
+
+def _readers(works: Sequence[object], examples: Sequence[Example]) -> list[int]:
+    """How many readers each text has."""
+    readers: dict[object, set[str]] = defaultdict(set)
+    for work, example in zip(works, examples, strict=True):
+        readers[work].add(example.reviewer_id or example.id)
+    return [len(behind) for behind in readers.values()]
+
+
+def _shared(examples: Sequence[Example]) -> bool:
+    """Whether so many texts are shared that intervals by reviewers are too short."""
+    counts = np.array(_readers(works(examples).tolist(), examples))
+    return float((counts**2).sum()) > _HARDLY_SHARED * float(counts.sum())
+
+
+def _enough(examples: Sequence[Example]) -> bool:
+    """Whether there are texts enough to be resampled, were all as large as those that hold most items (Kish's effective number)."""
+    sizes = np.bincount(works(examples)).astype(np.float64)
+    return float(sizes.sum() ** 2 / (sizes**2).sum()) >= FEWEST_TEXTS - 1e-9
