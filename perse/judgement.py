@@ -126,6 +126,8 @@ class Judgement(Strict):
     def _possible(self) -> Self:
         if self.status is not Status.OK and self.label is not None:
             raise ValueError(f"status {self.status} has label {self.label!r}; only an ok answer has a label")
+        if self.status is Status.OK and self.error is not None:
+            raise ValueError("status ok has an error; an ok answer has none")
         if self.distribution and abs(sum(self.distribution.values()) - 1) > SUM_OFF:
             raise ValueError(f"the distribution sums to {sum(self.distribution.values()):.4g}, expected 1")
         return self

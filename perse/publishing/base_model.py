@@ -6,7 +6,7 @@ A hub name is never made up; of a folder only the last part is shown, and no mac
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 
 from perse.models.finding import EMBEDDED, cache_folder
 
@@ -32,7 +32,7 @@ def hub_name(path: str) -> str | None:
 
 def public_name(path: str) -> str:
     """`hub_name`, or else the last part of the folder's name."""
-    return hub_name(path) or Path(path).name or "unknown"
+    return hub_name(path) or PureWindowsPath(path).name or "unknown"  # both kinds of slash
 
 
 def licence(hub: str | None) -> str | None:

@@ -33,7 +33,7 @@ _OF_ADAPTER = ("adapter_config.json", "adapter_model.safetensors")
 _OF_MODEL = ("config.json", "generation_config.json", "model.safetensors", "model.safetensors.index.json")
 _SHARD = re.compile(r"model-\d{5}-of-\d{5}\.safetensors")
 _SETTINGS = ("adapter_config.json", "config.json", "generation_config.json", "tokenizer_config.json")
-_FOLDER = re.compile(r"[/~\\]|\.\.?/|[A-Za-z]:[/\\]")
+_FOLDER = re.compile(r"[/~\\]|\.\.?[/\\]|[A-Za-z]:[/\\]|(file|s3|gs|gcs|abfss?|az|hdfs|dbfs|nfs)://?")
 _TEMPLATE = "[More Information Needed]"
 """Marks the empty card that peft writes beside every adapter."""
 
@@ -194,7 +194,7 @@ def _cleaned(file: Path, base: str | None) -> Path | bytes:
 def _public(value: Any) -> Any:
     """Settings with a public name in the place of each folder of this machine, however deep it stands."""
     if isinstance(value, dict):
-        return {key: _public(one) for key, one in value.items()}
+        return {_public(key): _public(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_public(one) for one in value]
     return public_name(value) if isinstance(value, str) and _FOLDER.match(value) else value

@@ -157,9 +157,11 @@ def test_settings_that_name_folders_of_this_machine_are_cleaned(judge: Published
     place = judge.run / "merged" / "config.json"
     settings = json.loads(place.read_text())
     place.write_text(json.dumps({**settings, "_name_or_path": "/home/me/models/llama", "other": "~/x/y", "third": "C:\\a\\b",
-                                 "deep": {"cache_file": ["/home/me/secret2"]}, "revision": "http://u:ZQs3cret77aa@h/x"}))  # fmt: skip
+                                 "deep": {"cache_file": ["/home/me/secret2"], "/home/me/key3": "file:///home/me/x4", "s": "s3://mine/bucket/y"},
+                                 "four": "..\\home\\me\\z", "revision": "http://u:ZQs3cret77aa@h/x"}))  # fmt: skip
     sent = pack(judge.run, merged=True).files["config.json"]
     assert isinstance(sent, bytes) and b"/home/me" not in sent and b"ZQs3cret77aa" not in sent
+    assert b"mine" not in sent and (json.loads(sent)["third"], json.loads(sent)["four"]) == ("b", "z")
     assert json.loads(sent)["_name_or_path"] == "llama" and json.loads(sent)["hidden_size"] == settings["hidden_size"]
 
 

@@ -39,7 +39,9 @@ def test_judge_and_best_baseline_are_named_with_their_values(pointwise: dict[str
     assert "not ahead" in alt
 
 
-def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more_than_chance(pointwise: dict[str, Figure]) -> None:
+def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more_than_chance(
+    pointwise: dict[str, Figure],
+) -> None:
     assert "The value of ours (expected) is better, which may be chance" in pointwise["metric-mae"].alt
 
 

@@ -24,7 +24,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 
-from perse.errors import BadInput
+from perse.errors import BadInput, SaveFailed
 from perse.files.disk import refuse_link, write_whole
 from perse.files.locking import locked
 from perse.formats.plain_files import own_text
@@ -178,9 +178,15 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
     new = StoredKey(caller, datetime.now(UTC).date().isoformat(), digest_of(key))
     _check_place(file)
     with locked(file):
-        stored = read_keys(file) if file.exists() else []
+        there = file.exists()
+        stored = read_keys(file) if there else []
         file.touch(mode=0o600)
-        _write(file, [*stored, new])
+        try:
+            _write(file, [*stored, new])
+        except SaveFailed:
+            if not there:  # an empty file of keys would be one that lets nobody in
+                file.unlink()
+            raise
     return key
 
 

@@ -10,7 +10,7 @@ from command_line import perse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perse.errors import BadInput
+from perse.errors import BadInput, SaveFailed
 from perse.serving.front.keys import Keys, Scope, add_key, read_keys, remove_keys
 
 
@@ -102,6 +102,16 @@ def test_the_commands_make_list_and_remove_keys(file: Path) -> None:
     for wrong in (["remove", file, "alice"], ["add", file, "../x"], ["add", file, "x", "--scope", "root"], ["list", "nowhere"]):
         done = perse("keys", *wrong)
         assert done.returncode == 2 and "Traceback" not in done.stderr, done.stderr
+
+
+def test_where_the_disk_is_full_no_file_is_left_that_would_let_nobody_in(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(path: Path, text: str) -> None:
+        raise SaveFailed(f"{path} was not written: no space left")
+
+    monkeypatch.setattr("perse.serving.front.keys.write_whole", full)
+    with pytest.raises(SaveFailed):
+        add_key(file, "anna", ["judge"])
+    assert not file.exists()
 
 
 def test_keys_are_not_written_through_a_link_nor_into_a_folder(tmp_path: Path) -> None:
