@@ -20,9 +20,14 @@ def judge_of(run: Run) -> tuple[Asker, int]:
     """
     judge = Judge.load(run.judge, **vars(run.loading))
     agree(run, judge)
+    return asker_of(judge, run), 2 if judge.engine.capabilities.at_once else 1
+
+
+def asker_of(judge: Judge, run: Run) -> Asker:
+    """A judge that is loaded, asked as the run asks."""
 
     def ask(examples: Sequence[Example]) -> list[Judgement]:
         told = {one.id: one for some in judge.stream(run.question, examples, run.settings) for one in some}
         return [told[example.id] for example in examples]
 
-    return Asker(run.question, judge.identity.portable, ask), 2 if judge.engine.capabilities.at_once else 1
+    return Asker(run.question, judge.identity.portable, ask)
