@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perse.batch.sharded.running import Asker
-from perse.batch.sharded.starting import Run, agree
+from perse.batch.sharded.starting import SERVED, Run, agree
+from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.judging.judge import Judge
 from perse.records import Example
@@ -18,6 +19,8 @@ def judge_of(run: Run) -> tuple[Asker, int]:
     Raises:
         RunMismatch, BadInput, ModelNotFound: it is another, or cannot be loaded.
     """
+    if run.judge.startswith(SERVED):
+        raise BadInput(f"{run.folder} is judged by servers; go on with perse score ... --driver http --servers URL,URL")
     judge = Judge.load(run.judge, **vars(run.loading))
     agree(run, judge)
     return asker_of(judge, run), 2 if judge.engine.capabilities.at_once else 1

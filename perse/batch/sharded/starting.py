@@ -31,6 +31,8 @@ from perse.secrets import redact_tree
 
 LAYOUT = "shards"
 JUDGE = "judge.json"
+SERVED = "served:"
+"""Begins the judge of a run that judge servers answer: what follows is the name that they serve it under."""
 ROWS = 256
 """Rows of a shard, by default: some minutes of one GPU."""
 
@@ -71,7 +73,8 @@ def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
         BadInput: as `make_plan`.
     """
     judge = request.judge
-    who = {"name": portable_name(judge), "weights": _weights(judge)}
+    served = judge.startswith(SERVED)
+    who = {"name": judge if served else portable_name(judge), "weights": "" if served else _weights(judge)}
     identity: dict[str, Any] = {
         "kind": "score",
         "layout": LAYOUT,
@@ -97,7 +100,7 @@ def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
         context = {
             "question": question.name,
             "examples": plan.rows,
-            "judge": _placed(request.judge) if parse_judge(request.judge).local else request.judge,
+            "judge": judge if served or not parse_judge(judge).local else _placed(judge),
         }
         manifest = redact_tree({"run": identity, "context": context, "environment": environment()})
         write_whole(out / MANIFEST, json.dumps(manifest, indent=2) + "\n")

@@ -13,7 +13,7 @@ from perse.commands.options.judging import Answering, Loading, ShownProfiles
 from perse.errors import BadInput
 from perse.judging.loading import judge_help
 
-Driver = Literal["local", "ray"]
+Driver = Literal["local", "ray", "http"]
 ShardRows = Annotated[int, typer.Option(min=1, max=100_000, help="In shards: most examples of one.")]
 
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run in shards.", show_default=False)]

@@ -47,11 +47,19 @@ def score(
     driver: Annotated[
         Driver | None,
         typer.Option(
-            help="Cut the examples into shards, and have them judged by workers: processes of this machine (local), or of a Ray cluster (ray).",
+            help="Cut the examples into shards, and have them judged by workers: processes of this machine (local), or of a Ray cluster (ray); or by judge servers (http).",
             show_default="one judge, in this process",
         ),
     ] = None,
     workers: Workers = None,
+    servers: Annotated[
+        str | None,
+        typer.Option(
+            help="With --driver http: addresses of judge servers (perse serve), with commas between them; --judge is the name that they serve "
+            "their judge under, and PERSE_API_KEY is sent to all.",
+            show_default=False,
+        ),
+    ] = None,
     shard_rows: ShardRows = 256,
     as_json: options.AsJson = False,
 ) -> None:
@@ -64,11 +72,15 @@ def score(
     Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
 
     Many:     perse score --examples 'catalogue/*.jsonl' --judge vllm:runs/first --out runs/all --driver local --workers 8
+
+    Served:   perse score --examples 'catalogue/*.jsonl' --judge first --out runs/all --driver http --servers http://one:8000,http://two:8000
     """
     if called.invoked_subcommand:
         return
     if out is None:
         raise BadInput("missing option '--out' (see perse score --help)")
+    if driver is None and servers:
+        raise BadInput("--servers is for --driver http; a single server is asked by --judge openai:URL#MODEL, too")
     if driver is None:
         _in_this_process(asked, out, profile=profile, shots=shots, prices=prices, as_json=as_json)
         return
@@ -76,7 +88,12 @@ def score(
         raise BadInput("--prices and --profile are not for runs in shards; leave them or --driver out")
     from perse.commands.scoring.sharded import score_in_shards
 
-    score_in_shards(asked, out, driver=driver, workers=workers, shard_rows=shard_rows, as_json=as_json)
+    if (driver == "http") != bool(servers):
+        raise BadInput(
+            "--driver http and --servers belong together; give both, such as --driver http --servers http://one:8000"
+        )
+    given = [one.strip() for one in (servers or "").split(",") if one.strip()]
+    score_in_shards(asked, out, driver=driver, workers=workers, servers=given, shard_rows=shard_rows, as_json=as_json)
 
 
 def _in_this_process(

@@ -8,7 +8,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -34,15 +34,22 @@ LOST = 3
 """Exit code of a worker whose engine is gone: another start may help."""
 
 
-def score_in_shards(asked: Question, out: Path, *, driver: Driver, workers: int | None, shard_rows: int, as_json: bool) -> None:
+def score_in_shards(
+    asked: Question, out: Path, *, driver: Driver, workers: int | None, servers: Sequence[str], shard_rows: int, as_json: bool
+) -> None:
     """Plan the run or find it, have it judged, and look whether it is whole."""
-    run = _begun(asked, out, shard_rows)
+    run = _begun(asked, out, shard_rows, served=driver == "http")
     session = _session()
     with shown_on(err) as on_part:
         if driver == "ray":
             from perse.batch.sharded.on_ray import work_on_ray
 
             work_on_ray(run, workers, session=session, on_progress=partial(on_part, "judging"))
+        elif driver == "http":
+            from perse.serving.scoring import score_on_servers
+
+            name = f"{socket.gethostname()}-{os.getpid()}"
+            score_on_servers(run, servers, session=session, name=name, on_progress=partial(on_part, "judging"))
         else:
             _work_here(run, workers, session, partial(on_part, "judging"))
     _end(run, as_json=as_json)
@@ -198,9 +205,9 @@ def worker(
         raise typer.Exit(LOST) from None
 
 
-def _begun(asked: Question, out: Path, shard_rows: int) -> Run:
+def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False) -> Run:
     from perse.batch.sharded.inputs import digest_of_inputs, read_inputs
-    from perse.batch.sharded.starting import Request, start
+    from perse.batch.sharded.starting import SERVED, Request, start
     from perse.data.dataset.folder import is_data_folder
 
     place, judge = asked.given()
@@ -210,7 +217,7 @@ def _begun(asked: Question, out: Path, shard_rows: int) -> Run:
     else:
         rows, inputs = read_inputs(place), {"sha256": digest_of_inputs(place)}
     request = Request(
-        judge=judge,
+        judge=f"{SERVED}{judge}" if served else judge,
         loading=LoadOptions(**vars(asked.loading), trust_remote_code=asked.trust_remote_code),
         settings=asked.answering.settings(),
         inputs=inputs,
