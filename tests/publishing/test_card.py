@@ -25,6 +25,8 @@ from perse.publishing.facts import read_facts
 from perse.publishing.markdown import plain, word
 from perse.records import example_lines
 
+pytestmark = pytest.mark.slow
+
 
 def header(card: str) -> dict[str, Any]:
     start, end = card.index("---\n"), card.index("\n---\n")

@@ -146,7 +146,14 @@ def test_no_error_of_a_server_repeats_the_key_or_moves_the_cursor() -> None:
     assert str(refused((400, {}, json.dumps({"error": {"message": words}}).encode()))) == "you sent *** \\x1b[2J"
     assert "answered 500: you sent *** \\x1b[2J" in str(refused((500, {}, words.encode())))
     bad = {"error": {"message": words, "code": 400}}
-    with hostile(lambda *_: {"results": [bad, {**JUDGEMENT, "id": "b", "text": f"likes {KEY}", "error": KEY}]}) as server:
+    with hostile(
+        lambda *_: {
+            "results": [
+                bad,
+                {**JUDGEMENT, "id": "b", "text": f"likes {KEY}", "status": "engine_error", "label": None, "error": KEY},
+            ]
+        }
+    ) as server:
         problem, judgement = ask_many(server.url)
     assert problem == Problem("you sent *** \\x1b[2J", 400, {})
     assert isinstance(judgement, Judgement) and (judgement.text, judgement.error) == ("likes ***", "***")

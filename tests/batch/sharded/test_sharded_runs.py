@@ -142,6 +142,7 @@ def test_two_kinds_of_examples_are_not_one_run(tmp_path: Path) -> None:
         [*read_inputs(str(tmp_path / "in.jsonl"))]
 
 
+@pytest.mark.slow
 def test_workers_beside_each_other_judge_every_shard_once_and_the_merged_file_has_the_plans_order(tmp_path: Path) -> None:
     some = examples(6, 4)
     plan = planned(tmp_path, some)
@@ -167,6 +168,7 @@ def test_workers_beside_each_other_judge_every_shard_once_and_the_merged_file_ha
     assert told == [name for shard in plan.shards for name in plan.ids(shard)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("event", range(0, 40, 3))
 def test_a_worker_killed_at_any_change_of_a_file_leaves_what_the_next_one_finishes(tmp_path: Path, event: int) -> None:
     plan = planned(tmp_path, examples(3, 4))

@@ -14,6 +14,8 @@ from perse.drawing.figure import Figure
 from perse.kgds.reporting.figures import _least_squares, kgds_figures
 from perse.kgds.scoring.results import Across, Correlation, Errors, Results
 
+pytestmark = pytest.mark.slow
+
 NAMES = (
     "figure-2-retrieval",
     "figure-3-experts-preferred",

@@ -21,6 +21,8 @@ from perse.training.saving.checkpoints import LIST, seal, sealed_files, whole_ch
 from perse.training.trainer import train
 from perse.training.watch.trainer import take_weights
 
+pytestmark = pytest.mark.slow
+
 DEEP = "[" * 900 + "]" * 900
 
 

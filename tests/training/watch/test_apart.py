@@ -63,6 +63,7 @@ def test_readers_who_are_watched_are_not_trained_on(
     assert watching.choosers(prepared.schedule.steps) == sorted(map(reader_key, prepared.apart))
 
 
+@pytest.mark.slow
 def test_who_is_held_apart_is_the_same_every_time_and_moves_with_the_seed(
     readers: Path, tiny_model_folder: Path, renderer: Renderer
 ) -> None:
