@@ -8,7 +8,7 @@
 - *shards*: a worker of `perse score --driver`, on vLLM and on the embedded engine
 
 Each is asked for a review and a score, then for the score alone, with one model, dtype, prompts, temperature and limit of tokens. The first three write the
-score and are parsed; the last two read its distribution, too. Every way is a process of its own that keeps its model; they are asked in turns, each round about
+score and are parsed; the last two read its distribution, too. Every way is a process of its own that keeps its model, and stands still while others work; they are asked in turns, each round about
 readers that none has met, and the median over rounds is compared. Loading is left out: of Ray, which loads for every job, a job of one example is subtracted.
 """
 
@@ -20,6 +20,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -93,27 +94,27 @@ def _worker(name: str, options: argparse.Namespace, folder: Path) -> Iterator[Ca
     log = folder / f"{name}.log"
     with log.open("wb") as errors:
         process = subprocess.Popen(
-            [sys.executable, __file__, "--serve", name, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
-        )
+            [sys.executable, __file__, "--serve", name, *given], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            start_new_session=True,
+        )  # fmt: skip
     assert process.stdin and process.stdout
 
     def ask(job: Path, question: str) -> Done:
         assert process.stdin and process.stdout
+        os.killpg(process.pid, signal.SIGCONT)
         process.stdin.write(json.dumps([str(job), question]).encode() + b"\n")
         process.stdin.flush()
         for line in process.stdout:
             if line.startswith(b"done "):
+                os.killpg(process.pid, signal.SIGSTOP)  # vLLM on a CPU waits by spinning
                 return Done(**json.loads(line[5:]))
         raise SystemExit(f"{name} ended:\n{log.read_text()[-3000:]}")
 
     try:
         yield ask
     finally:
-        process.stdin.close()
-        try:
-            process.wait(60)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _serve(way: Way) -> None:

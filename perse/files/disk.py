@@ -119,6 +119,24 @@ def write_bytes(path: Path, content: bytes) -> None:
                 temporary.unlink(missing_ok=True)
 
 
+def write_first(path: Path, text: str) -> bool:
+    """Make the file, whole, unless it is there; whether it was made. Of several processes that try, one makes it.
+
+    Raises:
+        SaveFailed: it is not made.
+    """
+    own = path.with_name(f".{path.name}.{secrets.token_hex(4)}")  # linked when it is whole, so that nobody reads half of it
+    with writing(path):
+        try:
+            own.write_text(without_keys(text), encoding="utf-8")
+            os.link(own, path)
+        except FileExistsError:
+            return False
+        finally:
+            own.unlink(missing_ok=True)
+    return True
+
+
 def share_like(old: Path, new: Path) -> None:
     """Gives the new file the permissions of the old one, if there is one, so that private files stay private; and, as far as the
     system lets us, its owner and group, so that what root changes can still be read by whose it is."""

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.files.disk import writing
+from perse.files.disk import write_first, writing
 
 LEASE = 90.0
 """Seconds without a sign of life after which a claim may be taken."""
@@ -108,17 +108,7 @@ class Claims:
             self._left(path)
 
     def _made(self, path: Path) -> bool:
-        # Written under a name of its own and linked, so that nobody reads half a claim.
-        own = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-        with writing(path):
-            own.write_text(json.dumps(vars(self.holder)), encoding="utf-8")
-            try:
-                os.link(own, path)
-            except FileExistsError:
-                return False
-            finally:
-                own.unlink(missing_ok=True)
-        return True
+        return write_first(path, json.dumps(vars(self.holder)))
 
     def _left(self, path: Path) -> bool:
         """Whether its holder is gone, in which case the claim is taken away."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 from pyarrow import parquet
 
-from perse.batch.sharded.plan import Plan, Shard
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers
+from perse.batch.sharded.shards import Plan, Shard
 from perse.batch.sharded.working import TELEMETRY
 from perse.errors import BadInput
+from perse.files.disk import writing
 from perse.files.runlog import read_lines
 from perse.judgement import Judgement, judgement_line
 from perse.progress import OnProgress, unseen
@@ -97,9 +99,8 @@ def merge(places: Places, plan: Plan, out: Path, *, on_progress: OnProgress = un
     Raises:
         BadInput: an answer is missing, or damaged.
     """
-    stage = out.with_name(f".{out.name}.perse-tmp")
     written = 0
-    try:
+    with staged_file(out) as stage:
         if out.suffix == ".parquet":
             with parquet.ParquetWriter(stage, ANSWERS, compression="zstd") as writer:
                 for number, judgements in enumerate(answers(places, plan)):
@@ -112,11 +113,24 @@ def merge(places: Places, plan: Plan, out: Path, *, on_progress: OnProgress = un
                     on_progress(number, len(plan.shards))
                     lines.writelines(map(judgement_line, judgements))
                     written += len(judgements)
-        stage.replace(out)
-    finally:
-        stage.unlink(missing_ok=True)
     on_progress(len(plan.shards), len(plan.shards))
     return written
+
+
+@contextmanager
+def staged_file(out: Path) -> Iterator[Path]:
+    """A file that becomes `out` at the end of the block, and nothing where it fails.
+
+    Raises:
+        SaveFailed: it could not be written.
+    """
+    stage = out.with_name(f".{out.name}.perse-tmp")
+    try:
+        with writing(out):
+            yield stage
+            stage.replace(out)
+    finally:
+        stage.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

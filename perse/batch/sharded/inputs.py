@@ -44,11 +44,11 @@ def read_inputs(place: str) -> Iterator[Row]:
         BadInput: nothing is there, or file, line and field of the first problem.
     """
     known, first = "", ""
-    for path, name in _files(place):
+    for path, name in files_at(place):
         for line, fields in read_records(path):
             where = f"{name}, line {line}"
             try:
-                example = parse_example(_nested(fields) if is_csv(path) or suffix(path) == ".parquet" else fields)
+                example = parse_example(nested(fields) if is_csv(path) or suffix(path) == ".parquet" else fields)
             except BadInput as error:
                 raise BadInput(f"{where}: {error}") from None
             if shown_query(example):
@@ -69,7 +69,7 @@ def digest_of_inputs(place: str) -> str:
         BadInput: as `read_inputs`.
     """
     digests = []
-    for path, name in _files(place):
+    for path, name in files_at(place):
         if not path.exists():
             raise BadInput(f"{name}: no such file")
         refuse_endless(path)
@@ -77,7 +77,7 @@ def digest_of_inputs(place: str) -> str:
     return sha256("\n".join(sorted(digests)).encode()).hexdigest()
 
 
-def _nested(fields: dict[str, Any]) -> dict[str, Any]:
+def nested(fields: dict[str, Any]) -> dict[str, Any]:
     """A row of a table as an example's fields: empty cells are left out, and cells that hold JSON are read.
 
     Raises:
@@ -87,7 +87,11 @@ def _nested(fields: dict[str, Any]) -> dict[str, Any]:
     for name, value in fields.items():
         if value is None or value == "":
             continue
-        if name in ("profile", "reference", "query", "claims") and isinstance(value, str) and value.lstrip().startswith(NESTED):
+        if (
+            name in ("profile", "reference", "query", "claims", "candidates")
+            and isinstance(value, str)
+            and value.lstrip().startswith(NESTED)
+        ):
             try:
                 value = json.loads(value)
             except json.JSONDecodeError as error:
@@ -106,7 +110,7 @@ def _without_nulls(value: Any) -> Any:
     return [_without_nulls(one) for one in value] if isinstance(value, list) else value
 
 
-def _files(place: str) -> Iterator[tuple[Path, str]]:
+def files_at(place: str) -> Iterator[tuple[Path, str]]:
     """Every file at `place` with the name that messages give it, one after the other.
 
     Raises:

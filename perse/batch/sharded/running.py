@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perse.answering.base import failed
-from perse.batch.sharded.plan import Plan, Shard
 from perse.batch.sharded.shard import read_answers, rows_of, write_answers
+from perse.batch.sharded.shards import Plan, Shard
 from perse.engines.kind import Identity
 from perse.errors import BadInput, EngineLost
 from perse.files.disk import GrowingFile

@@ -17,19 +17,25 @@ from typing import Any
 
 from perse.answering.base import JudgeSettings
 from perse.batch.local import place_of
+from perse.batch.sharded.catalogue import make_catalogue
+from perse.batch.sharded.catalogue_inputs import CatalogueReader, CatalogueText
 from perse.batch.sharded.inputs import Row
-from perse.batch.sharded.plan import FOLDER, Plan, make_plan, read_plan
+from perse.batch.sharded.plan import make_plan, read_plan
+from perse.batch.sharded.shards import FOLDER, Plan
 from perse.engines.kind import LoadOptions
 from perse.errors import BadInput, RunMismatch
-from perse.files.disk import aside, write_whole
+from perse.files.disk import aside, write_first, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
 from perse.judging.judge import Judge
 from perse.judging.loading import parse_judge, portable_name
 from perse.questions import QUESTIONS, Question, question_for
+from perse.records import PointwiseExample
 from perse.secrets import redact_tree
 
 LAYOUT = "shards"
+_A_PAIR = PointwiseExample(id="r/t", reviewer_id="r", item_id="t", profile=(), query="a text")
+"""What a question about a catalogue is asked about."""
 JUDGE = "judge.json"
 SERVED = "served:"
 """Begins the judge of a run that judge servers answer: what follows is the name that they serve it under."""
@@ -65,12 +71,20 @@ class Run:
     loading: LoadOptions
 
 
-def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
+@dataclass(frozen=True)
+class Pairs:
+    """The rows of a catalogue; see `make_catalogue`."""
+
+    readers: Iterable[CatalogueReader]
+    texts: Iterable[CatalogueText]
+
+
+def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
     """Plan the run in `out`, or find it there.
 
     Raises:
         RunMismatch: `out` holds something else, or a run of other examples, of another judge or with other settings.
-        BadInput: as `make_plan`.
+        BadInput: as `make_plan` or `make_catalogue`; or a question that is not asked about such rows.
     """
     judge = request.judge
     served = judge.startswith(SERVED)
@@ -91,12 +105,7 @@ def start(out: Path, request: Request, rows: Iterable[Row]) -> Run:
             refuse_other_run(out, identity)
             return read(out)
         _refuse_strangers(out)
-        question, fitting = _chosen(rows, request.question)
-        asked = {"question": question.name, "settings": identity["settings"], "judge": identity["judge"]}
-        plan = make_plan(
-            out, fitting, identity=json.dumps(asked, sort_keys=True), size=request.shard_rows, limit=request.limit,
-            seed=request.settings.seed,
-        )  # fmt: skip
+        question, plan = _planned(out, request, rows, {"settings": identity["settings"], "judge": identity["judge"]})
         context = {
             "question": question.name,
             "examples": plan.rows,
@@ -153,10 +162,8 @@ def agree_on(run: Run, mine: Mapping[str, Any]) -> None:
     """`agree`, of a judge of which this is known."""
     path = run.folder / JUDGE
     told = json.loads(json.dumps(redact_tree(dict(mine))))
-    with locked(path):
-        if not path.exists():
-            write_whole(path, json.dumps(told, indent=2) + "\n")
-            return
+    if write_first(path, json.dumps(told, indent=2) + "\n"):
+        return
     known = json.loads(path.read_text("utf-8"))
     if known != told:
         differing = sorted(
@@ -166,6 +173,18 @@ def agree_on(run: Run, mine: Mapping[str, Any]) -> None:
             if (known.get(part, {}).get(name) if isinstance(values, dict) else known.get(part)) != value
         )
         raise RunMismatch(f"{run.folder} has answers of another judge ({'; '.join(differing)}); score into another folder")
+
+
+def _planned(out: Path, request: Request, rows: Iterable[Row] | Pairs, asked: Mapping[str, Any]) -> tuple[Question, Plan]:
+    """What is asked, and the plan; `asked` is what answers depend on besides."""
+    if isinstance(rows, Pairs):
+        question = question_for([_A_PAIR], request.question)
+        identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
+        return question, make_catalogue(out, rows.readers, rows.texts, identity=identity, size=request.shard_rows)
+    question, fitting = _chosen(rows, request.question)
+    identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
+    size, seed = request.shard_rows, request.settings.seed
+    return question, make_plan(out, fitting, identity=identity, size=size, limit=request.limit, seed=seed)
 
 
 def _chosen(rows: Iterable[Row], name: str | None) -> tuple[Question, Iterator[Row]]:

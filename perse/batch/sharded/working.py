@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perse.batch.sharded.claims import Claims
-from perse.batch.sharded.plan import Plan, Shard
 from perse.batch.sharded.running import Asker, Places, run_shard
+from perse.batch.sharded.shards import Plan, Shard
 from perse.files.disk import GrowingFile
 from perse.judgement import Judgement
 

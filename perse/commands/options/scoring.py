@@ -37,6 +37,15 @@ class Question:
             show_default=False,
         ),
     ] = None
+    readers: Annotated[
+        str | None,
+        typer.Option(
+            help="In shards, with --texts, in the place of --examples: rows with reviewer_id, profile and, for fewer than all texts, "
+            "candidates (ids of texts). Every reader is asked about every text.",
+            show_default=False,
+        ),
+    ] = None
+    texts: Annotated[str | None, typer.Option(help="With --readers: rows with item_id and text.", show_default=False)] = None
     judge: Annotated[str | None, typer.Option(help=f"Needed. {judge_help()}", show_default=False)] = None
     split: options.SplitOption = "valid"
     fold: options.Fold = None
@@ -47,14 +56,30 @@ class Question:
     loading: Loading
     trust_remote_code: options.TrustRemoteCode = False
 
+    @property
+    def catalogue(self) -> tuple[str, str] | None:
+        """Readers and texts, where these are given.
+
+        Raises:
+            BadInput: one alone, or examples beside them, or a sample of pairs.
+        """
+        if not (self.readers or self.texts):
+            return None
+        if not (self.readers and self.texts) or self.examples:
+            raise BadInput("--readers and --texts belong together, in the place of --examples; give both, or --examples alone")
+        if self.limit is not None:
+            raise BadInput("--limit draws from --examples; of --readers and --texts give fewer, or candidates")
+        return self.readers, self.texts
+
     def given(self) -> tuple[str, str]:
-        """The examples and the judge.
+        """The examples (of a catalogue, nothing) and the judge.
 
         Raises:
             BadInput: one of them is missing.
         """
-        missing = [name for name, value in (("--examples", self.examples), ("--judge", self.judge)) if not value]
+        needed = [("--examples", self.examples or self.catalogue), ("--judge", self.judge)]
+        missing = [name for name, value in needed if not value]
         if missing:
             options = " and ".join(f"'{name}'" for name in missing)
             raise BadInput(f"missing option {options} (see perse score --help)")
-        return str(self.examples), str(self.judge)
+        return self.examples or "", str(self.judge)

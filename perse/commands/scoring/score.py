@@ -73,6 +73,8 @@ def score(
 
     Many:     perse score --examples 'catalogue/*.jsonl' --judge vllm:runs/first --out runs/all --driver local --workers 8
 
+    Pairs:    perse score --readers readers.parquet --texts texts.parquet --judge vllm:runs/first --out runs/pairs --driver local
+
     Served:   perse score --examples 'catalogue/*.jsonl' --judge first --out runs/all --driver http --servers http://one:8000,http://two:8000
     """
     if called.invoked_subcommand:
@@ -81,6 +83,8 @@ def score(
         raise BadInput("missing option '--out' (see perse score --help)")
     if driver is None and servers:
         raise BadInput("--servers is for --driver http; a single server is asked by --judge openai:URL#MODEL, too")
+    if driver is None and asked.catalogue:
+        raise BadInput("--readers and --texts are judged in shards; add --driver local")
     if driver is None:
         _in_this_process(asked, out, profile=profile, shots=shots, prices=prices, as_json=as_json)
         return

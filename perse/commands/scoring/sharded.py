@@ -155,13 +155,22 @@ def merge(
     out: Annotated[
         Path, typer.Option("--out", callback=options.here, help="The file to write: .jsonl or .parquet.", show_default=False)
     ],
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Only so many texts of each reader, those with the highest scores.", show_default="all judgements"
+        ),
+    ] = None,
     overwrite: options.OverwriteFile = False,
 ) -> None:
-    """Write all judgements of a run in shards as one file, sorted by reader and example.
+    """Write all judgements of a run in shards as one file, sorted by reader and example; or each reader's best texts.
 
     Example:  perse score merge runs/all --out all.parquet
+
+    Best:     perse score merge runs/pairs --top 10 --out best.parquet
     """
     from perse.batch.sharded.finishing import merge as merged
+    from perse.batch.sharded.ranking import write_best
     from perse.batch.sharded.running import Places
     from perse.batch.sharded.starting import read
     from perse.files.belongings import check_file
@@ -171,8 +180,13 @@ def merge(
     begun = read(run)
     check_file(out, overwrite=overwrite)
     with shown_on(err) as on_part:
-        count = merged(Places(run), begun.plan, out, on_progress=partial(on_part, "merging"))
-    err.print(f"merged: [bold]{escape(str(out))}[/bold]  ({count:,} judgements)")
+        shown = partial(on_part, "merging")
+        count = (
+            write_best(Places(run), begun.plan, top, out, on_progress=shown)
+            if top
+            else merged(Places(run), begun.plan, out, on_progress=shown)
+        )
+    err.print(f"merged: [bold]{escape(str(out))}[/bold]  ({count:,} {'texts' if top else 'judgements'})")
 
 
 def worker(
@@ -206,13 +220,19 @@ def worker(
 
 
 def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False) -> Run:
+    from perse.batch.sharded.catalogue import Catalogue
+    from perse.batch.sharded.catalogue_inputs import read_readers, read_texts
     from perse.batch.sharded.inputs import digest_of_inputs, read_inputs
-    from perse.batch.sharded.starting import SERVED, Request, start
+    from perse.batch.sharded.starting import SERVED, Pairs, Request, start
     from perse.data.dataset.folder import is_data_folder
 
     place, judge = asked.given()
-    rows: Iterator[Row]
-    if is_data_folder(Path(place)):
+    rows: Iterator[Row] | Pairs
+    if asked.catalogue:
+        readers, texts = asked.catalogue
+        rows = Pairs(read_readers(readers), read_texts(texts))
+        inputs: dict[str, object] = {"readers_sha256": digest_of_inputs(readers), "texts_sha256": digest_of_inputs(texts)}
+    elif is_data_folder(Path(place)):
         rows, inputs = _of_data_set(asked, Path(place), judge)
     else:
         rows, inputs = read_inputs(place), {"sha256": digest_of_inputs(place)}
@@ -226,7 +246,10 @@ def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False)
         limit=asked.limit,
     )
     with err.status("planning"):
-        return start(out, request, rows)
+        run = start(out, request, rows)
+    if isinstance(run.plan.source, Catalogue) and (left_out := run.plan.source.left_out):
+        say(f"note: {left_out:,} pairs are not judged, since the reader's own profile has the text")
+    return run
 
 
 def _of_data_set(asked: Question, place: Path, judge: str) -> tuple[Iterator[Row], dict[str, object]]:
