@@ -182,7 +182,8 @@ def _by_aspect(differences: Mapping[str, Estimate]) -> str:
         else f"those of {', '.join(apart)} leave"
     )
     chance = "; of five that are alike one does in about every fourth study" if apart else ""
-    return f"Of the intervals of {len(known)} aspects, each looked at by itself, {said} out 0{chance}."
+    many = f"{len(known)} aspects" if len(known) > 1 else "1 aspect"
+    return f"Of the intervals of {many}, each looked at by itself, {said} out 0{chance}."
 
 
 def _shown(view: ProfileAspects, given: ProfileAspects | None) -> str:

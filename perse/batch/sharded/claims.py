@@ -14,6 +14,7 @@ import os
 import secrets
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ class Claims:
         self._lease = lease
         self._touch = touch
         self._held: set[str] = set()
+        self._behind, self._set_again = 0.0, 0.0
         self._stop = threading.Event()
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +91,7 @@ class Claims:
     def take(self, name: str) -> bool:
         """Whether the shard is this worker's now."""
         path = self.folder / name
-        if not self._made(path) and not (self._left(path) and self._made(path)):
+        if not (self._left(path) and self._made(path)):
             return False
         self._held.add(name)
         return True
@@ -111,7 +113,7 @@ class Claims:
         return write_first(path, json.dumps(vars(self.holder)))
 
     def _left(self, path: Path) -> bool:
-        """Whether its holder is gone, in which case the claim is taken away."""
+        """Whether nobody has it, or only a holder that is gone, from whom it is then taken away."""
         try:
             held = path.stat()
         except FileNotFoundError:
@@ -134,14 +136,17 @@ class Claims:
         return True
 
     def _now(self) -> float:
-        """By the clock of the file system."""
-        probe = self.folder / f".now.{secrets.token_hex(4)}"
-        with writing(probe):
-            probe.touch()
-            try:
-                return probe.stat().st_mtime
-            finally:
-                probe.unlink(missing_ok=True)
+        """By the clock of the file system, which is asked once in a lease: how far ours is behind it changes little."""
+        if time.monotonic() >= self._set_again:
+            probe = self.folder / f".now.{secrets.token_hex(4)}"
+            with writing(probe):
+                probe.touch()
+                try:
+                    self._behind = probe.stat().st_mtime - time.monotonic()
+                finally:
+                    probe.unlink(missing_ok=True)
+            self._set_again = time.monotonic() + self._lease
+        return time.monotonic() + self._behind
 
     def _holder(self, path: Path) -> Holder | None:
         try:

@@ -83,6 +83,16 @@ def audit(places: Places, plan: Plan, *, on_progress: OnProgress = unseen) -> Au
     return Audit(plan.rows, len(plan.shards), statuses, tuple(missing), tuple(damaged), missing_rows, twice)
 
 
+def set_aside(places: Places, plan: Plan) -> int:
+    """Give files of answers that are no whole ones, by their last bytes, another name, so that they are judged again; how many there were."""
+    there = places.finished()
+    bad = [shard for shard in plan.shards if shard.id in there and not places.done(shard)]
+    for shard in bad:
+        path = places.answers(shard)
+        path.replace(path.with_name(path.name + DAMAGED))
+    return len(bad)
+
+
 def answers(places: Places, plan: Plan) -> Iterator[list[Judgement]]:
     """The judgements of each shard, in the plan's order.
 
@@ -154,7 +164,8 @@ class StatusNow:
 def status(places: Places, plan: Plan, *, now: float | None = None) -> StatusNow:
     """Look at the files of a run; it may be going on."""
     now = time.time() if now is None else now
-    done = [shard for shard in plan.shards if places.answers(shard).exists()]
+    there = places.finished()
+    done = [shard for shard in plan.shards if shard.id in there]
     judged = sum(shard.rows for shard in done)
     lines = [line for path in sorted((places.run / TELEMETRY).glob("*.jsonl")) for line in read_lines(path)]
     prompt, cached = (sum(int(line[name]) for line in lines) for name in ("prompt", "cached"))

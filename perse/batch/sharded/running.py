@@ -67,6 +67,10 @@ class Places:
         """Whether all its answers are there, as far as the file's footer says."""
         return rows_of(self.answers(shard)) == shard.rows
 
+    def finished(self) -> set[str]:
+        """The ids of all shards whose answers are there."""
+        return {path.stem for path in (self.run / "shards").glob("??/*.parquet")}
+
     def sweep(self, shard: Shard) -> None:
         """Remove what was kept of a shard's parts, once it is whole."""
         shutil.rmtree(self.run / "pieces" / shard.id, ignore_errors=True)

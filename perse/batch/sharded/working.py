@@ -2,6 +2,9 @@
 
 Each begins at another place of the plan and goes round, so that they seldom want the same shard; shards that lie side by side share readers, and
 with them what the engine has computed. A worker that finds only shards that others hold waits: their holders may die.
+
+Many workers share one file system, so they look little: a worker lists what is finished when it begins and when it has come upon a row of finished shards,
+and looks at one file before it takes a shard (`benchmarks/claims_at_scale.py` counts what that costs).
 """
 
 from __future__ import annotations
@@ -9,9 +12,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from perse.batch.sharded.claims import Claims
@@ -22,7 +26,10 @@ from perse.judgement import Judgement
 
 TELEMETRY = "telemetry"
 LOOK_AGAIN = 1.0
-"""Seconds between looks at shards that others hold."""
+"""Seconds between looks at shards that others hold, at first; twice as long each time."""
+LONGEST_WAIT = 15.0
+PASSED = 32
+"""Finished shards in a row that a worker looks at one by one, before it lists what is finished."""
 
 
 @dataclass(frozen=True)
@@ -32,10 +39,11 @@ class Share:
     number: int = 0
     of: int = 1
 
-    def order(self, shards: Sequence[Shard]) -> Sequence[Shard]:
+    def order(self, shards: Sequence[Shard]) -> Iterator[Shard]:
         """All shards, from the worker's part on."""
         begin = len(shards) * (self.number % self.of) // self.of
-        return [*shards[begin:], *shards[:begin]]
+        yield from islice(shards, begin, None)
+        yield from islice(shards, begin)
 
 
 def work(
@@ -60,11 +68,16 @@ def work(
             return judge_claimed(places, plan, shard, asker, claims, telemetry, session=session)
 
         running: set[Future[int]] = set()
-        for shard in _free(places, claims, share.order(plan.shards), running):
-            running.add(pool.submit(judge, shard))
-            while len(running) >= at_once:
-                ended, _ = wait(running, return_when=FIRST_COMPLETED)
-                running -= ended
+        pause = LOOK_AGAIN
+        for shard in free(share.order(plan.shards), places.finished, lambda one: places.answers(one).exists(), claims.take):
+            if shard is not None:
+                running.add(pool.submit(judge, shard))
+                pause = LOOK_AGAIN
+            elif not running:
+                time.sleep(pause)
+                pause = min(LONGEST_WAIT, 2 * pause)
+            if running and (shard is None or len(running) == at_once):
+                ended, running = wait(running, return_when=FIRST_COMPLETED)
                 done += sum(one.result() for one in ended)
         done += sum(one.result() for one in running)
         claims.sweep()
@@ -94,21 +107,40 @@ def _begun(places: Places, plan: Plan) -> list[Shard]:
     return [shard for shard in plan.shards if shard.id in names]
 
 
-def _free(places: Places, claims: Claims, shards: Sequence[Shard], running: set[Future[int]]) -> Iterator[Shard]:
-    """Shards that this worker has taken; ends when all are done, or held by this worker alone."""
-    left = list(shards)
-    while left:
+def free(
+    shards: Iterable[Shard],
+    finished: Callable[[], Container[str]],
+    done: Callable[[Shard], bool],
+    take: Callable[[str], bool],
+) -> Iterator[Shard | None]:
+    """Shards that this worker has taken, until all are done; None where others hold what is left.
+
+    Args:
+        finished: lists the ids of all shards that are done.
+        done: looks whether one is.
+        take: whether a shard is this worker's now.
+    """
+    known, passed = finished(), 0
+    left = shards
+    while True:
         held: list[Shard] = []
         for shard in left:
-            if places.done(shard):
+            if shard.id in known:
                 continue
-            if claims.take(shard.id):
+            if done(shard):
+                passed += 1
+                if passed == PASSED:
+                    known, passed = finished(), 0
+                continue
+            passed = 0
+            if take(shard.id):
                 yield shard
             else:
                 held.append(shard)
+        if not held:
+            return
+        yield None
         left = held
-        if left and not any(not one.done() for one in running):
-            time.sleep(LOOK_AGAIN)
 
 
 class Telemetry:

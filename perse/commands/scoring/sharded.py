@@ -38,8 +38,13 @@ def score_in_shards(
     asked: Question, out: Path, *, driver: Driver, workers: int | None, servers: Sequence[str], shard_rows: int, as_json: bool
 ) -> None:
     """Plan the run or find it, have it judged, and look whether it is whole."""
+    from perse.batch.sharded.finishing import set_aside
+    from perse.batch.sharded.running import Places
+
     run = _begun(asked, out, shard_rows, served=driver == "http")
     session = _session()
+    if damaged := set_aside(Places(run.folder), run.plan):
+        say(f"note: {damaged:,} damaged files of answers were set aside; their examples are judged again")
     with shown_on(err) as on_part:
         if driver == "ray":
             from perse.batch.sharded.on_ray import work_on_ray

@@ -318,10 +318,10 @@ def test_a_run_in_shards_is_read_as_a_simple_one_and_refused_for_other_examples(
 
 @pytest.mark.slow
 def test_a_run_that_is_interrupted_ten_times_at_random_ends_whole(tmp_path: Path, env: dict[str, str]) -> None:
-    source = lines(tmp_path / "in.jsonl", 4000)
+    source = lines(tmp_path / "in.jsonl", 10_000)
     words = ["--examples", source, "--judge", "scripted:a", "--out", tmp_path / "run", "--driver", "local", "--workers", 2]
-    asked = [sys.executable, "-m", "perse", "score", *map(str, words), "--shard-rows", "32"]
-    slow = {**env, "SCRIPTED_DELAY": "0.004"}
+    asked = [sys.executable, "-m", "perse", "score", *map(str, words), "--shard-rows", "64"]
+    slow = {**env, "SCRIPTED_DELAY": "0.002"}
     chance = random.Random(7)
     for number in range(10):
         process = subprocess.Popen(asked, env=slow, stderr=subprocess.PIPE, text=True, start_new_session=True)
@@ -339,9 +339,9 @@ def test_a_run_that_is_interrupted_ten_times_at_random_ends_whole(tmp_path: Path
         assert "Traceback" not in said, said
     ended = subprocess.run(asked, env=env, capture_output=True, text=True, timeout=240)
     assert ended.returncode == 0, ended.stderr
-    assert "(4,000 ok)" in ended.stderr
+    assert "(10,000 ok)" in ended.stderr
     command("merge", tmp_path / "run", "--out", tmp_path / "all.jsonl", env=env)
-    clean = [sys.executable, "-m", "perse", "score", *map(str, words), "--shard-rows", "32"]
+    clean = [sys.executable, "-m", "perse", "score", *map(str, words), "--shard-rows", "64"]
     clean[clean.index(str(tmp_path / "run"))] = str(tmp_path / "clean")
     assert subprocess.run(clean, env=env, capture_output=True, timeout=240).returncode == 0
     command("merge", tmp_path / "clean", "--out", tmp_path / "clean.jsonl", env=env)
