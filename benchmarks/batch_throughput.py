@@ -9,7 +9,7 @@
 
 Each is asked for a review and a score, then for the score alone, with one model, dtype, prompts, temperature and limit of tokens. The first three write the
 score and are parsed; the last two read its distribution, too. Every way is a process of its own that keeps its model, and stands still while others work; they are asked in turns, each round about
-readers that none has met, and the median over rounds is compared. Loading is left out: of Ray, which loads for every job, a job of one example is subtracted.
+readers that none has met, and the median over rounds is compared. Loading is left out: of Ray, which loads for every job, the time in its engine counts, all examples being one batch.
 """
 
 from __future__ import annotations
@@ -219,36 +219,28 @@ def _ray_llm(options: argparse.Namespace) -> Way:
     ray.data.DataContext.get_current().enable_progress_bars = False
     config = vLLMEngineProcessorConfig(
         model_source=_model(options),
-        log_engine_metrics=False, concurrency=1, batch_size=32,
+        log_engine_metrics=False, concurrency=1, batch_size=options.readers * options.queries,
         engine_kwargs={"dtype": options.dtype, "max_model_len": options.context, "enable_chunked_prefill": False, "max_num_batched_tokens": 8192},
         placement_group_config={"bundle_per_worker": {"CPU": 1}},
     )  # fmt: skip
-    starts: list[float] = []
 
-    def job(prompts: Sequence[str], limit: int) -> tuple[float, list[dict[str, Any]]]:
+    def way(examples: Sequence[Example], question: str) -> Done:
+        limit = _limit(options, question)
         processor = build_processor(
             config,
             preprocess=lambda row: {
                 "messages": [{"role": "user", "content": row["told"]}],
                 "sampling_params": {"temperature": options.temperature, "max_tokens": limit},
             },
-            postprocess=lambda row: {"text": row["generated_text"], "prompt": row.get("num_input_tokens") or 0},
+            postprocess=lambda row: {
+                "text": row["generated_text"],
+                "prompt": row.get("num_input_tokens") or 0,
+                "took": row["time_taken_llm"],
+            },
         )
-        begun = time.perf_counter()
-        rows = processor(ray.data.from_items([{"told": one} for one in prompts])).take_all()
-        return time.perf_counter() - begun, rows
-
-    def way(examples: Sequence[Example], question: str) -> Done:
-        prompts, limit = _prompts(examples, question), _limit(options, question)
-        if not starts:
-            job(prompts[:1], limit)  # the first reads what the next ones find in memory
-            starts.append(job(prompts[:1], limit)[0])
-        seconds, rows = job(prompts, limit)
-        return Done(
-            max(seconds - starts[0], 1e-3),
-            _labels([row["text"] for row in rows], question),
-            sum(row["prompt"] for row in rows) or None,
-        )
+        rows = processor(ray.data.from_items([{"told": one} for one in _prompts(examples, question)])).take_all()
+        seconds = max(row["took"] for row in rows)  # all are in the engine at once
+        return Done(seconds, _labels([row["text"] for row in rows], question), sum(row["prompt"] for row in rows) or None)
 
     return way
 

@@ -71,11 +71,11 @@ def score(
 
     Nobody:   perse score --examples work/data --judge smollm2-135m --profile shots --shots 3 --out runs/few-shot
 
-    Many:     perse score --examples 'catalogue/*.jsonl' --judge vllm:runs/first --out runs/all --driver local --workers 8
+    Many:     perse score --examples 'examples/*.jsonl' --judge vllm:runs/first --out runs/all --driver local --workers 8
 
     Pairs:    perse score --readers readers.parquet --texts texts.parquet --judge vllm:runs/first --out runs/pairs --driver local
 
-    Served:   perse score --examples 'catalogue/*.jsonl' --judge first --out runs/all --driver http --servers http://one:8000,http://two:8000
+    Served:   perse score --examples 'examples/*.jsonl' --judge first --out runs/all --driver http --servers http://one:8000,http://two:8000
     """
     if called.invoked_subcommand:
         return

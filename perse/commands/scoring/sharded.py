@@ -78,7 +78,7 @@ def plan(
 ) -> None:
     """Cut examples into shards and say what judging them takes; judge nothing.
 
-    Example:  perse score plan --examples 'catalogue/*.jsonl' --judge vllm:runs/first --out runs/all --workers 8 --rate 20 --price 2.5
+    Example:  perse score plan --examples 'examples/*.jsonl' --judge vllm:runs/first --out runs/all --workers 8 --rate 20 --price 2.5
     """
     if out is None:
         raise BadInput("missing option '--out' (see perse score plan --help)")
