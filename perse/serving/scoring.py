@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pydantic import ValidationError
+
 from perse.answering.base import failed
 from perse.batch.sharded.claims import Claims, Holder
 from perse.batch.sharded.running import Asker, Places
@@ -23,10 +25,12 @@ from perse.errors import BadInput, EngineLost, RunMismatch
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 from perse.questions import Question
-from perse.records import Example
+from perse.records import Example, explain
+from perse.secrets import printable
 from perse.serving.client import JudgeClient, Problem, ServerError
 from perse.serving.replicas import LOST, Replicas
 from perse.serving.requests import judge_routes
+from perse.serving.schemas import Version
 
 AT_ONCE = 2
 """Shards under way for each server, so that none waits for the last answers of one."""
@@ -146,26 +150,37 @@ def _check(run: Run, judge: str, servers: Sequence[str], client: dict[str, Any])
     reached, why = 0, ""
     for url in servers:
         try:
-            with JudgeClient(url, **{**client, "tries": 1}) as server:
-                told = server.version()
+            told = _version(url, client)
         except ServerError as error:
             if error.code not in LOST:
                 raise BadInput(str(error)) from None
             why = str(error)
             continue
         reached += 1
-        models = told.get("models") or {}
-        if judge not in models:
-            raise BadInput(f"{url} serves no '{judge}'; choose from {', '.join(map(str, models))}")
+        if judge not in told.models:
+            raise BadInput(f"{url} serves no '{printable(judge)}'; choose from {printable(', '.join(told.models))[:500]}")
+        mine = {"model": judge, "sha256": told.models[judge].sha256, "adapter": told.models[judge].adapter}
         try:
-            agree_on(
-                run,
-                {"judge": {"model": judge, **models[judge]}, "engine": told.get("engine") or {}, "perse": told.get("perse")},
-            )
+            agree_on(run, {"judge": mine, "engine": told.engine, "perse": told.perse})
         except RunMismatch as error:
             raise RunMismatch(f"{url}: {error}") from None
     if not reached:
         raise BadInput(why)
+
+
+def _version(url: str, client: dict[str, Any]) -> Version:
+    """What a server says that it serves.
+
+    Raises:
+        ServerError: it does not answer, or refuses.
+        BadInput: it says something else.
+    """
+    with JudgeClient(url, **{**client, "tries": 1}) as server:
+        told = server.version()
+    try:
+        return Version.model_validate(told)
+    except ValidationError as error:
+        raise BadInput(f"{url} is no judge server of perse: its /version has {explain(error)}") from None
 
 
 def _wait_for_one(servers: Sequence[str], client: dict[str, Any], why: str) -> None:
@@ -178,8 +193,7 @@ def _wait_for_one(servers: Sequence[str], client: dict[str, Any], why: str) -> N
     while time.monotonic() < until:
         for url in servers:
             try:
-                with JudgeClient(url, **{**client, "tries": 1}) as server:
-                    server.version()
+                _version(url, client)
                 return
             except ServerError:
                 continue

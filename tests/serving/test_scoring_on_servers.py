@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from builders import pointwise_examples
 from command_line import perse
+from hostile_server import hostile
 from served import in_thread
 
 from perse.answering.base import JudgeSettings
@@ -143,6 +144,23 @@ def test_a_server_with_another_judge_or_none_of_that_name_is_refused_by_its_addr
         other.close()
     with pytest.raises(BadInput, match="of a judge that workers load"):
         score_on_servers(begun(tmp_path / "c", judge="openai:http://x/v1#m"), [servers[0].url], session="s", name="w")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {},
+        {"models": ["first"]},
+        {"models": {"first": "x"}, "version": "1", "perse": "1", "engine": {}},
+        {"models": {}, "version": 1},
+    ],
+)
+def test_what_is_no_judge_server_is_told_in_a_sentence(tmp_path: Path, told: dict[str, Any]) -> None:
+    with (
+        hostile(lambda *_: told) as server,
+        pytest.raises(BadInput, match=f"{server.url} is no judge server of perse: its /version has "),
+    ):
+        score_on_servers(begun(tmp_path), [server.url], session="s", name="w")
 
 
 def test_a_busy_server_is_waited_for_and_what_it_refuses_of_one_example_is_that_examples_answer(tmp_path: Path) -> None:
