@@ -102,41 +102,57 @@ def near_groups(texts: Sequence[str]) -> list[int]:
 
 
 def near_across(known: Iterable[str], asked: Iterable[str]) -> dict[str, str]:
-    """The texts of `asked` that are near-duplicates of one of `known`, or equal to it, each with the first such one.
-
-    Exact, and without MinHash, so that it finds what `near_groups` may miss: of two sets with 4 of 5 elements in common, both
-    listed in one order, the first fifth of one and of the other share an element. The order is rarest shingle first, so a
-    sentence that thousands of texts have in common makes no candidates. An equal text is named before a near one. Memory:
-    about 1 kB for each text of 100 words, and a normalised copy.
-    """
+    """The texts of `asked` that are near-duplicates of one of `known`, or equal to it, each with the first such one; an equal text is
+    named before a near one. Exact (see `NearIndex`)."""
     first: dict[str, str] = {}
     for text in known:
         first.setdefault(normalised(text), text)
-    plain = {text: normalised(text) for text in asked}
-    # How often a shingle occurs, as near as a table of 2^20 counters can say; any order is right, a rare-first one fast.
-    often = np.zeros(2**20, np.int64)
-    for texts in (first, plain.values()):
-        for _, hashes, _ in hashed(texts):
-            often += np.bincount((hashes >> np.uint64(44)).astype(np.int64), minlength=len(often))
-    heads, owners = _heads(first, often)
-    order = np.argsort(heads, kind="stable")
-    heads, owners = heads[order], owners[order]
-    mine, whose = _heads(plain.values(), often)
-    starts, ends = np.searchsorted(heads, mine, "left"), np.searchsorted(heads, mine, "right")
-    candidates: dict[int, set[int]] = {}
-    for place in np.flatnonzero(ends > starts):
-        candidates.setdefault(int(whose[place]), set()).update(owners[starts[place] : ends[place]].tolist())
-    names = list(first)
-    found: dict[str, str] = {}
-    for place, (text, words) in enumerate(plain.items()):
-        if words in first:
-            found[text] = first[words]
-        elif place in candidates:
-            own = shingles(words)
-            near = next((one for one in sorted(candidates[place]) if _similar(own, shingles(names[one]))), None)
-            if near is not None:
-                found[text] = first[names[near]]
-    return found
+    index = NearIndex(first)
+    near = ((text, next(places, None)) for text, places in index.near(asked))
+    return {text: first[index.texts[place]] for text, place in near if place is not None}
+
+
+class NearIndex:
+    """Texts among which near-duplicates of other texts are found: exact, and without MinHash, so that it finds what `near_groups` may miss.
+
+    Of two sets with 4 of 5 elements in common, both listed in one order, the first fifth of one and of the other share an element. The order is
+    rarest shingle first, so a sentence that thousands of texts have in common makes no candidates. Memory: about 1 kB for each text of
+    100 words, and a normalised copy.
+    """
+
+    def __init__(self, known: Iterable[str]) -> None:
+        self.texts: Sequence[str] = [*dict.fromkeys(map(normalised, known))]
+        """Distinct and normalised; `near` gives places in it."""
+        self._places = {text: place for place, text in enumerate(self.texts)}
+        # How often a shingle occurs, as near as a table of 2^20 counters can say; any order is right, a rare-first one fast.
+        self._often = np.zeros(2**20, np.int64)
+        for _, hashes, _ in hashed(self.texts):
+            self._often += np.bincount((hashes >> np.uint64(44)).astype(np.int64), minlength=len(self._often))
+        heads, owners = _heads(self.texts, self._often)
+        order = np.argsort(heads, kind="stable")
+        self._heads, self._owners = heads[order], owners[order]
+
+    def place(self, text: str) -> int:
+        """Of one of the texts, in `texts`."""
+        return self._places[normalised(text)]
+
+    def near(self, asked: Iterable[str]) -> Iterator[tuple[str, Iterator[int]]]:
+        """Each distinct text of `asked` with the places of the texts that it is equal or near to: the equal one first, then in their order."""
+        plain = {text: normalised(text) for text in asked}
+        mine, whose = _heads(plain.values(), self._often)
+        starts, ends = np.searchsorted(self._heads, mine, "left"), np.searchsorted(self._heads, mine, "right")
+        candidates: dict[int, set[int]] = {}
+        for place in np.flatnonzero(ends > starts):
+            candidates.setdefault(int(whose[place]), set()).update(self._owners[starts[place] : ends[place]].tolist())
+        for number, (text, words) in enumerate(plain.items()):
+            yield text, self._near(words, candidates.get(number, set()))
+
+    def _near(self, words: str, candidates: set[int]) -> Iterator[int]:
+        equal = self._places.get(words)
+        if equal is not None:
+            yield equal
+        own = shingles(words) if candidates else frozenset()
+        yield from (one for one in sorted(candidates - {equal}) if _similar(own, shingles(self.texts[one])))
 
 
 def _heads(texts: Iterable[str], often: Places) -> tuple[Hashes, Places]:

@@ -34,6 +34,15 @@ class CatalogueText:
     where: str
 
 
+@dataclass(frozen=True)
+class Candidate:
+    """A reader and the id of a text that is judged for them."""
+
+    reader: str
+    text: str
+    where: str
+
+
 def read_readers(place: str) -> Iterator[CatalogueReader]:
     """Rows with `reviewer_id`, `profile` and, if each reader has texts of their own, `candidates`.
 
@@ -69,6 +78,19 @@ def read_texts(place: str) -> Iterator[CatalogueText]:
         for line, fields in read_records(path):
             where = f"{name}, line {line}"
             yield CatalogueText(_name(fields.get("item_id"), where, "item_id"), _name(fields.get("text"), where, "text"), where)
+
+
+def read_candidates(place: str) -> Iterator[Candidate]:
+    """Rows with `reviewer_id` and `item_id`.
+
+    Raises:
+        BadInput: file, line and field of the first problem.
+    """
+    for path, name in files_at(place):
+        for line, fields in read_records(path):
+            where = f"{name}, line {line}"
+            reader, text = (_name(fields.get(field), where, field) for field in ("reviewer_id", "item_id"))
+            yield Candidate(reader, text, where)
 
 
 def _name(value: object, where: str, field: str) -> str:

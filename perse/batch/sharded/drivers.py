@@ -56,7 +56,7 @@ def work_here(run: Run, workers: int, *, session: str, name: str, on_progress: O
     places = Places(run.folder)
     logs = run.folder / LOGS
     logs.mkdir(exist_ok=True)
-    left = {shard.id: shard for shard in run.plan.shards}
+    left = {shard.id: shard.rows for shard in run.plan.shards}
     judged, total = 0, run.plan.rows
 
     next_look = 0.0
@@ -69,7 +69,7 @@ def work_here(run: Run, workers: int, *, session: str, name: str, on_progress: O
             return False
         ended = places.finished() & left.keys()
         for name in ended:
-            judged += left.pop(name).rows
+            judged += left.pop(name)
         on_progress(judged, total)
         next_look = time.monotonic() + 10 * (time.monotonic() - began)
         return bool(ended)

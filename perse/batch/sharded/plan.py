@@ -20,14 +20,17 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import parquet
 
-from perse.batch.sharded.catalogue import TEXTS, Catalogue
+from perse.batch.sharded.catalogue import catalogue_plan
+from perse.batch.sharded.catalogue_rows import TEXTS
 from perse.batch.sharded.inputs import Row
+from perse.batch.sharded.pieces import GROUPS, Pieces
 from perse.batch.sharded.shards import (
     FOLDER,
     SHARDS,
     Groups,
     Plan,
     Shard,
+    Totals,
     digest,
     group_file,
     in_order,
@@ -105,7 +108,7 @@ def make_plan(run: Path, rows: Iterable[Row], *, identity: str, size: int, limit
             raise BadInput("there is no example to judge; give a file with some")
         write_shards(stage, shards)
         _check_ids(stage)
-    return Plan(run / FOLDER, shards, StoredRows(run / FOLDER))
+    return Plan(run / FOLDER, shards, StoredRows(run / FOLDER), Totals.of(shards))
 
 
 def read_plan(run: Path) -> Plan:
@@ -115,14 +118,16 @@ def read_plan(run: Path) -> Plan:
         BadInput: there is none, or it is damaged.
     """
     folder = run / FOLDER
-    path = folder / SHARDS
+    path = folder / (GROUPS if (folder / TEXTS).exists() else SHARDS)
     try:
+        if path.name == GROUPS:
+            return catalogue_plan(folder, Pieces.read(folder))
         shards = [Shard(**row) for row in parquet.read_table(path).to_pylist()]
     except FileNotFoundError:
         raise BadInput(f"{run} has no plan; give the folder of a run that `perse score --driver` began") from None
-    except (pa.ArrowException, OSError, TypeError) as error:
+    except (pa.ArrowException, OSError, TypeError, KeyError) as error:
         raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); score into another folder") from None
-    return Plan(folder, shards, Catalogue(folder) if (folder / TEXTS).exists() else StoredRows(folder))
+    return Plan(folder, shards, StoredRows(folder), Totals.of(shards))
 
 
 def cut(rows: Iterable[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:

@@ -22,10 +22,11 @@ from perse.progress import OnProgress, unseen
 _RANKED = pa.schema(
     [
         pa.field("reader", pa.string(), nullable=False),
-        pa.field("rank", pa.int64(), nullable=False),
         pa.field("text", pa.string(), nullable=False),
-        pa.field("score", pa.float64(), nullable=False),
+        pa.field("rank", pa.int64(), nullable=False),
+        pa.field("expected", pa.float64()),
         pa.field("label", pa.string()),
+        pa.field("status", pa.string(), nullable=False),
         pa.field("id", pa.string(), nullable=False),
     ]
 )
@@ -34,25 +35,27 @@ _ROWS = 10_000
 
 @dataclass(frozen=True)
 class Ranked:
-    """A text among a reader's best. `score` is the expected one, or the label where the judge gave no distribution."""
+    """A text among a reader's best."""
 
     reader: str
-    rank: int
     text: str
-    score: float
+    rank: int
+    expected: float | None
     label: str | None
+    status: str
     id: str
 
 
 def best(places: Places, plan: Plan, number: int, *, on_progress: OnProgress = unseen) -> Iterator[Ranked]:
-    """The `number` texts of each reader with the highest scores, best first, ties by the id of the text. What was not answered has none.
+    """The `number` texts of each reader with the highest expected scores, or labels where the judge gave no distribution; best first, ties
+    by the id of the text. What has no answer stands behind all that have one, so that it is seen where fewer than `number` have.
 
     Raises:
         BadInput: an answer is missing, or is no score of a single text.
     """
-    for _, given in groupby(_scored(places, plan, on_progress), key=lambda one: one.reader):
-        for rank, one in enumerate(heapq.nsmallest(number, given, key=lambda one: (-one.score, one.text)), start=1):
-            yield Ranked(one.reader, rank, one.text, one.score, one.label, one.id)
+    for reader, given in groupby(_answered(places, plan, on_progress), key=lambda one: one[0]):
+        for rank, (_, text, one) in enumerate(heapq.nsmallest(number, given, key=_order), start=1):
+            yield Ranked(reader, text, rank, one.expected, one.label, str(one.status), one.id)
 
 
 def write_best(places: Places, plan: Plan, number: int, out: Path, *, on_progress: OnProgress = unseen) -> int:
@@ -76,14 +79,20 @@ def write_best(places: Places, plan: Plan, number: int, out: Path, *, on_progres
     return written
 
 
-def _scored(places: Places, plan: Plan, on_progress: OnProgress) -> Iterator[Ranked]:
-    """All that were answered, in the plan's order, without a rank."""
+def _answered(places: Places, plan: Plan, on_progress: OnProgress) -> Iterator[tuple[str, str, Judgement]]:
+    """Reader, text and judgement of each example, in the plan's order."""
     for number, (shard, judgements) in enumerate(zip(plan.shards, answers(places, plan), strict=True)):
         on_progress(number, len(plan.shards))
         for (reader, text), one in zip(plan.source.pairs(shard), judgements, strict=True):
-            if one.status is Status.OK:
-                yield Ranked(reader, 0, text, _score(one), one.label, one.id)
+            yield reader, text, one
     on_progress(len(plan.shards), len(plan.shards))
+
+
+def _order(answered: tuple[str, str, Judgement]) -> tuple[bool, float, str]:
+    """Comes first, the better it is."""
+    _, text, one = answered
+    known = one.status is Status.OK
+    return not known, -_score(one) if known else 0.0, text
 
 
 def _score(judgement: Judgement) -> float:

@@ -47,6 +47,21 @@ class Shard:
     """The shard's first row of its row group; of a catalogue, its first pair."""
 
 
+@dataclass(frozen=True)
+class Totals:
+    """What all shards of a plan have together; a reader of several shards may count in each."""
+
+    rows: int
+    readers: int
+    chars: int
+    shared: int
+
+    @classmethod
+    def of(cls, shards: Sequence[Shard]) -> Totals:
+        """The sums over these shards."""
+        return cls(*(sum(getattr(one, name) for one in shards) for name in ("rows", "readers", "chars", "shared")))
+
+
 class Source(Protocol):
     """Where the rows of shards are."""
 
@@ -74,11 +89,12 @@ class Plan:
     folder: Path
     shards: Sequence[Shard]
     source: Source
+    totals: Totals
 
     @property
     def rows(self) -> int:
         """Examples of all shards."""
-        return sum(shard.rows for shard in self.shards)
+        return self.totals.rows
 
     def examples(self, shard: Shard) -> list[str]:
         """The examples of a shard, as JSON."""
@@ -121,13 +137,20 @@ def write_shards(stage: Path, shards: Sequence[Shard]) -> None:
 
 
 def in_order(
-    rows: Iterable[Mapping[str, Any]], schema: pa.Schema, stage: Path, *, order: str, drawn: str = ""
+    rows: Iterable[Mapping[str, Any]],
+    schema: pa.Schema,
+    stage: Path,
+    *,
+    order: str,
+    drawn: str = "",
+    spill: str = "sorting",
 ) -> Iterator[dict[str, Any]]:
     """The rows, sorted.
 
     Args:
         order: columns, as SQL names them.
         drawn: a subquery that takes some of the table `given`; by default all are taken.
+        spill: the folder in `stage` for what memory does not hold; of no other sorting at the same time.
     Raises:
         whatever `rows` raises.
     """
@@ -141,7 +164,7 @@ def in_order(
             raise
 
     given = pa.RecordBatchReader.from_batches(schema, read())
-    with sorting(stage) as database:
+    with sorting(stage, spill) as database:
         database.register("given", given)
         try:
             for batch in database.sql(f"SELECT * FROM {drawn or 'given'} ORDER BY {order}").to_arrow_reader(_BATCH):
@@ -153,7 +176,7 @@ def in_order(
 
 
 @contextmanager
-def sorting(stage: Path) -> Iterator[Any]:
+def sorting(stage: Path, spill: str = "sorting") -> Iterator[Any]:
     """DuckDB in bounded memory, without a bar of its own on stdout; what it spilled is removed.
 
     Raises:
@@ -161,7 +184,7 @@ def sorting(stage: Path) -> Iterator[Any]:
     """
     with needing("batch"):
         import duckdb
-    spilled = stage / "sorting"
+    spilled = stage / spill
     try:
         with duckdb.connect(config={"memory_limit": MEMORY, "temp_directory": str(spilled)}) as database:
             database.execute("SET enable_progress_bar = false")

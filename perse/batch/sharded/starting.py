@@ -18,7 +18,7 @@ from typing import Any
 from perse.answering.base import JudgeSettings
 from perse.batch.local import place_of
 from perse.batch.sharded.catalogue import make_catalogue
-from perse.batch.sharded.catalogue_inputs import CatalogueReader, CatalogueText
+from perse.batch.sharded.catalogue_inputs import Candidate, CatalogueReader, CatalogueText
 from perse.batch.sharded.inputs import Row
 from perse.batch.sharded.plan import make_plan, read_plan
 from perse.batch.sharded.shards import FOLDER, Plan
@@ -77,6 +77,7 @@ class Pairs:
 
     readers: Iterable[CatalogueReader]
     texts: Iterable[CatalogueText]
+    candidates: Iterable[Candidate] | None = None
 
 
 def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
@@ -180,7 +181,9 @@ def _planned(out: Path, request: Request, rows: Iterable[Row] | Pairs, asked: Ma
     if isinstance(rows, Pairs):
         question = question_for([_A_PAIR], request.question)
         identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
-        return question, make_catalogue(out, rows.readers, rows.texts, identity=identity, size=request.shard_rows)
+        return question, make_catalogue(
+            out, rows.readers, rows.texts, rows.candidates, identity=identity, size=request.shard_rows
+        )
     question, fitting = _chosen(rows, request.question)
     identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
     size, seed = request.shard_rows, request.settings.seed

@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 
 from perse.batch.sharded.claims import Claims
@@ -42,8 +41,8 @@ class Share:
     def order(self, shards: Sequence[Shard]) -> Iterator[Shard]:
         """All shards, from the worker's part on."""
         begin = len(shards) * (self.number % self.of) // self.of
-        yield from islice(shards, begin, None)
-        yield from islice(shards, begin)
+        yield from (shards[n] for n in range(begin, len(shards)))
+        yield from (shards[n] for n in range(begin))
 
 
 def work(

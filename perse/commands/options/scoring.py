@@ -45,6 +45,13 @@ class Question:
             show_default=False,
         ),
     ] = None
+    candidates: Annotated[
+        str | None,
+        typer.Option(
+            help="With --readers, where these have no candidates of their own: rows with reviewer_id and item_id, the pairs to judge.",
+            show_default="all pairs",
+        ),
+    ] = None
     texts: Annotated[str | None, typer.Option(help="With --readers: rows with item_id and text.", show_default=False)] = None
     judge: Annotated[str | None, typer.Option(help=f"Needed. {judge_help()}", show_default=False)] = None
     split: options.SplitOption = "valid"
@@ -58,12 +65,12 @@ class Question:
 
     @property
     def catalogue(self) -> tuple[str, str] | None:
-        """Readers and texts, where these are given.
+        """Readers and texts, where these are given; `candidates` may go with them.
 
         Raises:
             BadInput: one alone, or examples beside them, or a sample of pairs.
         """
-        if not (self.readers or self.texts):
+        if not (self.readers or self.texts or self.candidates):
             return None
         if not (self.readers and self.texts) or self.examples:
             raise BadInput("--readers and --texts belong together, in the place of --examples; give both, or --examples alone")

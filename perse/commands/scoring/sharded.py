@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from perse.batch.sharded.inputs import Row
     from perse.batch.sharded.starting import Run
 
+MANY = 500_000
+"""Shards of which a person is told that these are many."""
 LOST = 3
 """Exit code of a worker whose engine is gone: another start may help."""
 
@@ -79,18 +81,19 @@ def plan(
     """Cut examples into shards and say what judging them takes; judge nothing.
 
     Example:  perse score plan --examples 'examples/*.jsonl' --judge vllm:runs/first --out runs/all --workers 8 --rate 20 --price 2.5
+
+    Pairs:    perse score plan --readers readers.parquet --texts texts.parquet --judge vllm:runs/first --out runs/pairs --shard-rows 4096
     """
     if out is None:
         raise BadInput("missing option '--out' (see perse score plan --help)")
     run = _begun(asked, out, shard_rows)
-    shards = run.plan.shards
-    chars, shared = sum(one.chars for one in shards), sum(one.shared for one in shards)
+    shards, chars, shared = run.plan.shards, run.plan.totals.chars, run.plan.totals.shared
     hours = run.plan.rows / rate / (workers or 1) / 3600 if rate else None
     told = {
         "run": str(out),
         "examples": run.plan.rows,
         "shards": len(shards),
-        "readers_at_most": sum(one.readers for one in shards),
+        "readers_at_most": run.plan.totals.readers,
         "characters": chars,
         "shared": round(shared / chars, 4) if chars else 0.0,
         "hours": hours,
@@ -100,6 +103,8 @@ def plan(
         typer.echo(json.dumps(told, indent=2))
         return
     say(f"{run.plan.rows:,} examples in {len(shards):,} shards of at most {shard_rows:,}")
+    if len(shards) > MANY:
+        say(f"note: {len(shards):,} shards are as many files, which is slow to list; give a larger --shard-rows, such as 4096")
     say(f"{chars:,} characters of examples, {shared / max(chars, 1):.0%} of them a profile that the example before has, too")
     if hours is not None:
         cost = f", cost {told['cost']:,.2f}" if told["cost"] is not None else ""
@@ -225,9 +230,9 @@ def worker(
 
 
 def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False) -> Run:
-    from perse.batch.sharded.catalogue import Catalogue
-    from perse.batch.sharded.catalogue_inputs import read_readers, read_texts
+    from perse.batch.sharded.catalogue_inputs import read_candidates, read_readers, read_texts
     from perse.batch.sharded.inputs import digest_of_inputs, read_inputs
+    from perse.batch.sharded.pieces import Pieces
     from perse.batch.sharded.starting import SERVED, Pairs, Request, start
     from perse.data.dataset.folder import is_data_folder
 
@@ -235,8 +240,11 @@ def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False)
     rows: Iterator[Row] | Pairs
     if asked.catalogue:
         readers, texts = asked.catalogue
-        rows = Pairs(read_readers(readers), read_texts(texts))
+        pairs = read_candidates(asked.candidates) if asked.candidates else None
+        rows = Pairs(read_readers(readers), read_texts(texts), pairs)
         inputs: dict[str, object] = {"readers_sha256": digest_of_inputs(readers), "texts_sha256": digest_of_inputs(texts)}
+        if asked.candidates:
+            inputs["candidates_sha256"] = digest_of_inputs(asked.candidates)
     elif is_data_folder(Path(place)):
         rows, inputs = _of_data_set(asked, Path(place), judge)
     else:
@@ -252,8 +260,11 @@ def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False)
     )
     with err.status("planning"):
         run = start(out, request, rows)
-    if isinstance(run.plan.source, Catalogue) and (left_out := run.plan.source.left_out):
-        say(f"note: {left_out:,} pairs are not judged, since the reader's own profile has the text")
+    if isinstance(shards := run.plan.shards, Pieces):
+        if shards.left_out:
+            say(f"note: {shards.left_out:,} pairs are not judged, since the reader's own profile has the text")
+        if shards.idle:
+            say(f"note: {shards.idle:,} readers have no text to judge")
     return run
 
 
@@ -286,17 +297,22 @@ def _end(run: Run, *, as_json: bool) -> None:
 
     with shown_on(err) as on_part:
         found = audited(Places(run.folder), run.plan, on_progress=partial(on_part, "checking"))
-    _say(run.folder, found, as_json=as_json)
+    _say(run, found, as_json=as_json)
     if not found.whole:
         raise typer.Exit(1)
 
 
-def _say(folder: Path, found: Audit, *, as_json: bool) -> None:
+def _say(run: Run, found: Audit, *, as_json: bool) -> None:
+    from perse.batch.sharded.pieces import Pieces
+
+    folder = run.folder
     counts = ", ".join(f"{count:,} {status}" for status, count in found.statuses.most_common()) or "none"
     if as_json:
         typer.echo(json.dumps({"run": str(folder), "whole": found.whole, **vars(found)}, indent=2))
     if found.whole:
-        err.print(f"judged: [bold]{escape(str(folder))}[/bold]  ({counts})  next: perse evaluate {escape(str(folder))}")
+        of_pairs = isinstance(run.plan.shards, Pieces)
+        then = f"score merge {folder} --top 10 --out best.parquet" if of_pairs else f"evaluate {folder}"
+        err.print(f"judged: [bold]{escape(str(folder))}[/bold]  ({counts})  next: perse {escape(then)}")
         return
     say(f"{found.rows - found.missing_rows:,} of {found.rows:,} examples have an answer ({counts})")
     if found.missing:

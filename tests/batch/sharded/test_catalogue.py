@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,23 @@ from pyarrow import parquet
 from scripted_package import install
 
 from perse.batch.sharded.catalogue import make_catalogue, names_of, pair_id
-from perse.batch.sharded.catalogue_inputs import CatalogueReader, CatalogueText, read_readers, read_texts
+from perse.batch.sharded.catalogue_inputs import (
+    Candidate,
+    CatalogueReader,
+    CatalogueText,
+    read_candidates,
+    read_readers,
+    read_texts,
+)
 from perse.batch.sharded.plan import read_plan
 from perse.batch.sharded.ranking import best
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import write_answers
+from perse.batch.sharded.shards import Totals
+from perse.data.near import near_duplicate
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens
-from perse.records import ProfileReview, parse_example
+from perse.records import PointwiseExample, ProfileReview, parse_example
 
 NAMES = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=5)
 
@@ -42,11 +52,19 @@ def past(*items: str, text: str = "Some other story.") -> tuple[ProfileReview, .
     wants=st.lists(st.one_of(st.none(), st.lists(st.integers(0, 11), max_size=12)), min_size=1, max_size=8),
     reviewed=st.lists(st.integers(0, 11), max_size=5),
     size=st.integers(1, 30),
+    apart=st.booleans(),
 )
 @settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
-    tmp_path_factory: pytest.TempPathFactory, names: list[str], wants: list[list[int] | None], reviewed: list[int], size: int
+    tmp_path_factory: pytest.TempPathFactory,
+    names: list[str],
+    wants: list[list[int] | None],
+    reviewed: list[int],
+    size: int,
+    apart: bool,
 ) -> None:
+    if apart:  # candidates in a file of their own, where nobody is asked about all
+        wants = [want or [] for want in wants]
     known = {names[n] for n in reviewed if n < len(names)}
     readers, expected = [], []
     for number, want in enumerate(wants):
@@ -54,12 +72,14 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
         readers.append(CatalogueReader(f"r/{number}%", past(*sorted(known)), asked, f"r, line {number}"))
         expected += [pair_id(f"r/{number}%", name) for name in sorted(set(names if asked is None else asked) - known)]
     run = tmp_path_factory.mktemp("run")
+    pairs = [Candidate(one.reader, text, "c") for one in reversed(readers) for text in one.candidates or ()] if apart else None
+    given = [replace(one, candidates=None) for one in readers] if apart else readers
     if not expected:
         with pytest.raises(BadInput, match="no pair to judge"):
-            make_catalogue(run, readers, texts(names), identity="x", size=size)
+            make_catalogue(run, given, texts(names), pairs, identity="x", size=size)
         assert not [*run.iterdir()]
         return
-    plan = make_catalogue(run, readers, texts(names), identity="x", size=size)
+    plan = make_catalogue(run, given, texts(names), pairs, identity="x", size=size)
     assert read_plan(run) == plan
     told = [id for shard in plan.shards for id in plan.ids(shard)]
     assert sorted(told) == sorted(expected)
@@ -71,6 +91,11 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
     for _, shards in _by_reader(plan).items():
         assert len(shards) == 1 or all(shard.readers == 1 for shard in shards), "a reader whole in a shard, or alone in several"
     assert len({shard.id for shard in plan.shards}) == len(plan.shards)
+    assert [plan.shards[n] for n in range(len(plan.shards))] == [*plan.shards] == [*plan.shards[-len(plan.shards) :]]
+    assert Totals.of(plan.shards) == replace(plan.totals, readers=sum(one.readers for one in plan.shards))
+    wanted = [set(names if one.candidates is None else one.candidates) for one in readers]
+    assert plan.shards.left_out == sum(len(want & known) for want in wanted)  # type: ignore[attr-defined]
+    assert plan.shards.idle == sum(not want - known for want in wanted)  # type: ignore[attr-defined]
 
 
 def _by_reader(plan: Any) -> dict[str, list[Any]]:
@@ -91,7 +116,65 @@ def test_a_text_that_stands_word_for_word_in_the_profile_is_not_asked_about(tmp_
     profile = (ProfileReview(text=some[1].shown.upper(), review="fine", score=7, item_id="z"),)
     plan = make_catalogue(tmp_path, [CatalogueReader("r", profile, None, "r, line 1")], some, identity="x", size=9)
     assert [names_of(id)[1] for shard in plan.shards for id in plan.ids(shard)] == ["a", "c"]
-    assert plan.source.left_out == 1  # type: ignore[attr-defined]
+    assert plan.shards.left_out == 1  # type: ignore[attr-defined]
+
+
+WORDS = [f"word{n}" for n in range(30)]
+
+
+@given(
+    shown=st.lists(st.sets(st.integers(0, 29), max_size=4), min_size=1, max_size=6),
+    past=st.lists(st.sets(st.integers(0, 29), max_size=4), max_size=3),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_text_is_left_out_exactly_where_the_example_would_give_it_away(
+    tmp_path_factory: pytest.TempPathFactory, shown: list[set[int]], past: list[set[int]]
+) -> None:
+    def text(changed: set[int]) -> str:
+        return " ".join("Other" if n in changed else word for n, word in enumerate(WORDS))
+
+    some = [CatalogueText("whole", "An altogether other story, of nobody here.", "")]
+    some += [CatalogueText(f"t{n}", text(changed), "") for n, changed in enumerate(shown)]
+    profile = tuple(ProfileReview(text=text(changed), review="fine", score=7) for changed in past)
+    plan = make_catalogue(
+        tmp_path_factory.mktemp("run"), [CatalogueReader("r", profile, None, "")], some, identity="x", size=99
+    )
+    slow = [
+        one.text
+        for one in some
+        if not PointwiseExample(id="x", reviewer_id="r", item_id=one.text, profile=profile, query=one.shown).gives_away(
+            near_duplicate
+        )
+    ]
+    assert [names_of(id)[1] for shard in plan.shards for id in plan.ids(shard)] == sorted(slow)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([{"reviewer_id": "r", "item_id": "c"}], "c.csv, line 2: candidate 'c' is none of the texts"),
+        ([{"reviewer_id": "a", "item_id": "a"}, {"reviewer_id": "r", "item_id": "a"}], "c.csv, line 2: reader 'a' is none of the readers"),
+        ([{"reviewer_id": "r", "item_id": "a"}, {"reviewer_id": "z", "item_id": "a"}], "c.csv, line 3: reader 'z' is none of the readers"),
+        ([{"reader": "r", "item_id": "a"}], "c.csv, line 2: field 'reviewer_id' has no text"),
+    ],
+)  # fmt: skip
+def test_candidates_of_nobody_or_that_are_no_texts_are_refused_with_their_line(
+    tmp_path: Path, rows: list[dict[str, str]], said: str
+) -> None:
+    lines = [",".join(rows[0]), *(",".join(row.values()) for row in rows)]
+    (tmp_path / "c.csv").write_text("".join(f"{line}\n" for line in lines))
+    with pytest.raises(BadInput, match=said):
+        make_catalogue(
+            tmp_path / "run", [CatalogueReader("r", past("p"), None, "")], texts(["a", "b"]), read_candidates(str(tmp_path / "c.csv")),
+            identity="x", size=2,
+        )  # fmt: skip
+    assert not (tmp_path / "run" / "plan").exists()
+
+
+def test_candidates_stand_with_the_readers_or_in_a_file_and_not_in_both(tmp_path: Path) -> None:
+    reader = CatalogueReader("r", past("p"), ("a",), "r.jsonl, line 1")
+    with pytest.raises(BadInput, match="r.jsonl, line 1: the reader has candidates, and there is a file of candidates"):
+        make_catalogue(tmp_path, [reader], texts(["a"]), [Candidate("r", "a", "")], identity="x", size=2)
 
 
 def test_shards_have_other_names_when_anything_that_answers_depend_on_is_another(tmp_path: Path) -> None:
@@ -155,8 +238,14 @@ def test_the_best_of_each_reader_are_those_of_a_sorted_list(
     slow = []
     for r, row in enumerate(scores):
         known = sorted((-score, name) for name, score in zip(names, row, strict=True) if score is not None)
-        slow += [(f"r{r}", rank, name, -score) for rank, (score, name) in enumerate(known[:number], start=1)]
-    assert [(one.reader, one.rank, one.text, one.score) for one in best(Places(run), plan, number)] == slow
+        failed = [(0, name) for name, score in zip(names, row, strict=True) if score is None]
+        slow += [
+            (f"r{r}", name, rank, of[pair_id(f"r{r}", name)])
+            for rank, (_, name) in enumerate([*known, *failed][:number], start=1)
+        ]
+    told = [*best(Places(run), plan, number)]
+    assert [(one.reader, one.text, one.rank, one.expected) for one in told] == slow
+    assert all((one.status == "ok") == (one.expected is not None) for one in told)
 
 
 def _judged(id: str, expected: float | None) -> Judgement:
@@ -201,32 +290,43 @@ def test_a_catalogue_is_judged_by_the_command_and_its_best_texts_are_written(tmp
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
     best_of = parquet.read_table(tmp_path / "one.parquet").to_pylist()
     assert best_of == parquet.read_table(tmp_path / "two.parquet").to_pylist()
+    assert list(best_of[0]) == ["reader", "text", "rank", "expected", "label", "status", "id"]
     assert [(row["reader"], row["rank"]) for row in best_of] == [
         (f"r{r}", n) for r in range(4) for n in ((1,) if r == 2 else (1, 2))
     ]
+    (tmp_path / "pairs.csv").write_text("reviewer_id,item_id\nr1,t2\nr0,t5\nr1,t0\nr1,t2\n")
+    parquet.write_table(pa.Table.from_pylist([row | {"candidates": None} for row in rows]), tmp_path / "readers.parquet")
+    planned = command("plan", *asked, "--candidates", tmp_path / "pairs.csv", "--out", tmp_path / "some", "--shard-rows", 2)
+    assert planned.stderr.startswith("note: 2 readers have no text to judge\n3 examples in 2 shards of at most 2\n"), (
+        planned.stderr
+    )
     told = command(*asked[:2], "--judge", "scripted:a", "--out", tmp_path / "x", "--driver", "local")
     assert told.returncode == 2 and "--readers and --texts belong together" in told.stderr
     evaluated = subprocess.run(
         [sys.executable, "-m", "perse", "evaluate", str(tmp_path / "one")], env=env, capture_output=True, text=True
     )
-    assert evaluated.returncode == 2 and "none of the 19 examples has a reference" in evaluated.stderr
+    assert evaluated.returncode == 2 and "which have no true answers to compare with" in " ".join(evaluated.stderr.split())
 
 
 @pytest.mark.slow
-def test_a_thousand_million_pairs_are_planned_in_little_memory_and_small_files(tmp_path: Path) -> None:
+def test_a_thousand_million_pairs_are_planned_and_read_in_little_memory_and_small_files(tmp_path: Path) -> None:
     script = f"""
 import resource
 from pathlib import Path
 from perse.batch.sharded.catalogue import CatalogueReader, CatalogueText, make_catalogue
+from perse.batch.sharded.plan import read_plan
 from perse.records import ProfileReview
+resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
 past = tuple(ProfileReview(text=f"Old story {{n}}.", review="fine", score=7, item_id=f"p{{n}}") for n in range(3))
-readers = (CatalogueReader(f"r{{n:06}}", past, None, "") for n in range(20_000))
-texts = (CatalogueText(f"t{{n:05}}", f"A story about {{n}}.", "") for n in range(50_000))
-plan = make_catalogue(Path({str(tmp_path / "run")!r}), readers, texts, identity="x", size=50_000)
-print(plan.rows, len(plan.shards), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+readers = (CatalogueReader(f"r{{n:06}}", past, None, "") for n in range(100_000))
+texts = (CatalogueText(f"t{{n:05}}", f"A story about {{n}}.", "") for n in range(10_000))
+make_catalogue(Path({str(tmp_path)!r}), readers, texts, identity="x", size=256)
+plan = read_plan(Path({str(tmp_path)!r}))
+last = plan.shards[len(plan.shards) - 1]
+print(plan.rows, len(plan.shards), plan.ids(last)[-1], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=400)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
-    rows, shards, megabytes = map(int, done.stdout.split())
-    assert (rows, shards) == (1_000_000_000, 20_000)
-    assert megabytes < 1500 and sum(path.stat().st_size for path in (tmp_path / "run").rglob("*.parquet")) < 200 << 20
+    rows, shards, last, megabytes = done.stdout.split()
+    assert (rows, shards, last) == ("1000000000", "4000000", "r099999/t09999")
+    assert int(megabytes) < 1500 and sum(path.stat().st_size for path in tmp_path.rglob("*.parquet")) < 300 << 20
