@@ -42,11 +42,14 @@ class _Worker:
     deaths: int = field(default=0)
 
 
-def work_here(run: Run, workers: int, *, session: str, name: str, on_progress: OnProgress = unseen) -> None:
+def work_here(
+    run: Run, workers: int, *, session: str, name: str, trust_remote_code: bool = False, on_progress: OnProgress = unseen
+) -> None:
     """Let `workers` processes of this machine judge what is left of the run.
 
     Args:
         session: a name for this start; see `run_shard`.
+        trust_remote_code: see `judge_of`.
         name: begins the names of the workers, which no other machine may use at the same time.
         on_progress: told how many examples are judged, by whatever worker.
     Raises:
@@ -77,7 +80,10 @@ def work_here(run: Run, workers: int, *, session: str, name: str, on_progress: O
     look()
     if not left:
         return
-    started = [_started(run, logs, f"{name}-{number}", number, workers, session) for number in range(min(workers, len(left)))]
+    started = [
+        _started(run, logs, f"{name}-{number}", number, workers, session, trust_remote_code)
+        for number in range(min(workers, len(left)))
+    ]
     deaths, parts = 0, _parts(run.folder)
     try:
         while left and started:
@@ -103,7 +109,7 @@ def work_here(run: Run, workers: int, *, session: str, name: str, on_progress: O
                         )
                     one.restart_at = time.monotonic() + (0 if deaths <= 2 else min(2.0 ** (deaths - 2), 30.0) / 10)
                 elif time.monotonic() >= one.restart_at:
-                    again = _started(run, logs, one.name, one.number, workers, session)
+                    again = _started(run, logs, one.name, one.number, workers, session, trust_remote_code)
                     one.process, one.restart_at = again.process, None
             started = [one for one in started if one not in ended]
         next_look = 0.0
@@ -112,10 +118,12 @@ def work_here(run: Run, workers: int, *, session: str, name: str, on_progress: O
         _end(started)
 
 
-def _started(run: Run, logs: Path, name: str, number: int, of: int, session: str) -> _Worker:
+def _started(run: Run, logs: Path, name: str, number: int, of: int, session: str, trust: bool) -> _Worker:
     log = logs / f"{name}.log"
-    asked = [sys.executable, "-m", "perse", "score", "worker", str(run.folder), "--name", name, "--session", session]
+    # -P: what lies in the folder that one is in is nobody's module.
+    asked = [sys.executable, "-P", "-m", "perse", "score", "worker", str(run.folder), "--name", name, "--session", session]
     asked += ["--number", str(number), "--of", str(of), "--parent", str(os.getpid())]
+    asked += ["--trust-remote-code"] if trust else []
     with log.open("ab") as written:
         process = subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=written, stderr=written, env=_environment(number))
     return _Worker(name, number, log, process)

@@ -30,13 +30,20 @@ WAIT = 1.0
 
 
 def work_on_ray(
-    run: Run, workers: int | None, *, gpus: float | None = None, session: str, on_progress: OnProgress = unseen
+    run: Run,
+    workers: int | None,
+    *,
+    gpus: float | None = None,
+    session: str,
+    trust_remote_code: bool = False,
+    on_progress: OnProgress = unseen,
 ) -> None:
     """Have the actors of a Ray cluster judge what is left of the run.
 
     Args:
         workers: actors, each with a judge; by default one for each GPU, or one.
         gpus: of each; by default one where the cluster has some.
+        trust_remote_code: see `judge_of`.
     Raises:
         BadInput: Ray is not installed, or the cluster has too little for so many workers.
         EngineLost: actors die again and again.
@@ -63,7 +70,7 @@ def work_on_ray(
             num_gpus=each,
             max_restarts=-1,
             max_task_retries=RETRIES,
-            fn_constructor_kwargs={"folder": str(run.folder.resolve()), "session": session},
+            fn_constructor_kwargs={"folder": str(run.folder.resolve()), "session": session, "trust": trust_remote_code},
         )
         for row in done.iter_rows():
             if row["error"]:
@@ -84,7 +91,7 @@ def work_on_ray(
 class _Worker:
     """The actor: a judge, loaded once."""
 
-    def __init__(self, folder: str, session: str) -> None:
+    def __init__(self, folder: str, session: str, trust: bool) -> None:
         from perse.batch.sharded.asking import judge_of
         from perse.batch.sharded.claims import Claims, Holder
         from perse.batch.sharded.starting import read
@@ -93,7 +100,7 @@ class _Worker:
         self._session = session
         try:
             self._run = read(Path(folder))
-            self._asker, _ = judge_of(self._run)
+            self._asker, _ = judge_of(self._run, trust_remote_code=trust)
         except PerseError as error:
             self._error = str(error)  # another start would not help
             return
