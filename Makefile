@@ -11,7 +11,7 @@ DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: setup versions vllm browser demo test slow test-avx2 integration integration-avx2 shown mutants lint format types check clean
+.PHONY: setup versions vllm browser demo test slow test-avx2 integration integration-avx2 cluster shown mutants lint format types check clean
 
 setup: $(READY)
 	@echo "ready: . .venv/bin/activate    (to serve on vLLM on this CPU too: make vllm, about two minutes more)"
@@ -71,6 +71,10 @@ test-avx2: $(READY)
 # each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.
 integration: $(VLLM) browser $(ROOM:%=room)
 	$(BIN)/python -m pytest $(TESTS) -n 2 --dist loadfile -m "integration and not shown" --durations=5
+
+# Shards on a real Ray of this machine, whose processes are killed: one test at a time, with nothing beside it.
+cluster: $(READY)
+	$(BIN)/python -m pytest $(TESTS) -m cluster --durations=5
 
 integration-avx2: $(READY)
 	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -m "numeric and integration" --durations=5

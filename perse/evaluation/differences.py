@@ -16,7 +16,7 @@ from perse.evaluation.pointwise_rows import Scores
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.results import Difference
-from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, ROUNDED, WITHIN
+from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, ROUNDED, ROUNDED_MEAN, WITHIN
 from perse.results.result import Estimate
 
 PROFILE_AVERAGE = "profile average"
@@ -28,7 +28,7 @@ _COIN = 0.5
 
 def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scores, *, profiles: bool) -> list[Difference]:
     """From chance, from the profile average (and, of a judge that gives labels alone, from that average as a label, where it is not
-    ahead of this), and within readers from the unpersonalized row, as far as there are these.
+    ahead of this), and within readers from the unpersonalized row (in the same way), as far as there are these.
 
     Args:
         values: by row, (n,), NaN where an item is not compared.
@@ -57,7 +57,13 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
         if not estimate.above_zero:
             found.append(Difference(judge=judge, row=row, baseline=ROUNDED, column=COMPARED, estimate=estimate))
     if UNPERSONALIZED in values:
-        found.append(difference(WITHIN, UNPERSONALIZED))
+        taste = difference(WITHIN, UNPERSONALIZED)
+        if taste.estimate.above_zero and labels_alone(mine):
+            rounded = np.where(np.isnan(mine), np.nan, as_labels(values[UNPERSONALIZED]))
+            estimate = scores.bootstrap.difference(WITHIN, scores.gold, mine, rounded)
+            if not estimate.above_zero:
+                taste = Difference(judge=judge, row=row, baseline=ROUNDED_MEAN, column=WITHIN, estimate=estimate)
+        found.append(taste)
     return found
 
 

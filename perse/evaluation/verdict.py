@@ -25,6 +25,7 @@ WITHIN = "within_kendall"
 CHANCE = "chance"
 CONSTANT = "constant"
 ROUNDED = "rounded average"
+ROUNDED_MEAN = "rounded unpersonalized"
 IN_WORDS = {
     CONSTANT: "always giving the same answer",
     "profile average": "the reader's own average",
@@ -149,9 +150,10 @@ def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:
             None,
             f"{said}: whether that is a reader's taste or what most like is not known, for want of other readers' reviews of these texts",
         )
-    said += f"; minus the unpersonalized row, on the readers whose texts both order, {shown(difference.estimate)}"
+    row_said = "the unpersonalized row" + (", rounded as its answers are" if difference.baseline == ROUNDED_MEAN else "")
+    said += f"; minus {row_said}, on the readers whose texts both order, {shown(difference.estimate)}"
     if difference.estimate.above_zero:
-        return True, f"{said}: it orders a reader's texts better than what other readers said of them does"
+        return True, f"{said}: it orders a reader's texts better than that row does, which knows no reader"
     return False, f"{said}: not shown to know more than what most readers like"
 
 

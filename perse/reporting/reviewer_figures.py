@@ -121,7 +121,7 @@ def within(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         sheet.supxlabel("Kendall tau-b of a reviewer's items (dashed: mean)", fontsize=9.5)
 
     said = [
-        f"{judge} has a tau-b above 0 for {(values > 0).mean():.0%} of {len(values)} reviewers (a coin has it for half of them, and "
+        f"{judge} has a tau-b above 0 for {(values > 0).mean():.0%} of {len(values)} reviewers (a coin has it for half of them, of few texts each for less, since tau is then often 0; and "
         f"knowing what most like is enough for more), mean {values.mean():.2f}"
         + (f" ({np.isnan(found[judge][1]).sum()} reviewers without a value)" if len(values) < len(found[judge][1]) else "")
         for judge, values in defined.items()

@@ -24,6 +24,8 @@ FEW = 50
 """With fewer readers the page says that they are few."""
 STEADY = 0.5
 """Share of pairs with the same choice in both orders below which a judge is called dependent on the order."""
+COLLAPSED_CHOICE = 0.9
+"""Of pairs: the share of one answer above which a judge is called collapsed."""
 _MEASURES = {
     "pointwise": "How well it puts texts in the readers' order (1: exactly, 0: not at all; in brackets how sure that is; "
     "within each reader: of one reader's texts at a time):",
@@ -48,7 +50,7 @@ _ONLY_POOLED = (
 
 _WITHIN_ONLY = (
     "Over all readers together a rule which does not read the text may do as well or better, since it knows who is lenient. Within one "
-    "reader's texts the judge is ahead of what other readers said of them: of use there, if you do not compare readers by it."
+    "reader's texts the judge is ahead of the unpersonalized row: of use there, if you do not compare readers by it."
 )
 
 
@@ -184,16 +186,16 @@ def _headline(standing: Standing, concluded: Conclusion) -> str:
 
 
 def _spread(run: RunData) -> str:
-    """Whether it gives one answer to everything, and how often the readers give that."""
-    given, gold = run.label[~np.isnan(run.label)], run.gold[~np.isnan(run.gold)]
+    """Whether it finds one answer likeliest of everything, and how often the readers give that."""
+    given, gold = run.likeliest[~np.isnan(run.likeliest)], run.gold[~np.isnan(run.gold)]
     if not len(given) or not len(gold):
         return ""
     values, counts = np.unique(given, return_counts=True)
     place = int(counts.argmax())
     share, readers = counts[place] / len(given), float((gold == values[place]).mean())
     name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
-    said = f"its commonest answer, {name}, is {share:.0%} of its answers; the readers gave it in {readers:.0%}."
-    collapsed = share > COLLAPSED and len(run.labels) > 2
+    said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; the readers gave it in {readers:.0%}."
+    collapsed = share > (COLLAPSED if len(run.labels) > 2 else COLLAPSED_CHOICE)
     return f"Collapsed: nearly one answer for everything: {said}" if collapsed else f"Not collapsed: {said}"
 
 

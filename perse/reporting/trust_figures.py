@@ -92,7 +92,7 @@ def reliability(runs: Mapping[str, RunData], evaluation: Evaluation) -> Figure:
         paint,
         height=panel_height(len(runs)),
         title=title,
-        alt=f"{what} against how often it was so, in {BINS} bins: {listed(said)} (expected calibration error).",
+        alt=f"{what} against how often it was so, in {BINS} bins: {listed(said)} (expected calibration error, of which chance makes some: perse study calibration says how much).",
         header=header,
         rows=[(judge, x, *_cells(estimate)) for judge, found in points.items() for x, estimate in found],
     )

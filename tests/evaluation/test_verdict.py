@@ -67,7 +67,7 @@ def test_taste_is_claimed_only_of_who_orders_a_readers_texts_better_than_what_kn
         f". Within each reader {shown(mine)}; minus the unpersonalized row, on the readers whose texts both order, {shown(ahead)}: "
         in found.verdict[0]
     )
-    assert found.verdict[0].endswith(": it orders a reader's texts better than what other readers said of them does")
+    assert found.verdict[0].endswith(": it orders a reader's texts better than that row does, which knows no reader")
     examples, train = world(40), world(30, seed=7)
     [usual] = [row for row in score_predictions_of(examples, train) if row.name == "unpersonalized"]
     copied = [answered(e.id, "5", distribution=around(value)) for e, value in zip(examples, usual.values, strict=True)]
@@ -105,7 +105,7 @@ def test_a_judge_that_knows_texts_and_no_reader_is_not_said_to_know_taste() -> N
     blind = [answered(one.id, str(quality[int(one.item_id[1:])])) for one in examples]
     result = evaluate(examples, blind, train=train)
     assert result.conclusions[0].taste is True, "ahead of the unpersonalized row, which is what it says"
-    assert "taste" not in result.verdict[0] and result.verdict[0].endswith("than what other readers said of them does")
+    assert "taste" not in result.verdict[0] and result.verdict[0].endswith("better than that row does, which knows no reader")
 
 
 def around(value: float) -> dict[str, float]:

@@ -16,7 +16,16 @@ import numpy as np
 from perse.errors import BadInput
 from perse.evaluation.alignment import Fold, align
 from perse.evaluation.comparing.added import Added, comparable
-from perse.evaluation.comparing.results import LEVEL, NOTHING_ANSWERED, Comparison, Contrast, JudgedItems, Pairing, Simple
+from perse.evaluation.comparing.results import (
+    LEVEL,
+    NOTHING_ANSWERED,
+    NOTHING_ORDERED,
+    Comparison,
+    Contrast,
+    JudgedItems,
+    Pairing,
+    Simple,
+)
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import sentence
 from perse.evaluation.differences import PROFILE_AVERAGE, as_labels, labels_alone
@@ -273,6 +282,7 @@ def _contrasts_of(
             permutations=permutations,
             seed=seed,
         )
+    nothing = NOTHING_ORDERED if set(names) <= SKIPPING else NOTHING_ANSWERED
     contrasts = []
     for name in names:
         first, second = (_defined(side[name][0]) for side in values)
@@ -285,11 +295,11 @@ def _contrasts_of(
                 one=first,
                 other=second,
                 difference=difference,
-                interval=again.interval(difference, spread, reviewers=behind[name]) if len(gold) else NOTHING_ANSWERED,
+                interval=again.interval(difference, spread, reviewers=behind[name]) if len(gold) else nothing,
                 items=len(gold),
                 reviewers=behind[name],
                 p=p.p,
-                p_reason=p.reason if len(gold) else NOTHING_ANSWERED.reason,
+                p_reason=p.reason if len(gold) else nothing.reason,
                 p_exact=p.exact,
                 williams_p=_williams(gold, *given) if name == "pearson" else None,
             )
@@ -357,9 +367,21 @@ def _adjusted(pairings: Sequence[Pairing], *, of_these_texts: bool) -> list[Pair
     concluded = []
     for pairing in pairings:
         contrasts = tuple(contrast.model_copy(update={"p_holm": next(adjusted)}) for contrast in pairing.contrasts)
-        verdict = sentence(pairing.one, pairing.other, contrasts, items=pairing.items, of_these_texts=of_these_texts)
+        verdict = sentence(
+            pairing.one,
+            pairing.other,
+            contrasts,
+            items=pairing.items,
+            answered=_told_of(pairing),
+            of_these_texts=of_these_texts,
+        )
         concluded.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
     return concluded
+
+
+def _told_of(pairing: Pairing) -> int:
+    """Items that a difference is of; accuracy is of all, answered or not."""
+    return pairing.items if pairing.contrasts[0].metric in PAIRWISE_METRICS else pairing.answered
 
 
 def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> JudgedItems:

@@ -14,6 +14,7 @@ from perse.results.result import Estimate, Interval
 LEVEL = 0.05
 """Significance level of p adjusted by Holm."""
 NOTHING_ANSWERED = Interval(reason="undefined (no item answered by both)")
+NOTHING_ORDERED = Interval(reason="undefined (no reader whose texts both order)")
 
 
 class _Result(BaseModel):

@@ -17,14 +17,17 @@ SMALLEST_P = 0.001
 MAE = "mae"
 
 
-def sentence(one: str, other: str, contrasts: Sequence[Contrast], *, items: int, of_these_texts: bool = False) -> str:
+def sentence(
+    one: str, other: str, contrasts: Sequence[Contrast], *, items: int, answered: int, of_these_texts: bool = False
+) -> str:
     """What the contrasts of `one` minus `other` come to; the first of them is told where nothing differs.
 
     Args:
-        items: of the comparison; that a difference is of fewer, for what one of the two failed at, is said.
+        items: of the comparison.
+        answered: of these by both; that a difference is of fewer, for what one of the two failed at, is said.
         of_these_texts: whether the intervals say nothing of other texts.
     """
-    fewer = "" if contrasts[0].items == items else f" (of the {contrasts[0].items} of {items} items that both answered)"
+    fewer = "" if answered == items else f" (of the {answered} of {items} items that both answered)"
     alone = ON_THESE_TEXTS if of_these_texts and any(contrast.better is not None for contrast in contrasts) else ""
     return _concluded(one, other, contrasts) + alone + fewer
 

@@ -115,7 +115,7 @@ class Conclusion(_Result):
     against: str | None = None
     """The rule that decides: one that it is not better than, or of a better one the baseline of the paper."""
     taste: bool | None = None
-    """Whether it is shown to order a reader's texts, and better than what other readers said of them does; None where that cannot be told."""
+    """Whether it is shown to order a reader's texts, and better than the unpersonalized row does; None where that cannot be told."""
     words: str
     """At most two sentences, the first beginning with the judge's name; without the last full stop."""
 

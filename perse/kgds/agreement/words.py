@@ -46,6 +46,9 @@ def _constant(row: Row) -> str | None:
     if np.isnan(said) or 1 - CONSTANT < said < CONSTANT:
         return None
     label, share, right = ("yes", said, "follow") if said >= CONSTANT else ("no", 1 - said, "do not follow")
+    answered = int(row.given.ok.sum()), len(row.given.ok)
+    if answered[0] < answered[1]:
+        return f"It says {label} to {share:.0%} of the {row.name} that it answered; what it did not answer counts as wrong."
     return f"It says {label} to {share:.0%} of {row.name}: its accuracy there is little but the share of claims that {right}."
 
 

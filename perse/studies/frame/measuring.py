@@ -39,7 +39,7 @@ PAIRED = (
     "are constant are left out on each side by itself"
 )
 READINGS = (
-    "a judge's own row is the expected score (pairs: the likelier choice) of its exact distribution; the row marked (label) is the "
+    "a judge's own row is the expected score (pairs: the likelier choice) of its exact distribution, or its label where it gave none; a row marked (label) is the "
     "answer that it gave, one random draw at a temperature above 0, as in the paper"
 )
 

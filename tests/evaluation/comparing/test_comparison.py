@@ -307,40 +307,46 @@ def test_one_judge_and_answers_to_another_question_are_refused() -> None:
 def test_words() -> None:
     better, worse = contrast("kendall", 0.08, p_holm=0.02), contrast("mae", 0.3, p_holm=0.04)
     unclear, undefined = contrast("pearson", -0.02, p_holm=0.8), contrast("kendall", None, p_holm=None)
-    assert sentence("after", "before", [better, unclear], items=9) == (
+    assert sentence("after", "before", [better, unclear], items=9, answered=9) == (
         "after is better than before: Kendall tau-b +0.080 [0.030, 0.130], p = 0.010 (Holm 0.020)"
     )
-    assert sentence("after", "before", [unclear, worse], items=9).startswith("after is worse than before: MAE +0.300")
-    assert sentence("after", "before", [better, worse], items=9) == (
+    assert sentence("after", "before", [unclear, worse], items=9, answered=9).startswith(
+        "after is worse than before: MAE +0.300"
+    )
+    assert sentence("after", "before", [better, worse], items=9, answered=9) == (
         "after is better than before in Kendall tau-b +0.080 [0.030, 0.130], p = 0.010 (Holm 0.020), "
         "but worse in MAE +0.300 [0.250, 0.350], p = 0.020 (Holm 0.040)"
     )
-    assert sentence("after", "before", [unclear], items=9) == (
+    assert sentence("after", "before", [unclear], items=9, answered=9) == (
         "after and before are not shown to differ: Pearson -0.020 [-0.070, 0.030], p = 0.400 (Holm 0.800)"
     )
     assert (
-        sentence("after", "before", [undefined], items=9)
+        sentence("after", "before", [undefined], items=9, answered=9)
         == "after and before cannot be compared by Kendall tau-b: undefined (x)"
     )
-    assert "p < 0.001 (Holm <0.001)" in sentence("after", "before", [contrast("kendall", 0.1, p_holm=0.0002)], items=9)
-    assert sentence("after", "before", [unclear], items=12).endswith(" (of the 9 of 12 items that both answered)")
+    assert "p < 0.001 (Holm <0.001)" in sentence(
+        "after", "before", [contrast("kendall", 0.1, p_holm=0.0002)], items=9, answered=9
+    )
+    assert sentence("after", "before", [unclear], items=12, answered=9).endswith(" (of the 9 of 12 items that both answered)")
     at_chance = better.model_copy(update={"against_chance": Interval(low=-0.1, high=0.2)})
-    assert sentence("after", "the average", [at_chance], items=9).startswith(
+    assert sentence("after", "the average", [at_chance], items=9, answered=9).startswith(
         "after is above the average, but not shown to be better than chance: Kendall tau-b +0.080"
     )
     closer = contrast("mae", -0.3, p_holm=0.001)
     farther = contrast("mae", 0.3, p_holm=0.001)
-    mixed = sentence("after", "the average", [at_chance, farther], items=9)
+    mixed = sentence("after", "the average", [at_chance, farther], items=9, answered=9)
     assert (
         mixed.startswith("after is above the average, but not shown to be better than chance: ")
         and ", and below it in MAE" in mixed
     )
     unclear_at_chance = unclear.model_copy(update={"against_chance": Interval(low=-0.1, high=0.2)})
-    assert sentence("after", "the average", [unclear_at_chance, closer], items=9).startswith(
+    assert sentence("after", "the average", [unclear_at_chance, closer], items=9, answered=9).startswith(
         "after is above the average, but not shown to be better than chance: MAE"
     )
     reaching_zero = better.model_copy(update={"interval": Interval(low=-0.01, high=0.17)})
-    assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9), "the word follows the interval, too"
+    assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9, answered=9), (
+        "the word follows the interval, too"
+    )
 
 
 def test_within_readers_both_sides_are_of_the_same_readers_and_those_left_out_are_counted() -> None:
@@ -418,10 +424,10 @@ def test_a_judge_of_labels_is_not_better_than_the_average_that_it_rounds() -> No
     better = contrast("kendall", 0.08, p_holm=0.02)
     rounded = better.model_copy(update={"against_rounded": Interval(low=-0.01, high=0.01)})
     closer = contrast("mae", -0.3, p_holm=0.001).model_copy(update={"against_rounded": Interval(low=-0.5, high=-0.1)})
-    assert sentence("after", "profile average", [rounded], items=9).startswith(
+    assert sentence("after", "profile average", [rounded], items=9, answered=9).startswith(
         "after is above profile average, but not shown to be better than the reader's own average, rounded as its answers are: Kendall tau-b +0.080"
     )
-    assert sentence("after", "profile average", [rounded, closer], items=9).startswith(
+    assert sentence("after", "profile average", [rounded, closer], items=9, answered=9).startswith(
         "after is better than profile average: MAE -0.300"
     )
     # The mean of the shown scores as a label, and another judge.
