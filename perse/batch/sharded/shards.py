@@ -207,7 +207,10 @@ class Groups:
         with writing(self._folder):
             if group == 0:
                 self.close()
-                self._writer = parquet.ParquetWriter(group_file(self._folder, self._name, file), self._schema)
+                # Without statistics, which would hold the longest texts of each row group twice more.
+                self._writer = parquet.ParquetWriter(
+                    group_file(self._folder, self._name, file), self._schema, compression="zstd", write_statistics=False
+                )
             assert self._writer is not None
             self._writer.write_table(pa.Table.from_pylist(list(rows), self._schema), row_group_size=len(rows))
         self._number += 1
