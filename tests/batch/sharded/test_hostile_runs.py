@@ -56,7 +56,7 @@ def answered(run: Run) -> None:
                 k_effective=1,
                 tokens=Tokens(prompt=3, cached=1, generated=2),
                 model="m",
-            )  # fmt: skip
+            )
             for id in run.plan.ids(shard)
         ]
         write_answers(Places(run.folder).answers(shard), found)
