@@ -26,6 +26,7 @@ from perse.errors import BadInput, EngineLost, PerseError
 from perse.files.disk import writing
 from perse.installing import needing
 from perse.progress import OnProgress, unseen
+from perse.secrets import redact
 
 WAIT = 1.0
 """Seconds between looks at a shard that another worker holds."""
@@ -175,7 +176,7 @@ def _init(ray: Any, told: IO[str]) -> None:
                 include_dashboard=False if not address else None,
             )
     except Exception as error:  # noqa: BLE001  # whatever keeps Ray from its start
-        where = f"the cluster that RAY_ADDRESS names ({address})" if address else "Ray on this machine"
+        where = f"the cluster that RAY_ADDRESS names ({redact(address)})" if address else "Ray on this machine"
         raise BadInput(f"{where} cannot be used ({type(error).__name__}: {first_line(error)})") from None
 
 
@@ -192,7 +193,7 @@ def _reach(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=REACHED).close()
     except OSError as error:
         raise BadInput(
-            f"the cluster that RAY_ADDRESS names ({address}) cannot be reached ({error.strerror or error}); start it, or unset RAY_ADDRESS "
+            f"the cluster that RAY_ADDRESS names ({redact(address)}) cannot be reached ({error.strerror or error}); start it, or unset RAY_ADDRESS "
             "to use this machine alone"
         ) from None
 
