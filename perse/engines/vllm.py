@@ -124,16 +124,26 @@ class VLLMEngine:
         dtype: str,
         context: int,
         memory_gb: float | None = None,
+        tensor_parallel: int = 1,
         trust_remote_code: bool = False,
     ) -> VLLMEngine:
         """The model in folder `path`, with a LoRA adapter where one is given, in an engine of its own.
 
         Args:
             memory_gb: GiB for keys and values; by default 4 on a CPU (or VLLM_CPU_KVCACHE_SPACE), and on a GPU what vLLM takes.
+            tensor_parallel: GPUs over which the model is split.
+        Raises:
+            BadInput: there are fewer.
         """
+        seen = current_platform.device_count() if current_platform.is_cuda_alike() else tensor_parallel
+        if seen < tensor_parallel:
+            raise BadInput(
+                f"the model is to be split over {tensor_parallel} GPUs, and this process sees {seen}; split it over fewer"
+            )
         options: dict[str, Any] = engine_options(
             dtype=dtype, context=context, memory_gb=memory_gb, trust_remote_code=trust_remote_code
         )
+        options["tensor_parallel_size"] = tensor_parallel
         lora = lora_request(adapter) if adapter else None
         if adapter:
             options |= {"enable_lora": True, "max_lora_rank": rank_room([adapter])}

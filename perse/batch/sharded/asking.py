@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from perse.batch.sharded.running import Asker
 from perse.batch.sharded.starting import SERVED, Run, agree
+from perse.engines.kind import USUAL, Hardware
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.judging.judge import Judge
 from perse.records import Example
 
 
-def judge_of(run: Run) -> tuple[Asker, int]:
+def judge_of(run: Run, hardware: Hardware = USUAL) -> tuple[Asker, int]:
     """The judge, and how many shards it is given at once: two where the engine answers calls side by side, so that it never waits for the
     last answers of one shard with nothing else to do.
 
@@ -21,7 +22,7 @@ def judge_of(run: Run) -> tuple[Asker, int]:
     """
     if run.judge.startswith(SERVED):
         raise BadInput(f"{run.folder} is judged by servers; go on with perse score ... --driver http --servers URL,URL")
-    judge = Judge.load(run.judge, **vars(run.loading))
+    judge = Judge.load(run.judge, **run.loading.identity, hardware=hardware)
     agree(run, judge)
     return asker_of(judge, run), 2 if judge.engine.capabilities.at_once else 1
 

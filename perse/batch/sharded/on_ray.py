@@ -18,6 +18,7 @@ from typing import Any
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.starting import Run
 from perse.bounded import first_line
+from perse.engines.kind import USUAL, Hardware
 from perse.errors import BadInput, EngineLost, PerseError
 from perse.installing import needing
 from perse.progress import OnProgress, unseen
@@ -30,13 +31,18 @@ WAIT = 1.0
 
 
 def work_on_ray(
-    run: Run, workers: int | None, *, gpus: float | None = None, session: str, on_progress: OnProgress = unseen
+    run: Run,
+    workers: int | None,
+    *,
+    session: str,
+    hardware: Hardware = USUAL,
+    on_progress: OnProgress = unseen,
 ) -> None:
     """Have the actors of a Ray cluster judge what is left of the run.
 
     Args:
         workers: actors, each with a judge; by default one for each GPU, or one.
-        gpus: of each; by default one where the cluster has some.
+        hardware: what each takes of its machine; where it is more than one GPU, these are of one machine.
     Raises:
         BadInput: Ray is not installed, or the cluster has too little for so many workers.
         EngineLost: actors die again and again.
@@ -53,7 +59,7 @@ def work_on_ray(
     if began:
         _init(ray)
     try:
-        asked, each = _fitting(ray.cluster_resources(), workers, gpus)  # type: ignore[no-untyped-call]
+        asked, each = _fitting(ray.cluster_resources(), workers, _gpus(hardware))  # type: ignore[no-untyped-call]
         names = ray.data.from_items([{"shard": name} for name in left], override_num_blocks=len(left))
         done = names.map_batches(
             _Worker,
@@ -63,7 +69,7 @@ def work_on_ray(
             num_gpus=each,
             max_restarts=-1,
             max_task_retries=RETRIES,
-            fn_constructor_kwargs={"folder": str(run.folder.resolve()), "session": session},
+            fn_constructor_kwargs={"folder": str(run.folder.resolve()), "session": session, "hardware": vars(hardware)},
         )
         for row in done.iter_rows():
             if row["error"]:
@@ -84,7 +90,7 @@ def work_on_ray(
 class _Worker:
     """The actor: a judge, loaded once."""
 
-    def __init__(self, folder: str, session: str) -> None:
+    def __init__(self, folder: str, session: str, hardware: Mapping[str, Any]) -> None:
         from perse.batch.sharded.asking import judge_of
         from perse.batch.sharded.claims import Claims, Holder
         from perse.batch.sharded.starting import read
@@ -93,7 +99,7 @@ class _Worker:
         self._session = session
         try:
             self._run = read(Path(folder))
-            self._asker, _ = judge_of(self._run)
+            self._asker, _ = judge_of(self._run, Hardware(**hardware))
         except PerseError as error:
             self._error = str(error)  # another start would not help
             return
@@ -128,6 +134,11 @@ class _Worker:
                     time.sleep(WAIT)
             errors.append("")
         return {"shard": names, "error": errors}
+
+
+def _gpus(hardware: Hardware) -> int | None:
+    """Of each actor; None for one where the cluster has some, so that it runs on one without, too."""
+    return hardware.tensor_parallel if hardware.tensor_parallel > 1 else None
 
 
 def _init(ray: Any) -> None:

@@ -97,7 +97,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
         "inputs": dict(request.inputs),
         "limit": request.limit,
         "settings": asdict(request.settings),
-        "judge": {**who, **asdict(request.loading)},
+        "judge": {**who, **request.loading.identity},
         "shard_rows": request.shard_rows,
     }
     make_folder(out)
@@ -129,7 +129,7 @@ def read(out: Path) -> Run:
         raise BadInput(f"{out} holds no run in shards; give the folder of `perse score --driver`")
     try:
         told = dict(run["judge"])
-        loading = LoadOptions(**{name: told[name] for name in LoadOptions.__dataclass_fields__})
+        loading = LoadOptions(**{name: told[name] for name in LoadOptions().identity})
         settings = JudgeSettings(**run["settings"])
         question = QUESTIONS[context["question"]]
         judge = context["judge"]

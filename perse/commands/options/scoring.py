@@ -10,6 +10,7 @@ import typer
 
 from perse.commands import options
 from perse.commands.options.judging import Answering, Loading, ShownProfiles
+from perse.engines.kind import Hardware
 from perse.errors import BadInput
 from perse.judging.loading import judge_help
 
@@ -23,6 +24,27 @@ Workers = Annotated[
         min=1, max=10_000, help="Worker processes, each with a judge of its own.", show_default="one for each GPU, or one"
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What each judge takes of the machine that it is on."""
+
+    memory_gb: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            help="GiB that a judge in a process here keeps for the keys and values of prompts.",
+            show_default="2; for vLLM 4 on a CPU, and what is left on a GPU",
+        ),
+    ] = None
+    tensor_parallel: Annotated[
+        int, typer.Option(min=1, max=64, help="GPUs of one machine over which vLLM splits each judge.")
+    ] = 1
+
+    @property
+    def hardware(self) -> Hardware:
+        return Hardware(**vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
