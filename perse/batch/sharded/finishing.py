@@ -6,6 +6,7 @@ were interrupted, it is the same file.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -13,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
 from pyarrow import parquet
 
 from perse.batch.sharded.running import Places
-from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers
+from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers, read_table
 from perse.batch.sharded.shards import Plan, Shard
 from perse.batch.sharded.working import TELEMETRY
 from perse.errors import BadInput
@@ -100,7 +100,10 @@ def answers(places: Places, plan: Plan) -> Iterator[list[Judgement]]:
         BadInput: one is missing, or damaged.
     """
     for shard in plan.shards:
-        yield _answers(places, shard)
+        found = _answers(places, shard)
+        if [one.id for one in found] != plan.ids(shard):
+            raise BadInput(f"{places.answers(shard)} has the answers of other examples; `perse score audit` sets it aside")
+        yield found
 
 
 def merge(places: Places, plan: Plan, out: Path, *, on_progress: OnProgress = unseen) -> int:
@@ -134,7 +137,10 @@ def staged_file(out: Path) -> Iterator[Path]:
     Raises:
         SaveFailed: it could not be written.
     """
-    stage = out.with_name(f".{out.name}.perse-tmp")
+    stage = out.with_name(f".{out.name}.{secrets.token_hex(6)}.perse-tmp")
+    with writing(out):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        stage.touch(exist_ok=False)  # our own: no link, and of no other merge
     try:
         with writing(out):
             yield stage
@@ -167,13 +173,14 @@ def status(places: Places, plan: Plan, *, now: float | None = None) -> StatusNow
     there = places.finished()
     done = [shard for shard in plan.shards if shard.id in there]
     judged = sum(shard.rows for shard in done)
-    lines = [line for path in sorted((places.run / TELEMETRY).glob("*.jsonl")) for line in read_lines(path)]
-    prompt, cached = (sum(int(line[name]) for line in lines) for name in ("prompt", "cached"))
-    lately = [line for line in lines if now - float(line["ended"]) < LIVING]
+    by_worker = [_told(path) for path in sorted((places.run / TELEMETRY).glob("*.jsonl"))]
+    lines = [line for told in by_worker for line in told]
+    prompt, cached = (sum(line[name] for line in lines) for name in ("prompt", "cached"))
+    lately = [line for line in lines if now - line["ended"] < LIVING]
     pace = None
     if lately:
-        begin = min(float(line["ended"]) - float(line["seconds"]) for line in lately)
-        pace = sum(int(line["judged"]) for line in lately) / max(now - begin, 1e-9)
+        begin = min(line["ended"] - line["seconds"] for line in lately)
+        pace = sum(line["judged"] for line in lately) / max(now - begin, 1e-9)
     claims = places.run / "claims"
     return StatusNow(
         rows=plan.rows,
@@ -181,21 +188,25 @@ def status(places: Places, plan: Plan, *, now: float | None = None) -> StatusNow
         shards=len(plan.shards),
         done=len(done),
         claimed=sum(not one.name.startswith(".") for one in claims.iterdir()) if claims.is_dir() else 0,
-        workers=sum(
-            any(now - float(line["ended"]) < LIVING for line in read_lines(path)[-1:])
-            for path in (places.run / TELEMETRY).glob("*.jsonl")
-        ),
+        workers=sum(any(now - line["ended"] < LIVING for line in told[-1:]) for told in by_worker),
         a_second=pace,
         shared=cached / prompt if prompt else None,
         seconds_left=(plan.rows - judged) / pace if pace else None,
     )
 
 
+def _told(path: Path) -> list[dict[str, float]]:
+    """What a worker finished; lines that say something else are passed over, since nothing hangs on them."""
+    names = ("prompt", "cached", "ended", "seconds", "judged")
+    lines = [{name: line.get(name) for name in names} for line in read_lines(path)]
+    return [line for line in lines if all(isinstance(value, int | float) for value in line.values())]  # type: ignore[misc]
+
+
 def _ids_and_statuses(path: Path) -> tuple[list[str], list[str]]:
     try:
-        table = parquet.read_table(path, columns=["id", "status"], page_checksum_verification=True)
+        table = read_table(path)
         return table.column("id").to_pylist(), table.column("status").to_pylist()
-    except (pa.ArrowException, OSError, KeyError) as error:
+    except KeyError as error:
         raise BadInput(f"{path} is damaged ({error})") from None
 
 

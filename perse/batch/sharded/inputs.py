@@ -10,11 +10,12 @@ from __future__ import annotations
 import glob
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
 
 from perse.data.examples_file import shown_query
 from perse.data.sources.lines import holds_records, is_csv, read_records, suffix
@@ -68,12 +69,26 @@ def digest_of_inputs(place: str) -> str:
     Raises:
         BadInput: as `read_inputs`.
     """
+    return together(digests_of(place))
+
+
+def digests_of(place: str) -> list[str]:
+    """The digest of each file at `place`, as `digest_of_inputs` gives it of that file alone.
+
+    Raises:
+        BadInput: as `read_inputs`.
+    """
     digests = []
     for path, name in files_at(place):
         if not path.exists():
             raise BadInput(f"{name}: no such file")
         refuse_endless(path)
         digests.append(file_digest(path))
+    return digests
+
+
+def together(digests: Sequence[str]) -> str:
+    """One digest of several, whatever their order."""
     return sha256("\n".join(sorted(digests)).encode()).hexdigest()
 
 
@@ -137,21 +152,29 @@ def _fetched(url: str) -> Iterator[tuple[Path, str]]:
     try:
         import fsspec
     except ImportError:
-        raise BadInput(f"to read {url}, install fsspec: {install('batch')}") from None
+        raise BadInput(f"to read {_shown(url)}, install fsspec: {install('batch')}") from None
     try:
         files, paths = fsspec.core.url_to_fs(url)
         found = sorted(files.glob(paths)) if glob.has_magic(paths) else [paths]
         if len(found) == 1 and files.isdir(found[0]):
             found = sorted(one for one in files.ls(found[0], detail=False) if holds_records(Path(one)))
     except (ImportError, ValueError, OSError) as error:
-        raise BadInput(f"{url} cannot be looked at ({error})") from None
+        raise BadInput(f"{_shown(url)} cannot be looked at ({type(error).__name__})") from None
     if not found:
-        raise BadInput(f"{url}: no file has such a name")
+        raise BadInput(f"{_shown(url)}: no file has such a name")
     for one in found:
         with tempfile.TemporaryDirectory(prefix="perse-") as folder:
-            here = Path(folder) / Path(one).name
+            # Of a signed address the name ends before its parameters; what they hold is a key, and goes into no file.
+            here, name = Path(folder) / PurePosixPath(urlsplit(one).path).name, _shown(str(files.unstrip_protocol(one)))
             try:
                 files.get_file(one, str(here))
             except OSError as error:
-                raise BadInput(f"{files.unstrip_protocol(one)} cannot be read ({error})") from None
-            yield here, str(files.unstrip_protocol(one))
+                raise BadInput(f"{name} cannot be read ({type(error).__name__})") from None
+            yield here, name
+
+
+def _shown(address: str) -> str:
+    """An address without names, passwords and parameters."""
+    begin, kind, rest = address.rpartition("://")
+    host, slash, path = rest.partition("/")
+    return f"{begin}{kind}{host.rpartition('@')[2]}{slash}{path.partition('?')[0].partition('#')[0]}"

@@ -36,6 +36,7 @@ def work_on_ray(
     *,
     session: str,
     hardware: Hardware = USUAL,
+    trust_remote_code: bool = False,
     on_progress: OnProgress = unseen,
 ) -> None:
     """Have the actors of a Ray cluster judge what is left of the run.
@@ -43,6 +44,7 @@ def work_on_ray(
     Args:
         workers: actors, each with a judge; by default one for each GPU, or one.
         hardware: what each takes of its machine; where it is more than one GPU, these are of one machine.
+        trust_remote_code: see `judge_of`.
     Raises:
         BadInput: Ray is not installed, or the cluster has too little for so many workers.
         EngineLost: actors die again and again.
@@ -69,7 +71,12 @@ def work_on_ray(
             num_gpus=each,
             max_restarts=-1,
             max_task_retries=RETRIES,
-            fn_constructor_kwargs={"folder": str(run.folder.resolve()), "session": session, "hardware": vars(hardware)},
+            fn_constructor_kwargs={
+                "folder": str(run.folder.resolve()),
+                "session": session,
+                "hardware": vars(hardware),
+                "trust": trust_remote_code,
+            },
         )
         for row in done.iter_rows():
             if row["error"]:
@@ -90,7 +97,7 @@ def work_on_ray(
 class _Worker:
     """The actor: a judge, loaded once."""
 
-    def __init__(self, folder: str, session: str, hardware: Mapping[str, Any]) -> None:
+    def __init__(self, folder: str, session: str, hardware: Mapping[str, Any], trust: bool) -> None:
         from perse.batch.sharded.asking import judge_of
         from perse.batch.sharded.claims import Claims, Holder
         from perse.batch.sharded.starting import read
@@ -99,7 +106,7 @@ class _Worker:
         self._session = session
         try:
             self._run = read(Path(folder))
-            self._asker, _ = judge_of(self._run, Hardware(**hardware))
+            self._asker, _ = judge_of(self._run, hardware=Hardware(**hardware), trust_remote_code=trust)
         except PerseError as error:
             self._error = str(error)  # another start would not help
             return

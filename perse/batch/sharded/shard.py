@@ -64,15 +64,26 @@ def read_answers(path: Path) -> list[Judgement]:
     Raises:
         BadInput: it is damaged, or of another schema.
     """
-    try:
-        table = parquet.read_table(path, page_checksum_verification=True, schema=None)
-    except (pa.ArrowException, OSError) as error:
-        raise BadInput(
-            f"{path} is damaged ({str(error).splitlines()[0]}); the same command judges its examples again"
-        ) from None
-    if table.schema.names != ANSWERS.names:
-        raise BadInput(f"{path} has columns {', '.join(table.schema.names)[:200]}, expected those of a shard of answers")
+    table = read_table(path)
     return [parse_judgement(_fields(row), f"{path}, row {number}") for number, row in enumerate(table.to_pylist(), start=1)]
+
+
+def read_table(path: Path) -> pa.Table:
+    """All columns of such a file, with their check sums.
+
+    Raises:
+        BadInput: it is damaged, or of another schema.
+    """
+    again = "`perse score audit` sets it aside, and the same command judges its examples again"
+    try:
+        table = parquet.read_table(path, page_checksum_verification=True)
+    except (pa.ArrowException, OSError) as error:
+        raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); {again}") from None
+    if table.schema.names != ANSWERS.names or table.schema.types != ANSWERS.types:
+        raise BadInput(
+            f"{path} has columns {', '.join(map(str, table.schema))[:200]}, expected those of a shard of answers; {again}"
+        )
+    return table
 
 
 def rows_of(path: Path) -> int | None:

@@ -236,7 +236,10 @@ def read_group(path: Path, group: int, columns: Sequence[str]) -> pa.Table:
     """
     try:
         with parquet.ParquetFile(path) as file:
-            return file.read_row_group(group, columns=list(columns))
+            table = file.read_row_group(group, columns=list(columns))
+        if set(table.schema.names) != set(columns):
+            raise pa.ArrowInvalid(f"it lacks columns {', '.join(set(columns) - set(table.schema.names))}")
+        return table
     except (pa.ArrowException, OSError, IndexError) as error:
         raise BadInput(f"{path} is damaged ({str(error).splitlines()[0]}); score into another folder") from None
 

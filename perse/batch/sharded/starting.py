@@ -9,7 +9,7 @@ The examples are known by the bytes of their files, so that a run is continued w
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,7 +19,7 @@ from perse.answering.base import JudgeSettings
 from perse.batch.local import place_of
 from perse.batch.sharded.catalogue import make_catalogue
 from perse.batch.sharded.catalogue_inputs import Candidate, CatalogueReader, CatalogueText
-from perse.batch.sharded.inputs import Row
+from perse.batch.sharded.inputs import Row, digest_of_inputs
 from perse.batch.sharded.plan import make_plan, read_plan
 from perse.batch.sharded.shards import FOLDER, Plan
 from perse.engines.kind import LoadOptions
@@ -27,6 +27,7 @@ from perse.errors import BadInput, RunMismatch
 from perse.files.disk import aside, write_first, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
+from perse.formats.json_text import read_object
 from perse.judging.judge import Judge
 from perse.judging.loading import parse_judge, portable_name
 from perse.questions import QUESTIONS, Question, question_for
@@ -55,6 +56,8 @@ class Request:
     settings: JudgeSettings
     inputs: Mapping[str, Any]
     question: str | None = None
+    files: Sequence[str] = ()
+    """Digests (`digest_of_inputs`) of the files that the rows are read from, one by one, which are never replaced."""
     shard_rows: int = ROWS
     limit: int | None = None
 
@@ -110,6 +113,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
         context = {
             "question": question.name,
             "examples": plan.rows,
+            "files": [*request.files],
             "judge": judge if served or not parse_judge(judge).local else _placed(judge),
         }
         manifest = redact_tree({"run": identity, "context": context, "environment": environment()})
@@ -136,6 +140,17 @@ def read(out: Path) -> Run:
     except (KeyError, TypeError) as error:
         raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
     return Run(out, read_plan(out), question, settings, judge, loading)
+
+
+def refuse_own_inputs(run: Run, out: Path) -> None:
+    """Keep what a run was planned from.
+
+    Raises:
+        BadInput: `out` is such a file, or equal to one.
+    """
+    told = read_manifest(run.folder).get("context", {}).get("files")
+    if out.is_file() and isinstance(told, list) and digest_of_inputs(str(out)) in told:
+        raise BadInput(f"{out} is what {run.folder} was planned from, which is never replaced; choose another name")
 
 
 def is_sharded(folder: Path) -> bool:
@@ -165,7 +180,7 @@ def agree_on(run: Run, mine: Mapping[str, Any]) -> None:
     told = json.loads(json.dumps(redact_tree(dict(mine))))
     if write_first(path, json.dumps(told, indent=2) + "\n"):
         return
-    known = json.loads(path.read_text("utf-8"))
+    known = read_object(path, remedy="score into another folder")
     if known != told:
         differing = sorted(
             f"{name} {json.dumps(value)} here, {json.dumps(known.get(part, {}).get(name) if isinstance(known.get(part), dict) else known.get(part))} there"

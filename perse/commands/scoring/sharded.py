@@ -59,14 +59,21 @@ def score_in_shards(
         if driver == "ray":
             from perse.batch.sharded.on_ray import work_on_ray
 
-            work_on_ray(run, workers, session=session, hardware=hardware, on_progress=partial(on_part, "judging"))
+            work_on_ray(
+                run,
+                workers,
+                session=session,
+                hardware=hardware,
+                trust_remote_code=asked.trust_remote_code,
+                on_progress=partial(on_part, "judging"),
+            )
         elif driver == "http":
             from perse.serving.scoring import score_on_servers
 
             name = f"{socket.gethostname()}-{os.getpid()}"
             score_on_servers(run, servers, session=session, name=name, on_progress=partial(on_part, "judging"))
         else:
-            _work_here(run, workers, session, hardware, partial(on_part, "judging"))
+            _work_here(run, workers, session, hardware, partial(on_part, "judging"), trust=asked.trust_remote_code)
     _end(run, as_json=as_json)
 
 
@@ -121,7 +128,7 @@ def plan(
 
 
 @grouped
-def work(*, run: RunFolder, workers: Workers = None, taken: Taken) -> None:
+def work(*, run: RunFolder, workers: Workers = None, taken: Taken, trust_remote_code: options.TrustRemoteCode = False) -> None:
     """Judge what is left of a run in shards; as many machines as share its folder may do so at once, and may come and go.
 
     Example:  perse score work runs/all --workers 8
@@ -134,7 +141,7 @@ def work(*, run: RunFolder, workers: Workers = None, taken: Taken) -> None:
 
     begun = read(run)
     with shown_on(err) as on_part:
-        _work_here(begun, workers, _session(), taken.hardware, partial(on_part, "judging"))
+        _work_here(begun, workers, _session(), taken.hardware, partial(on_part, "judging"), trust=trust_remote_code)
     err.print(f"nothing is left to judge in [bold]{escape(str(run))}[/bold]  next: perse score audit {escape(str(run))}")
 
 
@@ -193,13 +200,14 @@ def merge(
     from perse.batch.sharded.finishing import merge as merged
     from perse.batch.sharded.ranking import write_best
     from perse.batch.sharded.running import Places
-    from perse.batch.sharded.starting import read
+    from perse.batch.sharded.starting import read, refuse_own_inputs
     from perse.files.belongings import check_file
 
     if out.suffix not in (".jsonl", ".parquet"):
         raise BadInput(f"{out} says no format; end it with .jsonl or .parquet")
     begun = read(run)
     check_file(out, overwrite=overwrite)
+    refuse_own_inputs(begun, out)
     with shown_on(err) as on_part:
         shown = partial(on_part, "merging")
         count = (
@@ -220,6 +228,7 @@ def worker(
     of: Annotated[int, typer.Option()] = 1,
     parent: Annotated[int, typer.Option()] = 0,
     taken: Taken,
+    trust_remote_code: options.TrustRemoteCode = False,
 ) -> None:
     """One worker of a run in shards; `perse score work` starts it."""
     from perse.batch.sharded.asking import judge_of
@@ -231,7 +240,7 @@ def worker(
 
     _end_with(parent)
     begun = read(run)
-    asker, at_once = judge_of(begun, taken.hardware)
+    asker, at_once = judge_of(begun, hardware=taken.hardware, trust_remote_code=trust_remote_code)
     claims = Claims(run / "claims", Holder.me(name))
     try:
         worked(
@@ -244,30 +253,38 @@ def worker(
 
 def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False) -> Run:
     from perse.batch.sharded.catalogue_inputs import read_candidates, read_readers, read_texts
-    from perse.batch.sharded.inputs import digest_of_inputs, read_inputs
+    from perse.batch.sharded.inputs import digests_of, read_inputs, together
     from perse.batch.sharded.pieces import Pieces
     from perse.batch.sharded.starting import SERVED, Pairs, Request, start
     from perse.data.dataset.folder import is_data_folder
 
     place, judge = asked.given()
     rows: Iterator[Row] | Pairs
+    files: list[str] = []
+
+    def known(some: str) -> str:
+        digests = digests_of(some)
+        files.extend(together([one]) for one in digests)
+        return together(digests)
+
     if asked.catalogue:
         readers, texts = asked.catalogue
         pairs = read_candidates(asked.candidates) if asked.candidates else None
         rows = Pairs(read_readers(readers), read_texts(texts), pairs)
-        inputs: dict[str, object] = {"readers_sha256": digest_of_inputs(readers), "texts_sha256": digest_of_inputs(texts)}
+        inputs: dict[str, object] = {"readers_sha256": known(readers), "texts_sha256": known(texts)}
         if asked.candidates:
-            inputs["candidates_sha256"] = digest_of_inputs(asked.candidates)
+            inputs["candidates_sha256"] = known(asked.candidates)
     elif is_data_folder(Path(place)):
         rows, inputs = _of_data_set(asked, Path(place), judge)
     else:
-        rows, inputs = read_inputs(place), {"sha256": digest_of_inputs(place)}
+        rows, inputs = read_inputs(place), {"sha256": known(place)}
     request = Request(
         judge=f"{SERVED}{judge}" if served else judge,
         loading=LoadOptions(**vars(asked.loading), trust_remote_code=asked.trust_remote_code),
         settings=asked.answering.settings(),
         inputs=inputs,
         question=asked.question,
+        files=files,
         shard_rows=shard_rows,
         limit=asked.limit,
     )
@@ -296,11 +313,13 @@ def _of_data_set(asked: Question, place: Path, judge: str) -> tuple[Iterator[Row
     return rows, {"data_digest": loaded.digest, "split": asked.split, "fold": asked.fold, "view": vars(view)}
 
 
-def _work_here(run: Run, workers: int | None, session: str, hardware: Hardware, on_progress: OnProgress) -> None:
+def _work_here(
+    run: Run, workers: int | None, session: str, hardware: Hardware, on_progress: OnProgress, *, trust: bool
+) -> None:
     from perse.batch.sharded.drivers import work_here
 
     name = f"{socket.gethostname()}-{os.getpid()}"
-    work_here(run, workers, session=session, name=name, hardware=hardware, on_progress=on_progress)
+    work_here(run, workers, session=session, name=name, hardware=hardware, trust_remote_code=trust, on_progress=on_progress)
 
 
 def _end(run: Run, *, as_json: bool) -> None:

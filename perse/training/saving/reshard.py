@@ -54,6 +54,7 @@ def _together(checkpoint: Path) -> None:
     written = making / folder.name  # beside it the converter writes latest_universal, through a link if there is one
     command = [
         sys.executable,
+        "-P",
         "-m",
         "deepspeed.checkpoint.ds_to_universal",
         "--inject_missing_state",

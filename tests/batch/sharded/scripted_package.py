@@ -37,5 +37,8 @@ def install(folder: Path) -> dict[str, str]:
     info.mkdir(exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside-scripted\nVersion: 1.0\n", encoding="utf-8")
     (info / "entry_points.txt").write_text("[perse.engines]\nscripted = outside_scripted:ENGINE\n", encoding="utf-8")
-    known = os.environ.get("PYTHONPATH", "")
-    return {**os.environ, "PYTHONPATH": f"{folder}{os.pathsep}{known}", "OMP_NUM_THREADS": "1"}
+    paths = [
+        str(folder),
+        *([known] if (known := os.environ.get("PYTHONPATH")) else []),
+    ]  # an empty one is the folder that one is in
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}

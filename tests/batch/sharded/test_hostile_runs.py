@@ -1,0 +1,168 @@
+"""Run folders of strangers and damaged ones: no code is run, no key is kept, no file is lost, and no answer is taken that is none."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import pointwise_examples
+from command_line import perse
+from scripted_package import install
+
+from perse.answering.base import JudgeSettings
+from perse.batch.sharded.asking import judge_of
+from perse.batch.sharded.claims import Claims, Holder
+from perse.batch.sharded.finishing import audit, merge, staged_file, status
+from perse.batch.sharded.inputs import Row, _shown, digest_of_inputs
+from perse.batch.sharded.plan import read_plan
+from perse.batch.sharded.running import Places
+from perse.batch.sharded.shard import read_answers, write_answers
+from perse.batch.sharded.starting import Request, Run, agree_on, start
+from perse.engines.kind import LoadOptions
+from perse.errors import BadInput
+from perse.judgement import Judgement, Status, Tokens
+
+
+def begun(folder: Path, *, files: tuple[str, ...] = ()) -> Run:
+    rows = [Row(one, "in", n) for n, one in enumerate(pointwise_examples(4, 4))]
+    request = Request(
+        "openai:http://127.0.0.1:1/v1#m",
+        LoadOptions(),
+        JudgeSettings(temperature=0),
+        {"sha256": "x"},
+        files=files,
+        shard_rows=4,
+    )
+    return start(folder, request, iter(rows))
+
+
+def answered(run: Run) -> None:
+    for shard in run.plan.shards:
+        found = [
+            Judgement(
+                id=id,
+                question=run.question.name,
+                status=Status.OK,
+                label="7",
+                text="fine",
+                expected=6.5,
+                distribution={str(n): 0.1 for n in range(1, 11)},
+                mass=0.9,
+                k_effective=1,
+                tokens=Tokens(prompt=3, cached=1, generated=2),
+                model="m",
+            )
+            for id in run.plan.ids(shard)
+        ]
+        write_answers(Places(run.folder).answers(shard), found)
+
+
+def test_a_strangers_run_that_trusts_code_is_not_trusted(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    trusting = replace(run, loading=replace(run.loading, trust_remote_code=True))
+    with pytest.raises(
+        BadInput, match="was begun with --trust-remote-code, which runs code that came with the judge; give it again"
+    ):
+        judge_of(trusting)
+
+
+@pytest.mark.slow
+def test_what_lies_in_the_folder_that_one_is_in_is_no_module_of_the_workers(tmp_path: Path) -> None:
+    env = install(tmp_path / "package")
+    here = tmp_path / "here"
+    here.mkdir()
+    (here / "in.jsonl").write_text("".join(one.model_dump_json(exclude_none=True) + "\n" for one in pointwise_examples(2, 4)))
+    for name in ("random", "typer", "duckdb"):
+        (here / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\nraise SystemExit(9)\n")
+    script = "import sys; sys.path.remove('') if '' in sys.path else None; sys.argv = ['perse', 'score', '--examples', 'in.jsonl', '--judge', 'scripted:a', '--out', 'run', '--driver', 'local']; from perse.commands.app import main; main()"  # fmt: skip
+    done = subprocess.run([sys.executable, "-P", "-c", script], cwd=here, env=env, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0 and "(8 ok)" in " ".join(done.stderr.split()), done.stderr
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://me:PASSWORD@host:80/a/b.jsonl", "http://host:80/a/b.jsonl"),
+        ("https://host/b.jsonl?X-Amz-Signature=KEY&token=KEY#KEY", "https://host/b.jsonl"),
+        ("simplecache::http://me:PASSWORD@host/b.jsonl", "simplecache::http://host/b.jsonl"),
+        ("s3://bucket/b.jsonl", "s3://bucket/b.jsonl"),
+    ],
+)
+def test_an_address_is_kept_and_told_without_keys(address: str, said: str) -> None:
+    assert _shown(address) == said
+
+
+def test_two_merges_to_one_file_are_each_whole_and_nothing_beside_it_is_touched(tmp_path: Path) -> None:
+    out, precious = tmp_path / "all.jsonl", tmp_path / "precious.txt"
+    precious.write_text("precious")
+    (tmp_path / ".all.jsonl.perse-tmp").symlink_to(precious)
+    with staged_file(out) as one:
+        one.write_text("first")
+        with staged_file(out) as other:
+            other.write_text("second")
+        assert out.read_text() == "second"
+    assert out.read_text() == "first" and precious.read_text() == "precious"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".all.jsonl.perse-tmp", "all.jsonl", "precious.txt"]
+
+
+def test_a_file_that_a_run_was_planned_from_is_not_replaced_by_its_answers(tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_text("mine\n")
+    run = begun(tmp_path / "run", files=(digest_of_inputs(str(source)),))
+    answered(run)
+    told = perse("score", "merge", run.folder, "--out", source, "--overwrite")
+    assert told.returncode == 2 and "was planned from, which is never replaced" in " ".join(told.stderr.split())
+    assert source.read_text() == "mine\n"
+
+
+def test_no_changed_byte_of_an_answer_is_taken_for_an_answer(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    answered(run)
+    path = Places(run.folder).answers(run.plan.shards[1])
+    whole, before = path.read_bytes(), read_answers(path)
+    for place in range(4, len(whole), 41):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
+        found = audit(Places(run.folder), run.plan)
+        if found.whole:
+            assert read_answers(path) == before, f"byte {place}"
+        else:
+            assert found.damaged == (run.plan.shards[1].id,)
+            assert not path.exists()
+    path.write_bytes(whole)
+    assert audit(Places(run.folder), run.plan).whole
+
+
+def test_answers_of_other_examples_are_not_merged(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    answered(run)
+    places = Places(run.folder)
+    places.answers(run.plan.shards[0]).write_bytes(places.answers(run.plan.shards[1]).read_bytes())
+    with pytest.raises(BadInput, match="has the answers of other examples; `perse score audit` sets it aside"):
+        merge(places, run.plan, tmp_path / "all.jsonl")
+    assert not (tmp_path / "all.jsonl").exists()
+
+
+def test_strange_files_in_a_run_are_a_sentence_or_nothing(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    answered(run)
+    (tmp_path / "telemetry").mkdir()
+    (tmp_path / "telemetry" / "x.jsonl").write_text('{}\n{"prompt": 1, "cached": 1, "ended": "x", "seconds": 1, "judged": 4}\n')
+    assert status(Places(tmp_path), run.plan).judged == 16
+    for content in ("", "[]", "{"):
+        (tmp_path / "judge.json").write_text(content)
+        with pytest.raises(BadInput, match=r"judge\.json"):
+            agree_on(run, {"judge": {"model": "m"}})
+    claims = Claims(tmp_path / "claims", Holder.me("w"))
+    os.mkfifo(tmp_path / "claims" / "a")
+    assert not claims.take("a"), "whoever made it, it is fresh"
+    [plan_rows] = (tmp_path / "plan").glob("rows-*.parquet")
+    plan_rows.write_bytes(Places(tmp_path).answers(run.plan.shards[0]).read_bytes())
+    plan = read_plan(tmp_path)
+    with pytest.raises(BadInput, match="rows-00000.parquet is damaged"):
+        json.dumps(plan.examples(plan.shards[0]))
