@@ -68,7 +68,8 @@ def work_on_ray(
             _init(ray, told)
         try:
             machines = [one["Resources"] for one in ray.nodes() if one["Alive"]]  # type: ignore[no-untyped-call]
-            asked, each = _fitting(machines, workers, _gpus(hardware))
+            several = hardware.tensor_parallel if hardware.tensor_parallel > 1 else None
+            asked, each = _fitting(machines, workers, several)
             names = ray.data.from_items([{"shard": name} for name in left], override_num_blocks=len(left))
             done = names.map_batches(
                 _Worker,
