@@ -57,11 +57,13 @@ class LoadOptions:
     """Of a served model whose folder is not on this machine."""
     trust_remote_code: bool = False
     hardware: Hardware = USUAL
+    adapters: tuple[Path, ...] = ()
+    """Adapters that the engine will be asked for once it is loaded (`with_adapter`), where it can hold several."""
 
     @property
     def identity(self) -> dict[str, Any]:
         """What answers depend on."""
-        return {name: value for name, value in vars(self).items() if name != "hardware"}
+        return {name: value for name, value in vars(self).items() if name not in ("hardware", "adapters")}
 
 
 def portable(name: str) -> str:

@@ -59,6 +59,7 @@ class Judge:
         tokenizer: str | None = None,
         trust_remote_code: bool = False,
         hardware: Hardware = USUAL,
+        adapters: Sequence[Path] = (),
     ) -> Judge:
         """The judge named as on the command line: `PATH`, `vllm:PATH`, `openai:URL#MODEL`, or another of `perse.judging.loading.ENGINES`.
 
@@ -71,11 +72,12 @@ class Judge:
             tokenizer: of a served model, where its folder is not on this machine.
             trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it none is run, and a model that needs it is refused.
             hardware: what an engine in this process takes of the machine.
+            adapters: folders of LoRA adapters for which vLLM makes room, besides the judge's own.
         Raises:
             ModelNotFound: not available anywhere; the message lists what was tried.
             BadInput: a name of another form, a model that cannot be used, or a server that cannot be asked.
         """
-        loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code, hardware))
+        loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code, hardware, tuple(adapters)))
         who = loaded.identity
         return cls(
             loaded.engine,

@@ -176,6 +176,7 @@ def load_local(
             context=renderer.context,
             memory_gb=hardware.memory_gb,
             tensor_parallel=hardware.tensor_parallel,
+            others=options.adapters,
             trust_remote_code=trust_remote_code,
         )
     else:

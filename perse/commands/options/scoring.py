@@ -76,6 +76,14 @@ class Question:
     ] = None
     texts: Annotated[str | None, typer.Option(help="With --readers: rows with item_id and text.", show_default=False)] = None
     judge: Annotated[str | None, typer.Option(help=f"Needed. {judge_help()}", show_default=False)] = None
+    adapters: Annotated[
+        Path | None,
+        typer.Option(
+            help="In shards: the folder of the LoRA adapters, or training runs, that examples name in a field `adapter` beside the others; "
+            "each example is judged by the judge's model with the adapter that it names.",
+            show_default=False,
+        ),
+    ] = None
     split: options.SplitOption = "valid"
     fold: options.Fold = None
     question: options.QuestionName = None
@@ -96,6 +104,10 @@ class Question:
             return None
         if not (self.readers and self.texts) or self.examples:
             raise BadInput("--readers and --texts belong together, in the place of --examples; give both, or --examples alone")
+        if self.adapters:
+            raise BadInput(
+                "--adapters is for --examples, each of which names its own; judge the pairs of each adapter into a folder of their own"
+            )
         if self.limit is not None:
             raise BadInput("--limit draws from --examples; of --readers and --texts give fewer, or candidates")
         return self.readers, self.texts

@@ -87,6 +87,8 @@ def score(
         raise BadInput("--servers is for --driver http; a single server is asked by --judge openai:URL#MODEL, too")
     if driver is None and asked.catalogue:
         raise BadInput("--readers and --texts are judged in shards; add --driver local")
+    if asked.adapters and driver in (None, "http"):
+        raise BadInput("--adapters is for judges that workers load; add --driver local")
     if driver is None:
         _in_this_process(asked, out, profile=profile, shots=shots, prices=prices, hardware=taken.hardware, as_json=as_json)
         return

@@ -287,6 +287,7 @@ def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False)
         files=files,
         shard_rows=shard_rows,
         limit=asked.limit,
+        adapters=asked.adapters,
     )
     with err.status("planning"):
         run = start(out, request, rows)
