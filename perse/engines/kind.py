@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perse.engines.base import ChatEngine, Engine
@@ -33,6 +33,20 @@ class JudgeName:
 
 
 @dataclass(frozen=True)
+class Hardware:
+    """What an engine takes of the machine that it is on. Answers depend on it by rounding alone, so workers of one run may differ in it."""
+
+    memory_gb: float | None = None
+    """GiB for the keys and values of prompts; by default as the engine chooses."""
+    tensor_parallel: int = 1
+    """GPUs over which vLLM splits the model."""
+
+
+USUAL = Hardware()
+"""What engines take by themselves."""
+
+
+@dataclass(frozen=True)
 class LoadOptions:
     """How a judge is loaded; an engine ignores options that do not concern it."""
 
@@ -42,6 +56,14 @@ class LoadOptions:
     tokenizer: str | None = None
     """Of a served model whose folder is not on this machine."""
     trust_remote_code: bool = False
+    hardware: Hardware = USUAL
+    adapters: tuple[Path, ...] = ()
+    """Adapters that the engine will be asked for once it is loaded (`with_adapter`), where it can hold several."""
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What answers depend on."""
+        return {name: value for name, value in vars(self).items() if name not in ("hardware", "adapters")}
 
 
 def portable(name: str) -> str:

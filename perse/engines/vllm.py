@@ -51,6 +51,9 @@ BATCH = 256
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)
 """Adapter ranks that vLLM makes room for; it takes the next larger one."""
 
+LORAS = 2
+"""Adapters whose prompts vLLM works on together, of those that it has room for: as many shards are under way."""
+
 VERSION = str(__version__)
 OURS = {
     "model": "model=",
@@ -87,6 +90,7 @@ class Request:
 
     ids: Ids
     params: SamplingParams
+    lora: LoRARequest | None = None
 
 
 Answered = Future[Completion | Failure]
@@ -104,11 +108,13 @@ class VLLMEngine:
 
     capabilities = Capabilities(accepts_token_ids=True, exact_distribution=True, json_schema=True, batch=BATCH)
 
-    def __init__(self, run: Run, vllm_config: Any, *, at_once: int = 0) -> None:
+    def __init__(self, run: Run, vllm_config: Any, *, at_once: int = 0, lora: LoRARequest | None = None) -> None:
         mode = vllm_config.model_config.logprobs_mode
         if mode != RAW:
             raise BadInput(f"vLLM runs with --logprobs-mode {mode}; exact distributions need {RAW}, its default")
         self._run = run
+        self._config = vllm_config
+        self._lora = lora
         self.capabilities = replace(self.capabilities, at_once=at_once)
         self._trust = bool(getattr(vllm_config.model_config, "trust_remote_code", False))
         self._dtype, self._head = (
@@ -124,23 +130,39 @@ class VLLMEngine:
         dtype: str,
         context: int,
         memory_gb: float | None = None,
+        tensor_parallel: int = 1,
+        others: Sequence[Path] = (),
         trust_remote_code: bool = False,
     ) -> VLLMEngine:
         """The model in folder `path`, with a LoRA adapter where one is given, in an engine of its own.
 
         Args:
             memory_gb: GiB for keys and values; by default 4 on a CPU (or VLLM_CPU_KVCACHE_SPACE), and on a GPU what vLLM takes.
+            tensor_parallel: GPUs over which the model is split.
+            others: adapters that `with_adapter` will be called for.
+        Raises:
+            BadInput: there are fewer.
         """
+        seen = current_platform.device_count() if current_platform.is_cuda_alike() else tensor_parallel
+        if seen < tensor_parallel:
+            raise BadInput(
+                f"the model is to be split over {tensor_parallel} GPUs, and this process sees {seen}; split it over fewer"
+            )
         options: dict[str, Any] = engine_options(
             dtype=dtype, context=context, memory_gb=memory_gb, trust_remote_code=trust_remote_code
         )
+        options["tensor_parallel_size"] = tensor_parallel
         lora = lora_request(adapter) if adapter else None
-        if adapter:
-            options |= {"enable_lora": True, "max_lora_rank": rank_room([adapter])}
+        if given := [*([adapter] if adapter else []), *others]:
+            options |= {"enable_lora": True, "max_lora_rank": rank_room(given), "max_loras": min(len(given), LORAS)}
         ours = set(multiprocessing.active_children())
         llm = LLM(str(path), **options, disable_log_stats=True)
         watch = _end_with_us([process.pid for process in multiprocessing.active_children() if process not in ours])
-        return cls(Offline(llm, lora, watch), llm.llm_engine.vllm_config, at_once=BATCH)
+        return cls(Offline(llm, watch), llm.llm_engine.vllm_config, at_once=BATCH, lora=lora)
+
+    def with_adapter(self, adapter: Path) -> VLLMEngine:
+        """The same engine, asked with an adapter of `others`."""
+        return VLLMEngine(self._run, self._config, at_once=self.capabilities.at_once, lora=lora_request(adapter))
 
     @property
     def settings(self) -> dict[str, str]:
@@ -155,12 +177,12 @@ class VLLMEngine:
 
     def label_distributions(self, prefixes: Sequence[Ids], support: LabelTokens) -> list[LabelDistribution | Failure]:
         plan = reads(support)
-        asked = [Request(prefix + support.stem + read.node, _reading(read)) for prefix in prefixes for read in plan]
+        asked = [Request(prefix + support.stem + read.node, _reading(read), self._lora) for prefix in prefixes for read in plan]
         outputs = iter(self._run(asked))
         return [distribution_of(support, plan, [next(outputs) for _ in plan]) for _ in prefixes]
 
     def generate(self, prompts: Sequence[Ids], sampling: Sampling, *, seeds: Sequence[int]) -> list[Generation | Failure]:
-        asked = [Request(ids, _writing(sampling, seed)) for ids, seed in zip(prompts, seeds, strict=True)]
+        asked = [Request(ids, _writing(sampling, seed), self._lora) for ids, seed in zip(prompts, seeds, strict=True)]
         return [generation_of(answer, sampling) for answer in self._run(asked)]
 
 
@@ -296,10 +318,9 @@ class Offline:
     """vLLM's engine in this process, for calls from several threads: an answer is back when it is ready, whatever else is still
     written. One thread steps the engine, while there is something to answer."""
 
-    def __init__(self, llm: LLM, lora: LoRARequest | None, watch: subprocess.Popen[bytes] | None) -> None:
+    def __init__(self, llm: LLM, watch: subprocess.Popen[bytes] | None) -> None:
         self._engine = llm.llm_engine
         self._watch = watch  # held, for the pipe: it ends vLLM's processes when this one is gone
-        self._lora = lora
         self._lock = threading.Lock()
         self._new: list[tuple[Request, Answered]] = []
         self._stepping = False
@@ -342,7 +363,7 @@ class Offline:
         name = f"perse-{uuid.uuid4().hex}"
         try:
             prompt = TokensPrompt(prompt_token_ids=list(request.ids))
-            self._engine.add_request(name, prompt, request.params, lora_request=self._lora)
+            self._engine.add_request(name, prompt, request.params, lora_request=request.lora)
         except REFUSALS as error:
             answered.set_result(Failure(f"vLLM refused the prompt: {error}"))
         else:

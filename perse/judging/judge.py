@@ -18,7 +18,7 @@ from perse.answering.base import Answering, JudgeSettings
 from perse.answering.chat import ChatAnswering
 from perse.answering.exact import ExactAnswering
 from perse.engines.base import ChatEngine, Engine, Failure
-from perse.engines.kind import Identity, LoadOptions
+from perse.engines.kind import USUAL, Hardware, Identity, LoadOptions
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.judging.loading import load_judge
@@ -58,6 +58,8 @@ class Judge:
         context: int | None = None,
         tokenizer: str | None = None,
         trust_remote_code: bool = False,
+        hardware: Hardware = USUAL,
+        adapters: Sequence[Path] = (),
     ) -> Judge:
         """The judge named as on the command line: `PATH`, `vllm:PATH`, `openai:URL#MODEL`, or another of `perse.judging.loading.ENGINES`.
 
@@ -69,11 +71,13 @@ class Judge:
             context: tokens to use, at most what the model was made for.
             tokenizer: of a served model, where its folder is not on this machine.
             trust_remote_code: run code that a model in this process, or `tokenizer`, brings; without it none is run, and a model that needs it is refused.
+            hardware: what an engine in this process takes of the machine.
+            adapters: folders of LoRA adapters for which vLLM makes room, besides the judge's own.
         Raises:
             ModelNotFound: not available anywhere; the message lists what was tried.
             BadInput: a name of another form, a model that cannot be used, or a server that cannot be asked.
         """
-        loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code))
+        loaded = load_judge(str(judge), LoadOptions(dtype, context, tokenizer, trust_remote_code, hardware, tuple(adapters)))
         who = loaded.identity
         return cls(
             loaded.engine,

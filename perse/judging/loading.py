@@ -155,6 +155,11 @@ def load_local(
     from perse.rendering.prompt import Renderer
 
     dtype, context, trust_remote_code = options.dtype, options.context, options.trust_remote_code
+    hardware = options.hardware
+    if parts.engine != "vllm" and hardware.tensor_parallel > 1:
+        raise BadInput(
+            f"the embedded engine is on one GPU; to split a model over {hardware.tensor_parallel}, name it vllm:{parts.model}"
+        )
     check_model(path, trust_remote_code=trust_remote_code)
     if adapter is not None:
         check_adapter(adapter, base=path, trust_remote_code=trust_remote_code)
@@ -165,12 +170,23 @@ def load_local(
         from perse.engines.vllm import VLLMEngine
 
         engine = VLLMEngine.load(
-            path, adapter=adapter, dtype=dtype, context=renderer.context, trust_remote_code=trust_remote_code
+            path,
+            adapter=adapter,
+            dtype=dtype,
+            context=renderer.context,
+            memory_gb=hardware.memory_gb,
+            tensor_parallel=hardware.tensor_parallel,
+            others=options.adapters,
+            trust_remote_code=trust_remote_code,
         )
     else:
+        from perse.engines.prefix_cache import BUDGET
         from perse.engines.transformers import TransformersEngine
 
-        engine = TransformersEngine.load(path, adapter=adapter, dtype=dtype, trust_remote_code=trust_remote_code)
+        cache_bytes = BUDGET if hardware.memory_gb is None else int(hardware.memory_gb * 1024**3)
+        engine = TransformersEngine.load(
+            path, adapter=adapter, dtype=dtype, cache_bytes=cache_bytes, trust_remote_code=trust_remote_code
+        )
     return Loaded(engine, renderer, Identity(parts.model, parts.adapter, judge_digest(path, adapter)))
 
 

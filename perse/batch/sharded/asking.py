@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 
+from perse.batch.sharded.adapters import Adapted
 from perse.batch.sharded.running import Asker
 from perse.batch.sharded.starting import SERVED, Run, agree
+from perse.engines.kind import USUAL, Hardware, Loaded
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.judging.judge import Judge
+from perse.judging.loading import ENGINES, parse_judge
 from perse.records import Example
 
 
-def judge_of(run: Run, *, trust_remote_code: bool = False) -> tuple[Asker, int]:
+def judge_of(run: Run, *, hardware: Hardware = USUAL, trust_remote_code: bool = False) -> tuple[Asker, int]:
     """The judge, and how many shards it is given at once: two where the engine answers calls side by side, so that it never waits for the
     last answers of one shard with nothing else to do.
 
@@ -27,9 +32,25 @@ def judge_of(run: Run, *, trust_remote_code: bool = False) -> tuple[Asker, int]:
         )
     if run.judge.startswith(SERVED):
         raise BadInput(f"{run.folder} is judged by servers; go on with perse score ... --driver http --servers URL,URL")
-    judge = Judge.load(run.judge, **vars(run.loading))
+    folders = [Path(one.folder) for one in run.adapters.values()]
+    judge = Judge.load(run.judge, **run.loading.identity, hardware=hardware, adapters=folders)
     agree(run, judge)
-    return asker_of(judge, run), 2 if judge.engine.capabilities.at_once else 1
+    at_once = 2 if judge.engine.capabilities.at_once else 1
+    if not run.adapters:
+        return asker_of(judge, run), at_once
+
+    def load(adapter: Path | None) -> Loaded:
+        parts = replace(parse_judge(run.judge), adapter=str(adapter) if adapter else None)
+        return ENGINES[parts.engine].load(parts, replace(run.loading, hardware=hardware))
+
+    adapted = Adapted(judge, run.adapters, load)
+    asker = asker_of(judge, run)
+    del judge  # which may make room for one with an adapter
+    return replace(asker, ask=_never, adapted=lambda name: asker_of(adapted.judge(name), run)), at_once
+
+
+def _never(_: Sequence[Example]) -> list[Judgement]:
+    raise AssertionError("a shard of a run with adapters is asked about through `adapted`")
 
 
 def asker_of(judge: Judge, run: Run) -> Asker:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.starting import Run
+from perse.engines.kind import USUAL, Hardware
 from perse.errors import BadInput, EngineLost
 from perse.formats.plain_files import own_bytes
 from perse.progress import OnProgress, unseen
@@ -34,7 +35,6 @@ GRACE = 20.0
 
 @dataclass
 class _Worker:
-    name: str
     number: int
     log: Path
     process: subprocess.Popen[bytes]
@@ -43,19 +43,32 @@ class _Worker:
 
 
 def work_here(
-    run: Run, workers: int, *, session: str, name: str, trust_remote_code: bool = False, on_progress: OnProgress = unseen
+    run: Run,
+    workers: int | None,
+    *,
+    session: str,
+    name: str,
+    hardware: Hardware = USUAL,
+    trust_remote_code: bool = False,
+    on_progress: OnProgress = unseen,
 ) -> None:
     """Let `workers` processes of this machine judge what is left of the run.
 
     Args:
+        workers: by default one for each GPU, or for as many as each needs; one where there is none.
         session: a name for this start; see `run_shard`.
+        hardware: what each takes of the machine.
         trust_remote_code: see `judge_of`.
         name: begins the names of the workers, which no other machine may use at the same time.
         on_progress: told how many examples are judged, by whatever worker.
     Raises:
-        BadInput: a worker refused its work.
+        BadInput: a worker refused its work, or needs more GPUs than there are.
         EngineLost: workers die again and again.
     """
+    crews = _crews(cards(), hardware.tensor_parallel)
+    workers = workers or len(crews)
+    asked = [f"--{name.replace('_', '-')}={value}" for name, value in vars(hardware).items() if value is not None]
+    asked += ["--trust-remote-code"] if trust_remote_code else []
     places = Places(run.folder)
     logs = run.folder / LOGS
     logs.mkdir(exist_ok=True)
@@ -80,10 +93,12 @@ def work_here(
     look()
     if not left:
         return
-    started = [
-        _started(run, logs, f"{name}-{number}", number, workers, session, trust_remote_code)
-        for number in range(min(workers, len(left)))
-    ]
+
+    def begun(number: int) -> _Worker:
+        words = ["--name", f"{name}-{number}", "--session", session, "--number", str(number), "--of", str(workers), *asked]
+        return _started(run, logs / f"{name}-{number}.log", number, words, crews[number % len(crews)])
+
+    started = [begun(number) for number in range(min(workers, len(left)))]
     deaths, parts = 0, _parts(run.folder)
     try:
         while left and started:
@@ -109,8 +124,7 @@ def work_here(
                         )
                     one.restart_at = time.monotonic() + (0 if deaths <= 2 else min(2.0 ** (deaths - 2), 30.0) / 10)
                 elif time.monotonic() >= one.restart_at:
-                    again = _started(run, logs, one.name, one.number, workers, session, trust_remote_code)
-                    one.process, one.restart_at = again.process, None
+                    one.process, one.restart_at = begun(one.number).process, None
             started = [one for one in started if one not in ended]
         next_look = 0.0
         look()
@@ -118,28 +132,32 @@ def work_here(
         _end(started)
 
 
-def _started(run: Run, logs: Path, name: str, number: int, of: int, session: str, trust: bool) -> _Worker:
-    log = logs / f"{name}.log"
+def _started(run: Run, log: Path, number: int, words: Sequence[str], crew: Sequence[str]) -> _Worker:
+    """A worker with these GPUs."""
     # -P: what lies in the folder that one is in is nobody's module.
-    asked = [sys.executable, "-P", "-m", "perse", "score", "worker", str(run.folder), "--name", name, "--session", session]
-    asked += ["--number", str(number), "--of", str(of), "--parent", str(os.getpid())]
-    asked += ["--trust-remote-code"] if trust else []
+    asked = [sys.executable, "-P", "-m", "perse", "score", "worker", str(run.folder), *words, "--parent", str(os.getpid())]
+    env = {**os.environ, **({"CUDA_VISIBLE_DEVICES": ",".join(crew)} if crew else {})}
     with log.open("ab") as written:
-        process = subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=written, stderr=written, env=_environment(number))
-    return _Worker(name, number, log, process)
+        process = subprocess.Popen(asked, stdin=subprocess.DEVNULL, stdout=written, stderr=written, env=env)
+    return _Worker(number, log, process)
 
 
-def _environment(number: int) -> dict[str, str]:
-    """One GPU for each worker, of those that this process may use."""
-    given = dict(os.environ)
-    mine = [one for one in given.get("CUDA_VISIBLE_DEVICES", "").split(",") if one] or cards()
-    if mine:
-        given["CUDA_VISIBLE_DEVICES"] = mine[number % len(mine)]
-    return given
+def _crews(cards: Sequence[str], each: int) -> list[Sequence[str]]:
+    """The GPUs that work together, `each` of them; one crew without GPUs where there is none.
+
+    Raises:
+        BadInput: there are some, but too few for one.
+    """
+    if cards and len(cards) < each:
+        raise BadInput(f"a worker needs {each} GPUs (--tensor-parallel), and {len(cards)} are to be used here; give fewer")
+    return [cards[at : at + each] for at in range(0, len(cards) - each + 1, each)] if cards else [()]
 
 
 def cards() -> list[str]:
-    """The GPUs of this machine, by number."""
+    """The GPUs that this process may use."""
+    given = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if given is not None:
+        return [one for one in map(str.strip, given.split(",")) if one and one != "-1"]
     try:
         found = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False, timeout=20)
     except (OSError, subprocess.TimeoutExpired):

@@ -36,6 +36,8 @@ class Row:
     example: Example
     file: str
     line: int
+    adapter: str = ""
+    """The name of the adapter that judges it; empty for the judge as it is."""
 
 
 def read_inputs(place: str) -> Iterator[Row]:
@@ -48,6 +50,9 @@ def read_inputs(place: str) -> Iterator[Row]:
     for path, name in files_at(place):
         for line, fields in read_records(path):
             where = f"{name}, line {line}"
+            adapter = fields.pop("adapter", None) or ""
+            if not isinstance(adapter, str):
+                raise BadInput(f"{where}: field 'adapter' is no name")
             try:
                 example = parse_example(nested(fields) if is_csv(path) or suffix(path) == ".parquet" else fields)
             except BadInput as error:
@@ -60,7 +65,7 @@ def read_inputs(place: str) -> Iterator[Row]:
                     f"{where}: {kind} examples, where {first} has {known} ones; a run asks one question: put them in two"
                 )
             known, first = max(known, kind, key=len), first or where
-            yield Row(example, name, line)
+            yield Row(example, name, line, adapter)
 
 
 def digest_of_inputs(place: str) -> str:

@@ -22,6 +22,7 @@ from perse.batch.sharded.drivers import LOGS
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.starting import Run
 from perse.bounded import first_line
+from perse.engines.kind import USUAL, Hardware
 from perse.errors import BadInput, EngineLost, PerseError
 from perse.files.disk import writing
 from perse.installing import needing
@@ -38,8 +39,8 @@ def work_on_ray(
     run: Run,
     workers: int | None,
     *,
-    gpus: float | None = None,
     session: str,
+    hardware: Hardware = USUAL,
     trust_remote_code: bool = False,
     on_progress: OnProgress = unseen,
 ) -> None:
@@ -47,7 +48,7 @@ def work_on_ray(
 
     Args:
         workers: actors, each with a judge; by default one for each GPU, or one.
-        gpus: of each; by default one where the cluster has some.
+        hardware: what each takes of its machine; where it is more than one GPU, these are of one machine.
         trust_remote_code: see `judge_of`.
     Raises:
         BadInput: Ray is not installed, or the cluster has too little for so many workers.
@@ -68,7 +69,8 @@ def work_on_ray(
             _init(ray, told)
         try:
             machines = [one["Resources"] for one in ray.nodes() if one["Alive"]]  # type: ignore[no-untyped-call]
-            asked, each = _fitting(machines, workers, gpus)
+            several = hardware.tensor_parallel if hardware.tensor_parallel > 1 else None
+            asked, each = _fitting(machines, workers, several)
             names = ray.data.from_items([{"shard": name} for name in left], override_num_blocks=len(left))
             done = names.map_batches(
                 _Worker,
@@ -76,7 +78,12 @@ def work_on_ray(
                 compute=ray.data.ActorPoolStrategy(size=min(asked, len(left))),
                 num_cpus=1,
                 num_gpus=each,
-                fn_constructor_kwargs={"folder": str(run.folder.resolve()), "session": session, "trust": trust_remote_code},
+                fn_constructor_kwargs={
+                    "folder": str(run.folder.resolve()),
+                    "session": session,
+                    "hardware": vars(hardware),
+                    "trust": trust_remote_code,
+                },
             )
             for row in done.iter_rows():
                 if row["error"]:
@@ -97,7 +104,7 @@ def work_on_ray(
 class _Worker:
     """The actor: a judge, loaded once."""
 
-    def __init__(self, folder: str, session: str, trust: bool) -> None:
+    def __init__(self, folder: str, session: str, hardware: Mapping[str, Any], trust: bool) -> None:
         from perse.batch.sharded.asking import judge_of
         from perse.batch.sharded.claims import Claims, Holder
         from perse.batch.sharded.starting import read
@@ -106,7 +113,7 @@ class _Worker:
         self._session = session
         try:
             self._run = read(Path(folder))
-            self._asker, _ = judge_of(self._run, trust_remote_code=trust)
+            self._asker, _ = judge_of(self._run, hardware=Hardware(**hardware), trust_remote_code=trust)
         except PerseError as error:
             self._error = str(error)  # another start would not help
             return

@@ -11,9 +11,9 @@ own kind (`perse.batch.sharded.catalogue`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +45,7 @@ ROWS = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
         pa.field("reader", pa.string(), nullable=False),
+        pa.field("adapter", pa.string(), nullable=False),
         pa.field("example", pa.string(), nullable=False),
         pa.field("chars", pa.int64(), nullable=False),
         pa.field("profile", pa.string(), nullable=False),
@@ -88,13 +89,23 @@ class StoredRows:
         return read_group(group_file(self.folder, _NAME, shard.file), shard.group, [name]).column(name).to_pylist()  # type: ignore[no-any-return]
 
 
-def make_plan(run: Path, rows: Iterable[Row], *, identity: str, size: int, limit: int | None = None, seed: int = 0) -> Plan:
+def make_plan(
+    run: Path,
+    rows: Iterable[Row],
+    *,
+    identity: str,
+    size: int,
+    limit: int | None = None,
+    seed: int = 0,
+    weights: Callable[[str], str] = lambda adapter: adapter,
+) -> Plan:
     """Sort, check and cut the examples of `rows`, into `run/plan`.
 
     Args:
         identity: of everything besides the rows that the answers depend on.
         size: most rows of a shard.
         limit: examples to draw by `seed`; None for all.
+        weights: the digest of the weights of an adapter that a row names.
     Raises:
         BadInput: what `rows` raises; none at all; or an id that stands twice.
         SaveFailed: it could not be written.
@@ -102,8 +113,8 @@ def make_plan(run: Path, rows: Iterable[Row], *, identity: str, size: int, limit
     with staged(run) as stage:
         drawn = "" if limit is None else f"(SELECT * FROM given ORDER BY drawn, id LIMIT {limit})"
         fields = (_fields(row, seed) for row in rows)
-        ordered = in_order(fields, ROWS.append(_DRAWN), stage, order="reader, profile, id, file, line", drawn=drawn)
-        shards = [*_written(stage, ordered, identity=identity, size=size)]
+        ordered = in_order(fields, ROWS.append(_DRAWN), stage, order="adapter, reader, profile, id, file, line", drawn=drawn)
+        shards = [*_written(stage, ordered, identity=identity, size=size, weights=weights)]
         if not shards:
             raise BadInput("there is no example to judge; give a file with some")
         write_shards(stage, shards)
@@ -131,7 +142,13 @@ def read_plan(run: Path) -> Plan:
 
 
 def cut(rows: Iterable[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:
-    """The rows of each shard, given rows sorted by reader: readers stay whole where they have no more than `size` rows."""
+    """The rows of each shard, given rows sorted by adapter and reader: a shard has one adapter, and readers stay whole where they have
+    no more than `size` rows."""
+    for _, some in groupby(rows, key=lambda row: row.get("adapter")):
+        yield from _cut(some, size)
+
+
+def _cut(rows: Iterable[Mapping[str, Any]], size: int) -> Iterator[list[Mapping[str, Any]]]:
     shard: list[Mapping[str, Any]] = []
     own: list[Mapping[str, Any]] = []  # of one reader, at most `size`
     for row in rows:
@@ -155,6 +172,7 @@ def _fields(row: Row, seed: int) -> dict[str, Any]:
     return {
         "id": example.id,
         "reader": example.reviewer_id or "",
+        "adapter": row.adapter,
         "example": text,
         "chars": len(text),
         "profile": digest(profile) if profile else "",
@@ -165,12 +183,15 @@ def _fields(row: Row, seed: int) -> dict[str, Any]:
     }
 
 
-def _written(stage: Path, rows: Iterable[Mapping[str, Any]], *, identity: str, size: int) -> Iterator[Shard]:
+def _written(
+    stage: Path, rows: Iterable[Mapping[str, Any]], *, identity: str, size: int, weights: Callable[[str], str]
+) -> Iterator[Shard]:
     """Writes the sorted rows, a row group for each shard, and says what it wrote."""
     groups = Groups(stage, _NAME, ROWS)
     try:
         for some in cut(rows, size):
-            yield _shard(some, *groups.write(some), identity)
+            adapter = weights(some[0]["adapter"])
+            yield _shard(some, *groups.write(some), f"{identity}+{adapter}" if adapter else identity)
     finally:
         groups.close()
 
@@ -182,6 +203,7 @@ def _shard(rows: Sequence[Mapping[str, Any]], file: int, group: int, identity: s
         group=group,
         rows=len(rows),
         readers=len({row["reader"] for row in rows}),
+        adapter=rows[0]["adapter"],
         chars=sum(row["chars"] for row in rows),
         shared=sum(
             row["profile_chars"] for before, row in pairwise(rows) if row["profile"] and row["profile"] == before["profile"]

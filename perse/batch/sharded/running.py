@@ -43,6 +43,8 @@ class Asker:
     question: Question
     identity: Identity
     ask: Callable[[Sequence[Example]], list[Judgement]]
+    adapted: Callable[[str], Asker] | None = None
+    """The same with the adapter of this name, where examples name some; with an empty name without one."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ def run_shard(places: Places, plan: Plan, shard: Shard, asker: Asker, *, session
         EngineLost, BadInput, SaveFailed: as `Asker.ask`; the same call goes on from there.
     """
     examples = [parse_example(json.loads(one)) for one in plan.examples(shard)]
+    asker = asker.adapted(shard.adapter) if asker.adapted else asker
     judgements = _Run(places, shard, examples, asker, session).rows(0, len(examples))
     write_answers(places.answers(shard), judgements)
     places.sweep(shard)

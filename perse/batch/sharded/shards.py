@@ -43,6 +43,8 @@ class Shard:
     """Of its examples, as JSON."""
     shared: int
     """Those of `chars` that belong to the profile of the example before."""
+    adapter: str = ""
+    """The name of the one that judges its examples; empty for the judge as it is."""
     first: int = 0
     """The shard's first row of its row group; of a catalogue, its first pair."""
 

@@ -17,13 +17,14 @@ from typing import Any
 
 from perse.answering.base import JudgeSettings
 from perse.batch.local import place_of
+from perse.batch.sharded.adapters import Adapter, Named
 from perse.batch.sharded.catalogue import make_catalogue
 from perse.batch.sharded.catalogue_inputs import Candidate, CatalogueReader, CatalogueText
 from perse.batch.sharded.inputs import Row, digest_of_inputs
 from perse.batch.sharded.plan import make_plan, read_plan
 from perse.batch.sharded.shards import FOLDER, Plan
-from perse.engines.kind import LoadOptions
-from perse.errors import BadInput, RunMismatch
+from perse.engines.kind import LoadOptions, portable
+from perse.errors import BadInput, ModelNotFound, RunMismatch
 from perse.files.disk import aside, write_first, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
@@ -60,6 +61,8 @@ class Request:
     """Digests (`digest_of_inputs`) of the files that the rows are read from, one by one, which are never replaced."""
     shard_rows: int = ROWS
     limit: int | None = None
+    adapters: Path | None = None
+    """The folder of the adapters that rows name."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Run:
     settings: JudgeSettings
     judge: str
     loading: LoadOptions
+    adapters: Mapping[str, Adapter]
+    """Those that rows name."""
 
 
 @dataclass(frozen=True)
@@ -100,21 +105,25 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
         "inputs": dict(request.inputs),
         "limit": request.limit,
         "settings": asdict(request.settings),
-        "judge": {**who, **asdict(request.loading)},
+        "judge": {**who, **request.loading.identity},
         "shard_rows": request.shard_rows,
+        **({"adapters": portable(str(request.adapters))} if request.adapters else {}),
     }
+    named = Named(request.adapters, judge) if request.adapters else None
     make_folder(out)
     with locked(out / FOLDER):
         if (out / MANIFEST).exists():
             refuse_other_run(out, identity)
             return read(out)
         _refuse_strangers(out)
-        question, plan = _planned(out, request, rows, {"settings": identity["settings"], "judge": identity["judge"]})
+        asked = {"settings": identity["settings"], "judge": identity["judge"]}
+        question, plan = _planned(out, request, rows, asked, named)
         context = {
             "question": question.name,
             "examples": plan.rows,
             "files": [*request.files],
             "judge": judge if served or not parse_judge(judge).local else _placed(judge),
+            **({"adapters": {name: vars(one) for name, one in named.used.items()}} if named else {}),
         }
         manifest = redact_tree({"run": identity, "context": context, "environment": environment()})
         write_whole(out / MANIFEST, json.dumps(manifest, indent=2) + "\n")
@@ -133,13 +142,14 @@ def read(out: Path) -> Run:
         raise BadInput(f"{out} holds no run in shards; give the folder of `perse score --driver`")
     try:
         told = dict(run["judge"])
-        loading = LoadOptions(**{name: told[name] for name in LoadOptions.__dataclass_fields__})
+        loading = LoadOptions(**{name: told[name] for name in LoadOptions().identity})
         settings = JudgeSettings(**run["settings"])
         question = QUESTIONS[context["question"]]
         judge = context["judge"]
+        adapters = {name: Adapter(**one) for name, one in context.get("adapters", {}).items()}
     except (KeyError, TypeError) as error:
         raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
-    return Run(out, read_plan(out), question, settings, judge, loading)
+    return Run(out, read_plan(out), question, settings, judge, loading, adapters)
 
 
 def refuse_own_inputs(run: Run, out: Path) -> None:
@@ -191,7 +201,9 @@ def agree_on(run: Run, mine: Mapping[str, Any]) -> None:
         raise RunMismatch(f"{run.folder} has answers of another judge ({'; '.join(differing)}); score into another folder")
 
 
-def _planned(out: Path, request: Request, rows: Iterable[Row] | Pairs, asked: Mapping[str, Any]) -> tuple[Question, Plan]:
+def _planned(
+    out: Path, request: Request, rows: Iterable[Row] | Pairs, asked: Mapping[str, Any], named: Named | None
+) -> tuple[Question, Plan]:
     """What is asked, and the plan; `asked` is what answers depend on besides."""
     if isinstance(rows, Pairs):
         question = question_for([_A_PAIR], request.question)
@@ -202,7 +214,28 @@ def _planned(out: Path, request: Request, rows: Iterable[Row] | Pairs, asked: Ma
     question, fitting = _chosen(rows, request.question)
     identity = json.dumps({"question": question.name, **asked}, sort_keys=True)
     size, seed = request.shard_rows, request.settings.seed
-    return question, make_plan(out, fitting, identity=identity, size=size, limit=request.limit, seed=seed)
+    known = _known_adapters(fitting, named)
+    weights = named.weights if named else lambda adapter: adapter
+    return question, make_plan(out, known, identity=identity, size=size, limit=request.limit, seed=seed, weights=weights)
+
+
+def _known_adapters(rows: Iterable[Row], named: Named | None) -> Iterator[Row]:
+    """The rows, each of which names no adapter, or one that is there.
+
+    Raises:
+        BadInput: another; file and line are named.
+    """
+    for row in rows:
+        if row.adapter and named is None:
+            raise BadInput(
+                f"{row.file}, line {row.line}: the adapter '{row.adapter}' is named; say with --adapters where it is"
+            )
+        try:
+            if named:
+                named.weights(row.adapter)
+        except (BadInput, ModelNotFound) as error:
+            raise BadInput(f"{row.file}, line {row.line}: {error}") from None
+        yield row
 
 
 def _chosen(rows: Iterable[Row], name: str | None) -> tuple[Question, Iterator[Row]]:

@@ -11,6 +11,7 @@ from rich.markup import escape
 from perse.commands.options import Context, Dtype, MaxNewTokens, Seed, Temperature, Tokenizer
 from perse.commands.terminal import err, say
 from perse.data.profiles.views import ProfileAspects, View
+from perse.engines.kind import USUAL, Hardware
 from perse.secrets import redact
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ class Loading:
     context: Context = None
     tokenizer: Tokenizer = None
 
-    def load(self, judge: str, *, trust_remote_code: bool = False, writes: bool = False) -> Judge:
+    def load(self, judge: str, *, trust_remote_code: bool = False, writes: bool = False, hardware: Hardware = USUAL) -> Judge:
         """The judge of this name; a person sees that it is being loaded, and is told of one that gives no distributions.
 
         Args:
             writes: it writes texts and judges nothing, so that distributions are not missed.
+            hardware: what it takes of this machine.
 
         Raises:
             BadInput: what `Judge.load` refuses.
@@ -37,7 +39,7 @@ class Loading:
         from perse.judging.judge import Judge
 
         with err.status(f"loading {escape(redact(judge))}"):
-            loaded = Judge.load(judge, **vars(self), trust_remote_code=trust_remote_code)
+            loaded = Judge.load(judge, **vars(self), trust_remote_code=trust_remote_code, hardware=hardware)
         if loaded.without_distributions and not writes:
             say(f"note: {loaded.without_distributions}")
         return loaded

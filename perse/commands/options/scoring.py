@@ -10,6 +10,7 @@ import typer
 
 from perse.commands import options
 from perse.commands.options.judging import Answering, Loading, ShownProfiles
+from perse.engines.kind import Hardware
 from perse.errors import BadInput
 from perse.judging.loading import judge_help
 
@@ -23,6 +24,27 @@ Workers = Annotated[
         min=1, max=10_000, help="Worker processes, each with a judge of its own.", show_default="one for each GPU, or one"
     ),
 ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """What each judge takes of the machine that it is on."""
+
+    memory_gb: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            help="GiB that a judge in a process here keeps for the keys and values of prompts.",
+            show_default="2; for vLLM 4 on a CPU, and what is left on a GPU",
+        ),
+    ] = None
+    tensor_parallel: Annotated[
+        int, typer.Option(min=1, max=64, help="GPUs of one machine over which vLLM splits each judge.")
+    ] = 1
+
+    @property
+    def hardware(self) -> Hardware:
+        return Hardware(**vars(self))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +76,14 @@ class Question:
     ] = None
     texts: Annotated[str | None, typer.Option(help="With --readers: rows with item_id and text.", show_default=False)] = None
     judge: Annotated[str | None, typer.Option(help=f"Needed. {judge_help()}", show_default=False)] = None
+    adapters: Annotated[
+        Path | None,
+        typer.Option(
+            help="In shards: the folder of the LoRA adapters, or training runs, that examples name in a field `adapter` beside the others; "
+            "each example is judged by the judge's model with the adapter that it names.",
+            show_default=False,
+        ),
+    ] = None
     split: options.SplitOption = "valid"
     fold: options.Fold = None
     question: options.QuestionName = None
@@ -74,6 +104,10 @@ class Question:
             return None
         if not (self.readers and self.texts) or self.examples:
             raise BadInput("--readers and --texts belong together, in the place of --examples; give both, or --examples alone")
+        if self.adapters:
+            raise BadInput(
+                "--adapters is for --examples, each of which names its own; judge the pairs of each adapter into a folder of their own"
+            )
         if self.limit is not None:
             raise BadInput("--limit draws from --examples; of --readers and --texts give fewer, or candidates")
         return self.readers, self.texts

@@ -13,10 +13,11 @@ from rich.markup import escape
 
 from perse.commands import options
 from perse.commands.options.grouping import grouped
-from perse.commands.options.scoring import Driver, Question, ShardRows, Workers
+from perse.commands.options.scoring import Driver, Question, ShardRows, Taken, Workers
 from perse.commands.scoring.telling import tell_view
 from perse.commands.terminal import err, say
 from perse.data.variants.profile_variants import ProfileShown, stand_in
+from perse.engines.kind import USUAL, Hardware
 from perse.errors import BadInput
 from perse.progress import shown_on
 
@@ -61,6 +62,7 @@ def score(
         ),
     ] = None,
     shard_rows: ShardRows = 256,
+    taken: Taken,
     as_json: options.AsJson = False,
 ) -> None:
     """Judge every example; the same command continues a run that was stopped.
@@ -85,8 +87,10 @@ def score(
         raise BadInput("--servers is for --driver http; a single server is asked by --judge openai:URL#MODEL, too")
     if driver is None and asked.catalogue:
         raise BadInput("--readers and --texts are judged in shards; add --driver local")
+    if asked.adapters and driver in (None, "http"):
+        raise BadInput("--adapters is for judges that workers load; add --driver local")
     if driver is None:
-        _in_this_process(asked, out, profile=profile, shots=shots, prices=prices, as_json=as_json)
+        _in_this_process(asked, out, profile=profile, shots=shots, prices=prices, hardware=taken.hardware, as_json=as_json)
         return
     if prices or profile is not ProfileShown.OWN:
         raise BadInput("--prices and --profile are not for runs in shards; leave them or --driver out")
@@ -96,12 +100,32 @@ def score(
         raise BadInput(
             "--driver http and --servers belong together; give both, such as --driver http --servers http://one:8000"
         )
+    if driver == "http" and taken.hardware != USUAL:
+        raise BadInput(
+            "--memory-gb and --tensor-parallel are for judges that are loaded here; a server has its own (perse serve)"
+        )
     given = [one.strip() for one in (servers or "").split(",") if one.strip()]
-    score_in_shards(asked, out, driver=driver, workers=workers, servers=given, shard_rows=shard_rows, as_json=as_json)
+    score_in_shards(
+        asked,
+        out,
+        driver=driver,
+        workers=workers,
+        servers=given,
+        shard_rows=shard_rows,
+        hardware=taken.hardware,
+        as_json=as_json,
+    )
 
 
 def _in_this_process(
-    given: Question, out: Path, *, profile: ProfileShown, shots: int, prices: str | None, as_json: bool
+    given: Question,
+    out: Path,
+    *,
+    profile: ProfileShown,
+    shots: int,
+    prices: str | None,
+    hardware: Hardware,
+    as_json: bool,
 ) -> None:
     from perse.batch.local import check_out, check_unseen, sample, trained_aspects
     from perse.batch.local import score as scored
@@ -122,7 +146,7 @@ def _in_this_process(
     if given.split == "valid":
         check_unseen(judge, loaded)
     check_out(out, asked, loaded, answering.settings())
-    loaded_judge = given.loading.load(judge, trust_remote_code=given.trust_remote_code)
+    loaded_judge = given.loading.load(judge, trust_remote_code=given.trust_remote_code, hardware=hardware)
     with shown_on(err) as on_part:
         scored(
             loaded_judge, asked, loaded, out,

@@ -18,10 +18,10 @@ from rich.markup import escape
 
 from perse.commands import options
 from perse.commands.options.grouping import grouped
-from perse.commands.options.scoring import Driver, Question, RunFolder, ShardRows, Workers
+from perse.commands.options.scoring import Driver, Question, RunFolder, ShardRows, Taken, Workers
 from perse.commands.scoring.telling import tell_view
 from perse.commands.terminal import err, say
-from perse.engines.kind import LoadOptions
+from perse.engines.kind import Hardware, LoadOptions
 from perse.errors import BadInput, EngineLost
 from perse.progress import OnProgress, shown_on
 
@@ -37,7 +37,15 @@ LOST = 3
 
 
 def score_in_shards(
-    asked: Question, out: Path, *, driver: Driver, workers: int | None, servers: Sequence[str], shard_rows: int, as_json: bool
+    asked: Question,
+    out: Path,
+    *,
+    driver: Driver,
+    workers: int | None,
+    servers: Sequence[str],
+    shard_rows: int,
+    hardware: Hardware,
+    as_json: bool,
 ) -> None:
     """Plan the run or find it, have it judged, and look whether it is whole."""
     from perse.batch.sharded.finishing import set_aside
@@ -55,6 +63,7 @@ def score_in_shards(
                 run,
                 workers,
                 session=session,
+                hardware=hardware,
                 trust_remote_code=asked.trust_remote_code,
                 on_progress=partial(on_part, "judging"),
             )
@@ -64,7 +73,7 @@ def score_in_shards(
             name = f"{socket.gethostname()}-{os.getpid()}"
             score_on_servers(run, servers, session=session, name=name, on_progress=partial(on_part, "judging"))
         else:
-            _work_here(run, workers, session, partial(on_part, "judging"), trust=asked.trust_remote_code)
+            _work_here(run, workers, session, hardware, partial(on_part, "judging"), trust=asked.trust_remote_code)
     _end(run, as_json=as_json)
 
 
@@ -118,10 +127,13 @@ def plan(
     err.print(f"planned: [bold]{escape(str(out))}[/bold]  next: perse score work {escape(str(out))}")
 
 
-def work(*, run: RunFolder, workers: Workers = None, trust_remote_code: options.TrustRemoteCode = False) -> None:
+@grouped
+def work(*, run: RunFolder, workers: Workers = None, taken: Taken, trust_remote_code: options.TrustRemoteCode = False) -> None:
     """Judge what is left of a run in shards; as many machines as share its folder may do so at once, and may come and go.
 
     Example:  perse score work runs/all --workers 8
+
+    Large:    perse score work runs/all --workers 2 --tensor-parallel 4
 
     Slurm:    sbatch --array=0-31 slurm/score.sbatch runs/all
     """
@@ -129,7 +141,7 @@ def work(*, run: RunFolder, workers: Workers = None, trust_remote_code: options.
 
     begun = read(run)
     with shown_on(err) as on_part:
-        _work_here(begun, workers, _session(), partial(on_part, "judging"), trust=trust_remote_code)
+        _work_here(begun, workers, _session(), taken.hardware, partial(on_part, "judging"), trust=trust_remote_code)
     err.print(f"nothing is left to judge in [bold]{escape(str(run))}[/bold]  next: perse score audit {escape(str(run))}")
 
 
@@ -206,6 +218,7 @@ def merge(
     err.print(f"merged: [bold]{escape(str(out))}[/bold]  ({count:,} {'texts' if top else 'judgements'})")
 
 
+@grouped
 def worker(
     *,
     run: RunFolder,
@@ -214,6 +227,7 @@ def worker(
     number: Annotated[int, typer.Option()] = 0,
     of: Annotated[int, typer.Option()] = 1,
     parent: Annotated[int, typer.Option()] = 0,
+    taken: Taken,
     trust_remote_code: options.TrustRemoteCode = False,
 ) -> None:
     """One worker of a run in shards; `perse score work` starts it."""
@@ -226,7 +240,7 @@ def worker(
 
     _end_with(parent)
     begun = read(run)
-    asker, at_once = judge_of(begun, trust_remote_code=trust_remote_code)
+    asker, at_once = judge_of(begun, hardware=taken.hardware, trust_remote_code=trust_remote_code)
     claims = Claims(run / "claims", Holder.me(name))
     try:
         worked(
@@ -273,6 +287,7 @@ def _begun(asked: Question, out: Path, shard_rows: int, *, served: bool = False)
         files=files,
         shard_rows=shard_rows,
         limit=asked.limit,
+        adapters=asked.adapters,
     )
     with err.status("planning"):
         run = start(out, request, rows)
@@ -299,13 +314,13 @@ def _of_data_set(asked: Question, place: Path, judge: str) -> tuple[Iterator[Row
     return rows, {"data_digest": loaded.digest, "split": asked.split, "fold": asked.fold, "view": vars(view)}
 
 
-def _work_here(run: Run, workers: int | None, session: str, on_progress: OnProgress, *, trust: bool) -> None:
-    from perse.batch.sharded.drivers import cards, work_here
+def _work_here(
+    run: Run, workers: int | None, session: str, hardware: Hardware, on_progress: OnProgress, *, trust: bool
+) -> None:
+    from perse.batch.sharded.drivers import work_here
 
     name = f"{socket.gethostname()}-{os.getpid()}"
-    work_here(
-        run, workers or max(1, len(cards())), session=session, name=name, trust_remote_code=trust, on_progress=on_progress
-    )
+    work_here(run, workers, session=session, name=name, hardware=hardware, trust_remote_code=trust, on_progress=on_progress)
 
 
 def _end(run: Run, *, as_json: bool) -> None:
@@ -330,7 +345,7 @@ def _say(run: Run, found: Audit, *, as_json: bool) -> None:
     if found.whole:
         of_pairs = isinstance(run.plan.shards, Pieces)
         then = f"score merge {folder} --top 10 --out best.parquet" if of_pairs else f"evaluate {folder}"
-        err.print(f"judged: [bold]{escape(str(folder))}[/bold]  ({counts})  next: perse {escape(then)}")
+        err.print(f"judged: [bold]{escape(str(folder))}[/bold]  ({counts})  next: perse {escape(then)}", soft_wrap=True)
         return
     say(f"{found.rows - found.missing_rows:,} of {found.rows:,} examples have an answer ({counts})")
     if found.missing:
