@@ -76,8 +76,8 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
     """The note about texts with several readers or pairs; it starts with `OF_THESE_TEXTS` where intervals do not speak of other texts."""
     said = "; ".join(one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one)
     number = int(works(examples).max()) + 1
+    what = "groups of pairs that have texts in common" if texts_in_several_pairs(examples) else "texts"
     if two_way:
-        what = "groups of pairs that have texts in common" if texts_in_several_pairs(examples) else "texts"
         few = "" if _enough(examples) else f"; so few {what} give no interval that holds for others"
         return [
             f"two-way: reviewers and {number} {what} are both resampled{f', since {said}' if said else ''}{few}; between reviewers by "
@@ -89,7 +89,7 @@ def crossed(examples: Sequence[Example], *, two_way: bool) -> list[str]:
         return [f"{said}: too few between readers to matter to an interval; `--resample two-way` also resamples the texts"]
     if not _enough(examples):
         return [
-            f"{OF_THESE_TEXTS}: {said}, and what hangs together so is too few (fewer than {FEWEST_TEXTS} of like size) to be resampled; "
+            f"{OF_THESE_TEXTS}: {said}, and the {what} are too few (fewer than {FEWEST_TEXTS} of like size) to be resampled; "
             "of other texts nothing is said"
         ]
     return [f"{OF_THESE_TEXTS}: {said}; `--resample two-way` gives intervals that hold for other texts, too"]

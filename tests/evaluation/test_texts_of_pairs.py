@@ -78,7 +78,10 @@ def test_pairs_that_all_hang_together_are_said_to_be_of_these_texts_alone() -> N
     chain = [compared(f"t{n}", f"t{n + 1}", reader=f"r{reader:02}") for reader in range(12) for n in range(20)]
     found = evaluate(chain, [answered(one.id, "A") for one in chain], train=None)
     assert found.resample == "reviewers"
-    assert any(note.startswith(OF_THESE_TEXTS) and "hangs together" in note for note in found.notes)
+    assert any(
+        note.startswith(OF_THESE_TEXTS) and "groups of pairs that have texts in common are too few" in note
+        for note in found.notes
+    )
 
 
 def test_a_web_of_pairs_beside_a_few_single_ones_is_still_too_few() -> None:

@@ -214,5 +214,8 @@ def test_runs_that_showed_other_profiles_are_told_apart_and_notes_stand_once_wit
     assert read.count("rofiles differ: full showed 3, bare no profile") == 1
     assert read.count("critics is no longer there; name the data set with --train-data") == 1
     assert str(tmp_path / "private") not in read
-    assert "8 of 8 texts were judged by several readers (at most 12), and fewer than 10 cannot be resampled" in read
+    assert (
+        "8 of 8 texts were judged by several readers (at most 12), and the texts are too few (fewer than 10 of like size)"
+        in read
+    )
     assert "`" not in re.sub(r"<(style|script).*?</\1>", "", read, flags=re.DOTALL)
