@@ -94,6 +94,8 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
         keys=settings.key_file,
         more_adapters=settings.more_adapters,
         readers=settings.store,
+        batches=settings.batch_folder,
+        batches_days=settings.batches_days,
         json_log=settings.json_log,
         certificate=settings.certificate,
         certificate_key=settings.certificate_key,
@@ -105,6 +107,7 @@ def _on_vllm(settings: ServeConfig, model: Path, adapters: dict[str, Path], port
 
 def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], port: int) -> None:
     from perse.serving.adapters import More
+    from perse.serving.batches.kept import Batches
     from perse.serving.embedded import embedded_app, embedded_loader, embedded_models, serve_embedded
     from perse.serving.front.front import log_requests
     from perse.serving.readers.store import Readers
@@ -114,6 +117,8 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         raise BadInput(f"{named}: vLLM's settings, and the embedded engine was chosen; leave them out")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     readers = Readers.open(settings.store) if settings.store else None
+    kept = settings.batch_folder
+    batches = Batches(kept, days=settings.batches_days, most=settings.limits.batches) if kept else None
     more = None
     if settings.more_adapters:
         load = embedded_loader(
@@ -136,6 +141,7 @@ def _embedded(settings: ServeConfig, model: Path, adapters: dict[str, Path], por
         keys=settings.key_file,
         readers=readers,
         more=more,
+        batches=batches,
         json_log=settings.json_log,
     )
     log_requests()

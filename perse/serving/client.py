@@ -5,6 +5,7 @@
         judgements = judge.pointwise_many(items)   # in order; a bad item is a Problem in its place
     judge.ask("claim", {"text": ..., "claim": ...})   # any route; judge.claims has several claims in one prompt
     judge.put_reader("ann", reviews=[...]); judge.pointwise({"reader": "ann", "query": "a new plot"})
+    batch = judge.submit("pointwise", items)   # judged in the server's own time; judge.batch(batch), judge.batch_results(batch)
 
 Items are dictionaries or the examples of `perse.records`. The key is taken from PERSE_API_KEY. Answers that may come right
 on another try (429, 503, a connection refused or lost) are tried again, after Retry-After where the server gives it.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -134,6 +136,30 @@ class JudgeClient:
             names += page
         return names
 
+    def submit(self, kind: str, items: Sequence[Item], **settings: Any) -> str:
+        """Have the server keep a list of items and judge them in its own time; the batch's name.
+
+        Raises:
+            ServerError: not kept: it keeps no batches (404), or no more of them (409), or something in the request is wrong.
+        """
+        return self._calls.batch_name(self._send(self._calls.submit(kind, items, settings)))
+
+    def batch(self, name: str) -> dict[str, Any]:
+        """How far a batch is: "status" is waiting, running or done; "answered" of "items"; "failed" of these."""
+        return self._send(self._calls.on_batch("GET", name))
+
+    def batch_results(self, name: str) -> list[Judgement | Problem]:
+        """A judgement or a problem for every item of a batch that is done, in order.
+
+        Raises:
+            ServerError: it is not done (409).
+        """
+        return self._calls.batch_results(self._send(self._calls.on_batch("GET", name, "/results")), self.batch(name))
+
+    def delete_batch(self, name: str) -> None:
+        """Remove a batch with its items and answers; what is left of it is not judged any more."""
+        self._send(self._calls.on_batch("DELETE", name))
+
     def questions(self) -> list[dict[str, Any]]:
         """The questions, with JSON Schemas."""
         return self._calls.questions(self._send(self._calls.get("/v1/judge/questions")))
@@ -236,6 +262,19 @@ class AsyncJudgeClient:
             names += page
         return names
 
+    async def submit(self, kind: str, items: Sequence[Item], **settings: Any) -> str:
+        return self._calls.batch_name(await self._send(self._calls.submit(kind, items, settings)))
+
+    async def batch(self, name: str) -> dict[str, Any]:
+        return await self._send(self._calls.on_batch("GET", name))
+
+    async def batch_results(self, name: str) -> list[Judgement | Problem]:
+        found = await self._send(self._calls.on_batch("GET", name, "/results"))
+        return self._calls.batch_results(found, await self.batch(name))
+
+    async def delete_batch(self, name: str) -> None:
+        await self._send(self._calls.on_batch("DELETE", name))
+
     async def questions(self) -> list[dict[str, Any]]:
         return self._calls.questions(await self._send(self._calls.get("/v1/judge/questions")))
 
@@ -307,11 +346,11 @@ class _Calls:
     def get(self, path: str) -> _Call:
         return _Call("GET", path, None, self.tries, self.answers)
 
-    def post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any]) -> _Call:
+    def post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any], *, tries: int = 0) -> _Call:
         asked = [_fields(item) for item in given] if isinstance(given, Sequence) else _fields(given)
         body = {"input": asked, "model": self.model, **settings}
         said = {name: value for name, value in body.items() if value is not None}
-        return _Call("POST", f"/v1/judge/{route}", said, self.tries, self.answers)
+        return _Call("POST", f"/v1/judge/{route}", said, tries or self.tries, self.answers)
 
     def put(self, reader: str, reviews: Sequence[Entry], comparisons: Sequence[Entry]) -> _Call:
         record = {"reviews": list(map(_fields, reviews)), "comparisons": list(map(_fields, comparisons))}
@@ -319,6 +358,27 @@ class _Calls:
 
     def on_reader(self, method: str, reader: str) -> _Call:
         return _Call(method, _reader_path(reader), None, self.tries, self.answers)
+
+    def submit(self, kind: str, items: Sequence[Item], settings: Mapping[str, Any]) -> _Call:
+        return self.post("batches", items, {"kind": _single(kind), **settings}, tries=1)
+
+    def on_batch(self, method: str, name: str, part: str = "") -> _Call:
+        if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", name):
+            raise BadInput("a batch's name is what submit() gave")
+        return _Call(method, f"/v1/judge/batches/{name}{part}", None, self.tries, self.answers)
+
+    def batch_name(self, answer: Mapping[str, Any]) -> str:
+        found = answer.get("batch")
+        if not isinstance(found, str):
+            raise self.answers.strange("no batch")
+        return found
+
+    def batch_results(self, answer: Mapping[str, Any], about: Mapping[str, Any]) -> list[Judgement | Problem]:
+        size = about.get("items")
+        items: list[dict[str, Any]] = (
+            [{}] * size if isinstance(size, int) and 0 <= size <= len(answer.get("results", ())) else []
+        )
+        return self.answers.results(answer, items, str(about.get("question")))
 
     def names(self, answer: Mapping[str, Any]) -> list[str]:
         found = answer.get("readers")

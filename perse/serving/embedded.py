@@ -22,6 +22,9 @@ from perse.models.finding import context_length, judge_digest
 from perse.models.opening import tokenizer
 from perse.rendering.prompt import Ids, LabelTokens, Renderer
 from perse.serving.adapters import More, adapter_router
+from perse.serving.batches.judging import Judging
+from perse.serving.batches.kept import Batches
+from perse.serving.batches.routes import batch_router
 from perse.serving.chat import chat_router
 from perse.serving.front.front import Front
 from perse.serving.front.guard import Guard
@@ -87,6 +90,7 @@ def embedded_app(
     keys: Path | None = None,
     readers: Readers | None = None,
     more: More | None = None,
+    batches: Batches | None = None,
     json_log: bool = False,
 ) -> FastAPI:
     """The application that uvicorn runs.
@@ -99,10 +103,15 @@ def embedded_app(
     turns = Turns(1, limits.items, queued=metrics.queued, wait=front.gate.wait)
     service = JudgeService(models, settings, turns=turns, metrics=metrics)
     front.watch(turns, readers)
+    judging = Judging(batches, service, readers) if batches else None
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        if judging:
+            judging.start(front.gate)
         yield
+        if judging:
+            await judging.stopped()
         service.close()
         if readers:
             readers.close()
@@ -115,7 +124,8 @@ def embedded_app(
     app.state.judge_alive = _alive
     app.state.readers = readers
     app.state.more_adapters = more
-    for router in (judge_router(), reader_router(), adapter_router(), chat_router(), page_router()):
+    app.state.batches = judging
+    for router in (judge_router(), batch_router(), reader_router(), adapter_router(), chat_router(), page_router()):
         app.include_router(router)
     app.add_exception_handler(HTTPException, not_a_route)
     app.add_exception_handler(Exception, _bug)

@@ -22,6 +22,9 @@ from perse.errors import BadInput
 from perse.models.finding import judge_digest
 from perse.rendering.prompt import Renderer
 from perse.serving.adapters import More, adapter_router
+from perse.serving.batches.judging import Judging
+from perse.serving.batches.kept import Batches
+from perse.serving.batches.routes import batch_router
 from perse.serving.front.front import Front
 from perse.serving.metrics import Metrics, vllm_registry
 from perse.serving.page.routes import page_router
@@ -46,6 +49,8 @@ class Serving:
     keys: Path | None = None
     more_adapters: Path | None = None
     readers: str | None = field(default=None, repr=False)  # an address may hold a password, and vLLM prints its arguments
+    batches: Path | None = None
+    batches_days: float = 7
     json_log: bool = False
     certificate: str | None = None
     certificate_key: str | None = None
@@ -59,7 +64,7 @@ class JudgePlugin:
     required_tasks = None  # always loaded, so that a model that cannot judge stops the start instead of going without us
 
     def attach_router(self, app: FastAPI) -> None:
-        for router in (judge_router(), reader_router(), adapter_router(), page_router()):
+        for router in (judge_router(), batch_router(), reader_router(), adapter_router(), page_router()):
             app.include_router(router)
         app.router.redirect_slashes = False  # it would lead to whatever name the client gave this machine
         app.add_exception_handler(HTTPException, not_a_route)
@@ -107,6 +112,11 @@ class JudgePlugin:
             state.more_adapters = More(serving.more_adapters, serving.model, model, serving.trust_remote_code, added)
         state.readers = Readers.open(serving.readers) if serving.readers else None
         front.watch(turns, state.readers)
+        state.batches = None
+        if serving.batches:
+            batches = Batches(serving.batches, days=serving.batches_days, most=serving.limits.batches)
+            state.batches = Judging(batches, state.judge, state.readers)
+            state.batches.start(front.gate)
         front.gate.when_draining(partial(setattr, served, "told_to_end", True))
         state.front = front
         args.perse_served = served

@@ -53,8 +53,12 @@ class NotAllowed(PerseError):
     """What was asked for wants a scope that the key does not have."""
 
 
+class Conflict(PerseError):
+    """What was asked for cannot be done as things stand."""
+
+
 class StoreFailed(PerseError):
-    """The readers' store cannot be read or written now; what it acknowledged is there."""
+    """What is kept here, readers or batches, cannot be read or written now; what was acknowledged is there."""
 
 
 class EngineFailed(PerseError):
@@ -74,6 +78,7 @@ _CODES: Mapping[type[PerseError], HTTPStatus] = {
     UnknownModel: HTTPStatus.NOT_FOUND,
     NotThere: HTTPStatus.NOT_FOUND,
     NotAllowed: HTTPStatus.FORBIDDEN,
+    Conflict: HTTPStatus.CONFLICT,
     StoreFailed: HTTPStatus.SERVICE_UNAVAILABLE,
     EngineLost: HTTPStatus.SERVICE_UNAVAILABLE,
     Busy: HTTPStatus.SERVICE_UNAVAILABLE,

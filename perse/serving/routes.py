@@ -40,7 +40,7 @@ _ERRORS: dict[int | str, dict[str, Any]] = {
     504: {"model": ErrorBody, "description": "Not answered within the server's time limit, and given up."},
 }
 
-_POINTWISE = {
+POINTWISE = {
     "input": {
         "profile": [
             {"text": "A lighthouse keeper answers letters that were never sent.", "review": "Quiet and warm.", "score": 9},
@@ -60,7 +60,7 @@ _PAIRWISE = {
     }
 }
 
-_SHOWN = MappingProxyType({"pointwise": _POINTWISE, "pairwise": _PAIRWISE})
+_SHOWN = MappingProxyType({"pointwise": POINTWISE, "pairwise": _PAIRWISE})
 """A request of each kind, for the server's own pages."""
 
 
@@ -101,21 +101,25 @@ def _service(request: Request) -> JudgeService:
     return service
 
 
+def kept_readers(request: Request) -> Callable[[str], Reader] | None:
+    """Readers of this caller's by their names, where the server keeps some."""
+    store: Readers | None = getattr(request.app.state, "readers", None)
+    owner = request.state.visit.caller
+
+    def kept(reader: str) -> Reader:
+        if not owner.may(Scope.READERS):
+            raise NotAllowed("this key may not use kept readers; it needs the scope 'readers'")
+        found = store.get(owner.name, reader) if store else None
+        if found is None:
+            raise NotThere(f"there is no reader '{reader}' of yours here; PUT /v1/readers/ID makes one")
+        return found.record
+
+    return kept if store else None
+
+
 def _asked_at(route: Route) -> Callable[..., Awaitable[Judgement | EachClaim | Results]]:
     async def answer(request: Request, asked: Any) -> Judgement | EachClaim | Results:
-        store: Readers | None = getattr(request.app.state, "readers", None)
-        owner = request.state.visit.caller
-
-        def kept(reader: str) -> Reader:
-            """A reader of this caller's."""
-            if not owner.may(Scope.READERS):
-                raise NotAllowed("this key may not use kept readers; it needs the scope 'readers'")
-            found = store.get(owner.name, reader) if store else None
-            if found is None:
-                raise NotThere(f"there is no reader '{reader}' of yours here; PUT /v1/readers/ID makes one")
-            return found.record
-
-        return await _service(request).answer(asked, request.is_disconnected, kept if store else None)
+        return await _service(request).answer(asked, request.is_disconnected, kept_readers(request))
 
     shown = _SHOWN.get(route.kind.kind)
     answer.__annotations__["asked"] = Annotated[route.request, Body(examples=[shown] if shown else None)]

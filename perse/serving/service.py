@@ -111,21 +111,8 @@ class JudgeService:
         """
         calls = Calls()
         judge = self._judge(request.model, calls)
-        given: Any = request.input
-        items = given if isinstance(given, list) else [given]
-        if not items:
-            raise BadInput("'input' is an empty list; give an item, or a list of some")
-        if len(items) > self.turns.most:
-            raise BadInput(f"'input' has {len(items):,} items; this server takes at most {self.turns.most:,} at a time")
-        if (request.k is not None or request.pick != "recent") and not any(
-            "reader" in one for one in items if isinstance(one, dict)
-        ):
-            raise BadInput(
-                "'k' and 'pick' choose of a kept reader's entries, and no item names a 'reader'; shorten the profile itself"
-            )
-        settings = self._settings(request)
-        profiles = Profiles(cache(kept or _keeps_none), request.k, request.pick, settings.seed)
-        read = await asyncio.to_thread(_examples, items, request.item, profiles)
+        given, settings = request.input, self.settings_of(request)
+        read = await self.read(request, kept)
         examples = [example for example in read if not isinstance(example, ErrorBody)]
         question = QUESTIONS[request.question]
         self.turns.check(sum(map(_size, examples)))
@@ -135,6 +122,25 @@ class JudgeService:
         if isinstance(given, list):
             return Results(results=results)
         return await asyncio.to_thread(_alone, results[0], lambda: judge.check(question, examples[0], settings))
+
+    async def read(self, request: Asking, kept: Callable[[str], Reader] | None = None) -> list[Served | ErrorBody]:
+        """Each item of a request as the example that is asked about, or what is wrong with it.
+
+        Raises:
+            PerseError: an unknown model; no items, or too many, or too many bad ones.
+        """
+        self._model(request.model)
+        items = request.input if isinstance(request.input, list) else [request.input]
+        if not items:
+            raise BadInput("'input' is an empty list; give an item, or a list of some")
+        if len(items) > self.turns.most:
+            raise BadInput(f"'input' has {len(items):,} items; this server takes at most {self.turns.most:,} at a time")
+        if (request.k is not None or request.pick != "recent") and not names_readers(items):
+            raise BadInput(
+                "'k' and 'pick' choose of a kept reader's entries, and no item names a 'reader'; shorten the profile itself"
+            )
+        profiles = Profiles(cache(kept or _keeps_none), request.k, request.pick, self.settings_of(request).seed)
+        return await asyncio.to_thread(_examples, items, request.item, profiles)
 
     async def run(
         self, name: str | None, work: Callable[[Engine, Renderer], Answer], disconnected: Callable[[], Awaitable[bool]]
@@ -206,7 +212,8 @@ class JudgeService:
         adapter = name if model.adapter else None
         return Judge(model.engine(calls), model.renderer, name=self.base, adapter=adapter, digest=model.digest)
 
-    def _settings(self, request: Asking) -> JudgeSettings:
+    def settings_of(self, request: Asking) -> JudgeSettings:
+        """What a request is answered with: its own, or the server's."""
         own = self.settings
         return JudgeSettings(
             temperature=own.temperature if request.temperature is None else request.temperature,
@@ -219,6 +226,11 @@ def _asked(judge: Judge, question: Any, examples: Sequence[Any], settings: Judge
     if question.example_type is ClaimsExample:
         return [claim for each in judge.ask_listed(question, examples, settings) for claim in each]
     return judge.ask(question, examples, settings)
+
+
+def names_readers(items: Sequence[Any]) -> bool:
+    """Whether some item names a kept reader."""
+    return any("reader" in one for one in items if isinstance(one, dict))
 
 
 def _said(example: Served, judgements: Mapping[str, Judgement]) -> Judgement | EachClaim:

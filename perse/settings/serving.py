@@ -43,6 +43,8 @@ class Limits(Section):
     """Requests of one key at once; by default no limit but the server's."""
     per_minute: int | None = Field(default=None, ge=1)
     """Requests of one key a minute; by default no limit."""
+    batches: int = Field(default=64, ge=1)
+    """Batches of one key that are kept, done ones among them."""
     deadline: float = Field(default=540, gt=0, le=86400)
     """Seconds for one request, after which it is given up with 504; below the 600 that clients wait by default."""
     drain: float = Field(default=60, ge=0, le=86400)
@@ -75,6 +77,10 @@ class ServeConfig(Section):
     readers: Annotated[str | None, LOCAL] = None
     """A file (SQLite) that keeps readers, so that clients send the new text alone; made if it is not there. Another database: its
     SQLAlchemy URL in PERSE_READERS."""
+    batches: Annotated[str | None, LOCAL] = None
+    """A folder for batches (`POST /v1/judge/batches`), which are judged when nobody waits and survive a restart; made if it is not there."""
+    batches_days: float = Field(default=7, gt=0, le=3650)
+    """Days after which the items and answers of a batch that is done are removed."""
     limits: Limits = Limits()
     certificate: Annotated[str | None, LOCAL] = None
     """A PEM file, to be asked by https; with `certificate_key`."""
@@ -98,6 +104,10 @@ class ServeConfig(Section):
     def store(self) -> str | None:
         """Where readers are kept: a file's path, or the address in PERSE_READERS."""
         return self.readers or os.environ.get(READERS) or None
+
+    @property
+    def batch_folder(self) -> Path | None:
+        return Path(self.batches).resolve() if self.batches else None
 
     @property
     def more_adapters(self) -> Path | None:

@@ -230,17 +230,23 @@ def test_adapters_differ_from_their_base_as_they_do_in_hugging_face(
 
     plain, hugging_face = here("smollm2-135m"), here(adapted)
     offline = few.score(f"vllm:{adapted}", "few-offline", "--dtype", "float32", "--question", "pointwise_score")
-    with serving(tmp_path / "log", "dtype=float32", f"adapters.first={trained.run}") as running:
+    kept = f"batches={tmp_path / 'batches'}"
+    with serving(tmp_path / "log", "dtype=float32", f"adapters.first={trained.run}", kept) as running:
         base, first = served(running, few), served(running, few, model="first")
         listed = httpx2.get(f"{running.url}/v1/models").json()["data"]
         by_api = here(f"openai:{running.url}/v1#first")
+        with JudgeClient(running.url, model="first") as judge:
+            name = judge.submit("pointwise", examples, question=question.name)
+            while judge.batch(name)["status"] != "done":
+                time.sleep(0.2)
+            later = [one for one in judge.batch_results(name) if isinstance(one, Judgement)]
     assert {judgement.adapter for judgement in base} == {None} and {judgement.adapter for judgement in first} == {"first"}
     assert [entry["id"] for entry in listed] == ["smollm2-135m", "first"]
     moved = largest_difference(plain, hugging_face)
-    apart = [largest_difference(other, hugging_face) for other in (offline, first, by_api)]
+    apart = [largest_difference(other, hugging_face) for other in (offline, first, by_api, later)]
     say(
         f"the adapter moves a label by up to {moved:.3f}; from Hugging Face's differ by up to: vLLM offline {apart[0]:.1e}, "
-        f"the server {apart[1]:.1e}, the openai engine {apart[2]:.1e}"
+        f"the server {apart[1]:.1e}, the openai engine {apart[2]:.1e}, a batch {apart[3]:.1e}"
     )
     assert moved > 0.01, "an adapter that changes nothing would prove nothing"
     assert max(*apart, largest_difference(base, plain)) <= rounding_of(trained)

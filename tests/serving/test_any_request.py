@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from served import in_thread
 
 from perse.answering.base import JudgeSettings
+from perse.serving.batches.kept import Batches
 from perse.serving.embedded import embedded_app, embedded_models
 from perse.serving.readers.store import Readers
 from perse.settings.serving import Limits
@@ -33,7 +34,8 @@ def described(tiny_model_folder: Path, tmp_path_factory: pytest.TempPathFactory)
             patch.delenv(name, raising=False)
         models = embedded_models("tiny", tiny_model_folder, {}, dtype="float32", context=512)
         store = Readers.open(str(tmp_path_factory.mktemp("store") / "readers.db"))
-        app = embedded_app(models, JudgeSettings(max_new_tokens=4), readers=store, limits=Limits(deadline=30))
+        batches = Batches(tmp_path_factory.mktemp("batches"), days=1, most=8)
+        app = embedded_app(models, JudgeSettings(max_new_tokens=4), readers=store, batches=batches, limits=Limits(deadline=30))
     with in_thread(app, http="h11") as url:
         yield schemathesis.openapi.from_url(f"{url}/openapi.json")
 
@@ -41,7 +43,9 @@ def described(tiny_model_folder: Path, tmp_path_factory: pytest.TempPathFactory)
 @pytest.mark.parametrize("mode", ["positive", "negative"])
 def test_no_request_is_answered_with_a_5xx(described: Any, mode: str) -> None:
     operations = [found.ok() for found in described.get_all_operations()]
-    assert {"/v1/judge/pointwise", "/v1/readers/{reader}", "/v1/chat/completions"} <= {one.path for one in operations}
+    assert {"/v1/judge/pointwise", "/v1/judge/batches", "/v1/readers/{reader}", "/v1/chat/completions"} <= {
+        one.path for one in operations
+    }
     for operation in operations:
         if mode == "negative" and not list(operation.body) and not list(operation.query):
             continue  # nothing of it can be wrong

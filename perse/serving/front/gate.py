@@ -9,7 +9,7 @@ import asyncio
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -42,6 +42,7 @@ class Gate:
         self.limits = limits
         self._draining = False
         self._tell: list[Callable[[], None]] = []
+        self._finish: list[Callable[[], Awaitable[None]]] = []
         self._clock = clock
         self._inside: set[asyncio.Timeout] = set()
         self._callers: Counter[str] = Counter()
@@ -65,6 +66,15 @@ class Gate:
     def when_draining(self, tell: Callable[[], None]) -> None:
         """Have `tell` called at that moment."""
         self._tell.append(tell)
+
+    def before_the_end(self, finish: Callable[[], Awaitable[None]]) -> None:
+        """Have `finish` awaited once nobody is inside any more."""
+        self._finish.append(finish)
+
+    async def finished(self) -> None:
+        """Wait for what was given to `before_the_end`."""
+        for finish in self._finish:
+            await finish()
 
     @property
     def inside(self) -> int:

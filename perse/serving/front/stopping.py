@@ -79,4 +79,6 @@ async def empty(front: Front, server: Any, why: str) -> None:
         log.warning("%d requests took longer than %g s, and are given up", gate.inside, gate.limits.drain)
         gate.end_all()
         await gate.emptied(LAST_SECONDS)
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(gate.finished(), LAST_SECONDS)
     server.should_exit = True

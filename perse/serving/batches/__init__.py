@@ -1,0 +1,1 @@
+"""Batches: lists of items that a server keeps and judges in its own time."""

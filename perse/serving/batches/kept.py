@@ -1,0 +1,300 @@
+"""Batches on disk, so that a server that is killed goes on with them.
+
+    FOLDER/batch_0123.../batch.json      whose it is, since when, and what is asked of whom
+    FOLDER/batch_0123.../items.jsonl     the items, each with its id
+    FOLDER/batch_0123.../answers.jsonl   grows: which items were begun, what was said of each, which were let go again
+
+An item that was begun, and neither answered nor let go, was being asked about when the server died. It is asked alone from then on; where that happens
+`DEADLY` times, an error is its answer. Folders are readable for the server's user alone, and have names that no request chooses.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput, SaveFailed
+from perse.files.disk import GrowingFile, no_folder, refuse_link, sweep_temporaries, write_whole
+from perse.files.locking import locked
+from perse.files.runlog import read_lines
+from perse.formats.json_text import read_object
+from perse.serving.problems import Conflict, NotThere, StoreFailed, body
+
+log = logging.getLogger("perse.serving")
+
+DEADLY = 3
+"""Times that a server may die while it is asked about an item."""
+DAY = 86400.0
+REMOVE = "remove this batch's folder"
+_ID = re.compile(r"batch_[0-9a-f]{24}")
+_ABOUT, _ITEMS, _ANSWERS = "batch.json", "items.jsonl", "answers.jsonl"
+
+
+@dataclass
+class Batch:
+    """A batch, and how far it is."""
+
+    id: str
+    owner: str
+    kind: str
+    asked: Mapping[str, Any]
+    """The request's fields besides its items."""
+    size: int
+    created: float
+    folder: Path
+    answered: set[int] = field(default_factory=set)
+    failed: int = 0
+    """Of those answered, the ones with an error or without a label."""
+    deaths: Counter[int] = field(default_factory=Counter)
+    """By item: times that it was begun, and not let go."""
+    begun: bool = False
+    ended: float | None = None
+    gone: bool = False
+    """It was deleted while it was being judged."""
+
+    def items(self) -> list[dict[str, Any]]:
+        """Its items; of one that was answered when it came, an empty one."""
+        return read_lines(self.folder / _ITEMS, remedy=REMOVE)
+
+    def results(self) -> list[str]:
+        """What was said of each item, as JSON, in their order.
+
+        Raises:
+            Conflict: some are not answered yet.
+            BadInput: the file is damaged.
+        """
+        told = {line["n"]: line["result"] for line in read_lines(self.folder / _ANSWERS, remedy=REMOVE) if "n" in line}
+        if set(told) != set(range(self.size)):
+            raise Conflict(f"{len(told)} of {self.size} items are answered; ask for the results once the batch is done")
+        return [json.dumps(told[n]) for n in range(self.size)]
+
+    def take(self, line: Mapping[str, Any]) -> None:
+        """Note what a line of its answers says."""
+        if "begun" in line:
+            self.begun = True
+            self.deaths.update(line["begun"])
+        elif "left" in line:
+            self.deaths.subtract(line["left"])
+        elif "n" in line:
+            self.answered.add(line["n"])
+            self.failed += _is_failure(line["result"])
+        else:
+            self.ended = float(line["ended"])
+
+    def journal(self) -> Journal:
+        """Its answers, to be added to."""
+        return Journal(self)
+
+
+class Journal:
+    """Adds to a batch's answers; to be closed.
+
+    Raises:
+        SaveFailed: as its methods, which then have added nothing.
+    """
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._file = GrowingFile(batch.folder / _ANSWERS)
+        self._file.cut_torn_line()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def begun(self, items: Sequence[int]) -> None:
+        """These are asked about now."""
+        self._add([{"begun": list(items)}])
+
+    def left(self, items: Sequence[int]) -> None:
+        """These were let go without an answer, and are asked about again."""
+        self._add([{"left": list(items)}])
+
+    def answered(self, results: Iterable[tuple[int, Any]]) -> None:
+        """What was said of some."""
+        self._add([{"n": n, "result": result} for n, result in results])
+
+    def ended(self) -> None:
+        """All are answered."""
+        self._add([{"ended": time.time()}])
+
+    def _add(self, lines: Sequence[Mapping[str, Any]]) -> None:
+        self._file.append([json.dumps(line) + "\n" for line in lines])
+        for line in lines:
+            self._batch.take(line)
+
+
+class Batches:
+    """The batches of a server, in a folder that is its own while it runs.
+
+    Args:
+        days: after which the answers of a batch are removed.
+        most: batches that are kept of one owner.
+    Raises:
+        BadInput: it is no folder, or cannot be made.
+        RunMismatch: another server has it.
+    """
+
+    def __init__(self, folder: Path, *, days: float, most: int) -> None:
+        self.folder, self._days, self._most = folder, days, most
+        self._lock = ExitStack()
+        self._lock.enter_context(locked(folder))
+        try:
+            refuse_link(folder)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            self._lock.close()
+            raise BadInput(f"batches={folder} cannot be made ({no_folder(folder, error)}); give a folder") from None
+        self._kept: dict[str, Batch] = {}
+        for path in sorted(folder.iterdir()):
+            if not _ID.fullmatch(path.name) or path.is_symlink():
+                continue
+            if not (path / _ABOUT).exists():  # killed while it was being written, before anyone was told of it
+                _remove(path)
+                continue
+            try:
+                self._kept[path.name] = _read(path)
+            except BadInput as error:  # others are served all the same
+                log.error("a batch is left out: %s", error)
+
+    def close(self) -> None:
+        """Give the folder back."""
+        self._lock.close()
+
+    def add(
+        self,
+        owner: str,
+        kind: str,
+        asked: Mapping[str, Any],
+        items: Sequence[Mapping[str, Any] | None],
+        answered: Sequence[tuple[int, Any]] = (),
+    ) -> Batch:
+        """Keep a batch.
+
+        Args:
+            items: each with its id; None where it has its answer already.
+            answered: those answers, by the items' numbers.
+
+        Raises:
+            Conflict: as many of this owner's are kept as may be.
+            StoreFailed: nothing was kept.
+        """
+        own = self.of(owner)
+        if len(own) >= self._most:
+            raise Conflict(
+                f"{len(own)} batches of this key are kept, as many as may be; DELETE one that you have the results of"
+            )
+        name = f"batch_{secrets.token_hex(12)}"
+        folder = self.folder / name
+        about: dict[str, Any] = {"owner": owner, "kind": kind, "asked": dict(asked), "size": len(items), "created": time.time()}
+        try:
+            folder.mkdir(mode=0o700)
+            write_whole(folder / _ITEMS, "".join(json.dumps(item or {}) + "\n" for item in items))
+            told = [{"n": n, "result": result} for n, result in answered]
+            write_whole(folder / _ANSWERS, "".join(json.dumps(line) + "\n" for line in told))
+            write_whole(folder / _ABOUT, json.dumps(about) + "\n")
+        except (SaveFailed, OSError) as error:
+            _remove(folder)
+            raise StoreFailed(f"the batch could not be kept ({error})") from None
+        batch = Batch(id=name, folder=folder, **about)
+        for line in told:
+            batch.take(line)
+        self._kept[name] = batch
+        return batch
+
+    def of(self, owner: str) -> list[Batch]:
+        """An owner's, the oldest first."""
+        return sorted((one for one in self._kept.values() if one.owner == owner), key=lambda one: (one.created, one.id))
+
+    def get(self, owner: str, name: str) -> Batch:
+        """One of an owner's.
+
+        Raises:
+            NotThere: there is none of this name.
+        """
+        found = self._kept.get(name)
+        if found is None or found.owner != owner:
+            raise NotThere(
+                f"there is no batch '{name[:100]}' of yours here; it may have been deleted, or kept longer than {self._days:g} days"
+            )
+        return found
+
+    def unfinished(self) -> list[Batch]:
+        """All that are not done."""
+        return [one for one in self._kept.values() if one.ended is None]
+
+    def expires(self, batch: Batch) -> float | None:
+        """When its answers will be removed, in seconds since 1970; None before it is done."""
+        return None if batch.ended is None else batch.ended + self._days * DAY
+
+    def remove(self, batch: Batch) -> None:
+        """Remove it and its answers.
+
+        Raises:
+            StoreFailed: it is still there.
+        """
+        batch.gone = True
+        try:
+            _remove(batch.folder)
+        except OSError as error:
+            raise StoreFailed(f"the batch could not be removed ({error.strerror})") from None
+        self._kept.pop(batch.id, None)
+
+    def sweep(self, now: float | None = None) -> None:
+        """Remove what has been done for long enough."""
+        now = time.time() if now is None else now
+        for batch in list(self._kept.values()):
+            expires = self.expires(batch)
+            if expires is not None and expires < now:
+                self.remove(batch)
+
+
+def _read(folder: Path) -> Batch:
+    """A batch as it was left.
+
+    Raises:
+        BadInput: its files are damaged.
+    """
+    about = read_object(folder / _ABOUT, remedy=REMOVE)
+    try:
+        batch = Batch(id=folder.name, folder=folder, **about)
+        for line in read_lines(folder / _ANSWERS, remedy=REMOVE):
+            batch.take(line)
+    except (TypeError, KeyError, ValueError) as error:
+        raise BadInput(f"{folder} is damaged ({error}); {REMOVE}") from None
+    batch.deaths = Counter({n: times for n, times in batch.deaths.items() if times > 0 and n not in batch.answered})
+    return batch
+
+
+def _remove(folder: Path) -> None:
+    """Remove what perse wrote there; the folder itself where nothing else is in it."""
+    if not folder.is_dir():
+        return
+    sweep_temporaries(folder)
+    for name in (_ABOUT, _ITEMS, _ANSWERS):
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
+
+
+def _is_failure(result: Mapping[str, Any]) -> bool:
+    some = result.get("results", [result])
+    return any(one.get("status") != "ok" for one in some)
+
+
+def deadly(times: int) -> dict[str, Any]:
+    """The answer of an item that kills servers."""
+    said = body(f"the server died {times} times while it was asked about this item", HTTPStatus.INTERNAL_SERVER_ERROR)
+    return said.model_dump(mode="json")
