@@ -8,6 +8,7 @@ others cannot bring together.
 from __future__ import annotations
 
 import random
+import re
 import unicodedata
 from collections.abc import Iterable
 from hashlib import blake2b
@@ -27,9 +28,17 @@ def shuffled(ids: Iterable[str], *, seed: int, purpose: str) -> list[str]:
     return sorted(ids, key=lambda one: (draw(seed, one, purpose).random(), one))
 
 
+_UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
+)
+"""Characters that nothing is drawn for (Unicode's Default_Ignorable_Code_Point): soft hyphens, zero-width spaces and the like."""
+
+
 def normalised(text: str) -> str:
-    """`text` without differences of case, spacing and Unicode form: what "the same text" compares."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    """`text` without differences of case, spacing and Unicode form, and without what nobody sees: what "the same text" compares."""
+    seen = text if text.isascii() else _UNSEEN.sub("", text)
+    return " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
 
 
 def text_key(text: str) -> str:

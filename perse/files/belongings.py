@@ -143,8 +143,11 @@ def _belongs(target: Path, folder: Path, never: Collection[str]) -> bool:
 
 
 def _is_database(path: Path) -> bool:
-    with open_own(path) as file:
-        return file.read(len(_DATABASE)) == _DATABASE
+    try:
+        with open_own(path) as file:
+            return file.read(len(_DATABASE)) == _DATABASE
+    except OSError as error:
+        raise BadInput(f"{path}: cannot be looked into ({error.strerror}); give another --out") from None
 
 
 def refuse_inputs(out: Path, inputs: Iterable[Path | None]) -> None:

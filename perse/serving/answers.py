@@ -137,7 +137,7 @@ class Answers:
 
     def words(self, text: str) -> str:
         """What the server said, or what was said of it, as an error may repeat it."""
-        return printable(redact(self._without_key(text[: 100 * LONGEST])))
+        return printable(" ".join(redact(self._without_key(text[: 100 * LONGEST])).split()))
 
     def _without_key(self, text: str) -> str:
         return without_keys(text, *([self.key] if self.key else []))
@@ -154,6 +154,8 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
         return f"an invalid distribution: {list(shares.values())[:20]}"
     if shares is not None and judgement.label is not None and shares[judgement.label] == 0:
         return f"label '{judgement.label}', to which its own distribution gives nothing"
+    if shares is not None and judgement.mass is None:
+        return "a distribution without its mass"
     for name in ("mass", "order_gap"):
         value = getattr(judgement, name)
         if value is not None and not 0 <= value <= 1 + ROUNDING:

@@ -68,7 +68,9 @@ class JudgeClient:
     ) -> None:
         key = _key(key)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
-        self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
+        self._http = httpx2.Client(
+            base_url=_plain(url), headers=_headers(key), timeout=_patience(timeout), follow_redirects=False
+        )
 
     def pointwise(self, item: Item, **settings: Any) -> Judgement:
         """Would this reader like this text, and what would they say? `settings`: question, temperature, max_new_tokens, seed.
@@ -178,6 +180,7 @@ class JudgeClient:
         self.close()
 
     def _many(self, route: str, items: Sequence[Item], settings: Mapping[str, Any]) -> list[Judgement | Problem]:
+        _several(items)
         found: list[Judgement | Problem] = []
         while len(found) < len(items):
             try:
@@ -224,7 +227,9 @@ class AsyncJudgeClient:
         key = _key(key)
         self._room = asyncio.Semaphore(at_once)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
-        self._http = httpx2.AsyncClient(base_url=_plain(url), headers=_headers(key), timeout=timeout, follow_redirects=False)
+        self._http = httpx2.AsyncClient(
+            base_url=_plain(url), headers=_headers(key), timeout=_patience(timeout), follow_redirects=False
+        )
 
     async def pointwise(self, item: Item, **settings: Any) -> Judgement:
         return self._calls.judgement(await self._post("pointwise", _one(item), settings), item, "pointwise", settings)
@@ -293,6 +298,7 @@ class AsyncJudgeClient:
         await self.close()
 
     async def _many(self, route: str, items: Sequence[Item], settings: Mapping[str, Any]) -> list[Judgement | Problem]:
+        _several(items)
         found: list[Judgement | Problem] = []
         while len(found) < len(items):
             try:
@@ -360,6 +366,7 @@ class _Calls:
         return _Call(method, _reader_path(reader), None, self.tries, self.answers)
 
     def submit(self, kind: str, items: Sequence[Item], settings: Mapping[str, Any]) -> _Call:
+        _several(items)
         return self.post("batches", items, {"kind": _single(kind), **settings}, tries=1)
 
     def on_batch(self, method: str, name: str, part: str = "") -> _Call:
@@ -507,6 +514,19 @@ def _one(item: Item) -> Item:
             f"one item was expected, a {type(item).__name__} was given; pointwise_many, pairwise_many and ask_many take lists"
         )
     return item
+
+
+def _several(items: Sequence[Item]) -> None:
+    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Sequence):
+        raise BadInput(
+            f"a list of items was expected, a {type(items).__name__} was given; pointwise, pairwise and ask take one item"
+        )
+
+
+def _patience(seconds: float) -> float:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+        raise BadInput(f"timeout={seconds!r:.100} is no number of seconds above 0; give one, such as 600")
+    return seconds
 
 
 def _reader_path(reader: str) -> str:

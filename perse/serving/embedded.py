@@ -130,7 +130,7 @@ def embedded_app(
     app.add_exception_handler(HTTPException, not_a_route)
     app.add_exception_handler(Exception, _bug)
 
-    @app.get("/health", response_class=Response)
+    @app.api_route("/health", methods=["GET", "HEAD"], response_class=Response)
     async def health() -> Response:
         """Whether the server lives."""
         return Response()

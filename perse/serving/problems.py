@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -32,11 +33,15 @@ log = logging.getLogger(__name__)
 
 MOST_FIELDS = 1000
 """Of one JSON object in a body."""
+MOST_PARTS = 400_000
+"""Lists and objects of a body, as its opening brackets tell: while it is parsed, nobody else is answered."""
 
 LONGEST_MESSAGE, REPEATED = 1000, 200
 """Characters of an error's message; those that it repeats of a name that was sent."""
 
 
+CLIENT_LEFT = 499
+"""The status, for the log alone, of a request whose client had left before there was an answer."""
 ANOTHER_SERVER = 10
 """Seconds until whoever supervises a server whose engine died may have started another."""
 
@@ -63,6 +68,10 @@ class StoreFailed(PerseError):
 
 class EngineFailed(PerseError):
     """The engine could not answer this request; others may fare better."""
+
+
+class ClientLeft(PerseError):
+    """Nobody waits for the answer any more."""
 
 
 class Busy(PerseError):
@@ -140,14 +149,16 @@ class ProblemRoute(APIRoute):
                 if isinstance(said, Response):
                     return said
                 return Response(await asyncio.to_thread(written, said), media_type="application/json")
+            except ClientLeft:  # no client reads this; the log and the counters do
+                return Response(status_code=CLIENT_LEFT)
             except PerseError as error:
                 return answer(problem(error), _come_again(error))
             except RequestValidationError as error:  # of what stands in the address
                 return answer(_unfit(error.errors()[0]))
             except HTTPException as error:  # FastAPI's own
                 return answer(body(str(error.detail), HTTPStatus(error.status_code)), error.headers)
-            except ClientDisconnect:  # in the middle of its body; no client reads this
-                return Response(status_code=HTTPStatus.BAD_REQUEST)
+            except ClientDisconnect:  # in the middle of its body
+                return Response(status_code=CLIENT_LEFT)
             except (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError):
                 raise
             except BaseException as error:  # a panic in Rust, as of a tokenizer's pattern, is no Exception
@@ -177,6 +188,11 @@ def _come_again(error: PerseError) -> dict[str, str]:
 
 def read_body(sent: bytes, kind: Any) -> BaseModel | ErrorBody:
     """A body as the pydantic model `kind`, or its problems."""
+    if (parts := sent.count(b"[") + sent.count(b"{")) > MOST_PARTS:
+        return body(
+            f"the body has {parts:,} lists and objects; expected at most {MOST_PARTS:,}: send fewer items at a time",
+            HTTPStatus.BAD_REQUEST,
+        )
     try:
         fields = json.loads(sent, object_pairs_hook=_fields) if sent else None
     except json.JSONDecodeError as error:
@@ -203,11 +219,16 @@ def _fields(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object.
 
     Raises:
-        BadInput: it has so many fields that what is wrong with each would fill the memory.
+        BadInput: a field stands twice, of which another reader might take the other one; or it has so many fields that what is wrong with each
+            would fill the memory.
     """
     if len(pairs) > MOST_FIELDS:
         raise BadInput(f"an object in the body has {len(pairs):,} fields; expected at most {MOST_FIELDS:,}")
-    return dict(pairs)
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(name for name, times in Counter(name for name, _ in pairs).items() if times > 1)
+        raise BadInput(f"an object in the body has the field '{brief(twice)}' twice; send it once")
+    return found
 
 
 async def not_a_route(request: Request, error: Exception) -> Response:

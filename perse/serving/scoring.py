@@ -25,7 +25,7 @@ from perse.errors import BadInput, EngineLost, RunMismatch
 from perse.judgement import Judgement, Status
 from perse.progress import OnProgress, unseen
 from perse.questions import Question
-from perse.records import Example, explain
+from perse.records import Example, PairwiseExample, PointwiseExample, explain
 from perse.secrets import printable
 from perse.serving.client import JudgeClient, Problem, ServerError
 from perse.serving.replicas import LOST, Replicas
@@ -113,7 +113,8 @@ class _Counted:
         found: dict[int, Judgement | Problem] = {}
         until = time.monotonic() + BUSY
         while left := [n for n in range(len(examples)) if n not in found or _lost(found[n])]:
-            answers = self._replicas.ask_many(_kind(question), [examples[n] for n in left], **settings)
+            asked = [_without_truth(examples[n]) for n in left]
+            answers = self._replicas.ask_many(_kind(question), asked, **settings)
             found |= dict(zip(left, answers, strict=True))
             lost = [one for one in found.values() if isinstance(one, Problem) and one.code in LOST]
             if any(one.code == 0 for one in lost):
@@ -128,6 +129,13 @@ class _Counted:
         if found.code in (401, 403, 404):  # of the request, and not of the example
             raise BadInput(found.message)
         return failed(self._identity, question, example, Status.ENGINE_ERROR, found.message)
+
+
+def _without_truth(example: Example) -> Example:
+    """What the reader said of it is nothing to a server."""
+    return (
+        example.model_copy(update={"reference": None}) if isinstance(example, PointwiseExample | PairwiseExample) else example
+    )
 
 
 def _lost(found: Judgement | Problem) -> bool:

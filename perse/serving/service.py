@@ -30,7 +30,7 @@ from perse.questions import QUESTIONS, Question
 from perse.records import ClaimsExample, PairwiseExample, PointwiseExample, Served
 from perse.rendering.prompt import Renderer
 from perse.serving.metrics import Metrics
-from perse.serving.problems import EngineFailed, NotAllowed, NotThere, UnknownModel, brief, problem
+from perse.serving.problems import ClientLeft, EngineFailed, NotAllowed, NotThere, UnknownModel, brief, problem
 from perse.serving.readers.shown import shown
 from perse.serving.readers.store import Reader
 from perse.serving.schemas import (
@@ -347,7 +347,7 @@ async def _while_wanted(call: asyncio.Future[Answer], calls: Calls, disconnected
     try:
         while not (await asyncio.wait({call}, timeout=DISCONNECTED_EVERY))[0]:
             if await disconnected():
-                raise EngineFailed("the client left before the answer was ready")
+                raise ClientLeft("the client left before the answer was ready")
         return call.result()
     except _Exit as wished:
         raise wished.exit from None

@@ -534,3 +534,11 @@ def test_a_command_names_the_file_that_lies_beside_and_none_where_two_could_be_m
 def test_a_mapping_that_fits_nothing_is_refused(tmp_path: Path, field: str, expected: str) -> None:
     with pytest.raises(BadInput, match=expected):
         describe(lines(tmp_path / "r.jsonl", [{"who": "ann", "said": "fine"}]), columns={field: "said"})
+
+
+@pytest.mark.parametrize("more", ["xx", '[{"reviewer_id": "bob"}]', "\n{}"])
+def test_what_stands_behind_an_array_is_not_left_out_without_a_word(tmp_path: Path, more: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text('[{"reviewer_id": "ann", "score": 3, "review": "fine", "text": "a plot"}]\n' + more)
+    with pytest.raises(BadInput, match="the JSON array ends here, and more stands behind it; keep one array in the file"):
+        [*read_records(path)]

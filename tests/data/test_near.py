@@ -210,3 +210,13 @@ def test_items_with_near_duplicate_texts_are_one_work_also_through_others() -> N
     assert about["p-1"] == about["p-2"] == about["p-2b"] == "item:1" and about["p-3"] == "item:3"
     assert about == works(list(reversed(mine)))
     assert len(set(works(mine, near=False).values())) == 4
+
+
+@pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u200d", "\ufeff", "\u2060", "\ufe0f", "\u202e", "\U000e0041"])
+def test_what_nobody_sees_makes_no_other_text(unseen: str) -> None:
+    text = text_of(0)
+    hidden = "".join(letter + unseen for letter in text)
+    assert (
+        text_key(hidden) == text_key(text) and near_duplicate(hidden, text) and near_across([text], [hidden]) == {hidden: text}
+    )
+    assert normalised("na\u00efve \U0001f9d1\u200d\U0001f680") != normalised("naive")

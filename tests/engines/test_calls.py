@@ -16,7 +16,7 @@ from perse.answering.base import JudgeSettings
 from perse.engines.base import Capabilities
 from perse.engines.calls import Calls
 from perse.serving.metrics import Metrics
-from perse.serving.problems import EngineFailed
+from perse.serving.problems import ClientLeft
 from perse.serving.requests import judge_routes
 from perse.serving.service import JudgeService, Model
 from perse.serving.turns import Turns
@@ -109,7 +109,7 @@ def test_a_client_that_leaves_cancels_its_calls_of_the_engine(tiny_model_folder:
         async def disconnected() -> bool:
             return time.monotonic() > gone
 
-        with pytest.raises(EngineFailed, match="the client left"):
+        with pytest.raises(ClientLeft, match="the client left"):
             await service.answer(asked, disconnected)
         # Looked at here: the end of `asyncio.run` cancels everything, whoever left.
         assert await asyncio.to_thread(stopped.wait, 5), "the engine is still at work for a client that has left"

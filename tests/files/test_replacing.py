@@ -434,3 +434,8 @@ def test_a_file_that_is_there_is_replaced_only_on_request_and_never_an_input(tmp
     for odd, said in ((tmp_path, "is a folder"), (tmp_path / "pipe", "is no plain file")):
         with pytest.raises(BadInput, match=said):
             check_file(odd, overwrite=True)
+
+
+def test_what_cannot_be_read_is_not_replaced_and_a_sentence_says_so() -> None:
+    with pytest.raises(BadInput, match=r"^/proc/self/mem: cannot be looked into"):
+        check_file(Path("/proc/self/mem"), overwrite=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -81,3 +82,12 @@ def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
     assert ran.exit_code == 0 and [one["model"] for one in json.loads(ran.stdout)] == ["beta"]
     assert "beta: 8 summaries, of which 1 cannot be read" in ran.stderr
     assert f"next: perse kgds verify {path} {tmp_path / 'runs' / 'beta'} --judge JUDGE" in " ".join(ran.stderr.split())
+
+
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"a\x1b[31m"])
+def test_a_folder_that_can_name_no_model_is_a_sentence_without_what_a_terminal_obeys(tmp_path: Path, name: bytes) -> None:
+    outputs = write_released(tmp_path)
+    (outputs / "paradigms" / "ebs-aos" / "structured-prompt" / os.fsdecode(name)).mkdir()
+    with pytest.raises(BadInput, match="which cannot name one .*; rename it") as refused:
+        import_released(outputs, benchmark(), tmp_path / "runs")
+    assert str(refused.value).isprintable() and not (tmp_path / "runs").exists()

@@ -239,3 +239,28 @@ def test_a_client_that_leaves_in_the_middle_of_its_body_is_not_answered(models: 
     told = (b"content-length", b"100")
     left = ({"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"})
     assert asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, told, received=left) == []
+
+
+def test_a_field_that_stands_twice_is_refused_since_a_proxy_may_read_the_other_one(http: TestClient) -> None:
+    body = b'{"input": {"profile": [], "query": "one", "query": "two"}}'
+    answer = http.post("/v1/judge/pointwise", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 400 and "an object in the body has the field 'query' twice; send it once" in answer.text
+
+
+def test_a_body_of_brackets_is_refused_before_it_is_parsed(http: TestClient) -> None:
+    answer = http.post("/v1/judge/pointwise", json={"input": [[]] * 400_001})
+    assert answer.status_code == 400 and "400,003 lists and objects; expected at most 400,000" in answer.text
+
+
+def test_a_client_that_leaves_is_no_failure_of_the_engine(models: dict[str, Model], caplog: pytest.LogCaptureFixture) -> None:
+    app = embedded_app(models, JudgeSettings())
+    whole = {"type": "http.request", "body": json.dumps({"input": ITEM}).encode(), "more_body": False}
+    with caplog.at_level(logging.INFO, logger="perse.requests"):
+        sent = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, received=(whole, {"type": "http.disconnect"}))
+    assert sent[0]["status"] == 499
+    assert 'route="/v1/judge/pointwise",status="499"' in app.state.front.metrics.text().decode()
+
+
+@pytest.mark.parametrize("path", ["/health", "/ready"])
+def test_whatever_watches_a_server_may_ask_for_the_head_alone(http: TestClient, path: str) -> None:
+    assert http.head(path).status_code == 200 and http.head(path).content == b""

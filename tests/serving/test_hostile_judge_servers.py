@@ -118,6 +118,7 @@ def test_what_is_no_answer_of_a_judge_is_one_sentence(call: Any, said: bytes) ->
             {"label": "1", "expected": 10, "distribution": {str(n): float(n == 10) for n in range(1, 11)}},
             "label '1', to which its own",
         ),
+        ({"mass": None}, "a distribution without its mass"),
         ({"k_effective": 99}, "k_effective 99 of a profile of 0"),
         ({"expected": math.nan}, "field 'expected': found nan, expected a finite number"),
         ({"x" * 3_000_000: 1}, "a judgement with field 'xxx"),
@@ -301,3 +302,29 @@ def test_a_connection_that_is_lost_before_an_answer_is_tried_again_so_often_and_
             with pytest.raises(ServerError, match="no answer from"):
                 ask(url, 3)
             assert len(asked) == 3
+
+
+def test_a_servers_words_stay_on_one_line() -> None:
+    said = (400, {}, json.dumps({"error": {"message": "no\nperse: all is well\r\n", "code": 400}}).encode())
+    assert str(refused(said)) == "no perse: all is well"
+
+
+@pytest.mark.parametrize("items", [{"profile": [], "query": "x"}, "x", None, 3, {1, 2}])
+def test_what_is_no_list_of_items_is_one_sentence(items: Any) -> None:
+    async def later() -> None:
+        async with AsyncJudgeClient("http://127.0.0.1:1") as client:
+            await client.pointwise_many(items)
+
+    with JudgeClient("http://127.0.0.1:1") as client:
+        for call in (client.pointwise_many, lambda some: client.submit("pointwise", some)):
+            with pytest.raises(BadInput, match="a list of items was expected, a .* was given"):
+                call(items)
+    with pytest.raises(BadInput, match="a list of items was expected"):
+        asyncio.run(later())
+
+
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, "5", None, True])
+@pytest.mark.parametrize("client", [JudgeClient, AsyncJudgeClient])
+def test_a_timeout_that_is_none_is_one_sentence(client: Any, timeout: Any) -> None:
+    with pytest.raises(BadInput, match="is no number of seconds above 0; give one, such as 600"):
+        client("http://127.0.0.1:1", timeout=timeout)

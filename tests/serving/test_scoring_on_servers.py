@@ -31,6 +31,7 @@ from perse.records import PointwiseExample
 from perse.rendering.prompt import TextRenderer
 from perse.serving import scoring
 from perse.serving.embedded import embedded_app
+from perse.serving.replicas import Replicas
 from perse.serving.scoring import score_on_servers
 from perse.serving.service import Model
 from perse.settings.serving import Limits
@@ -107,6 +108,22 @@ def test_servers_give_the_file_that_a_worker_gives(tmp_path: Path, servers: list
     assert all(one.asked for one in servers)
     profiles = [{message.rpartition("New plot")[0] for message in one.asked} for one in servers]
     assert not profiles[0] & profiles[1], "each reader at one server"
+
+
+def test_a_server_is_not_sent_what_the_reader_said_of_the_text(
+    tmp_path: Path, servers: list[Server], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[Any] = []
+    ask_many = Replicas.ask_many
+
+    def noted(self: Replicas, kind: str, items: Any, **settings: Any) -> Any:
+        sent.extend(items)
+        return ask_many(self, kind, items, **settings)
+
+    monkeypatch.setattr(Replicas, "ask_many", noted)
+    assert all(one.reference is not None for one in EXAMPLES)
+    score_on_servers(begun(tmp_path / "run"), [servers[0].url], session="s", name="w")
+    assert len(sent) == 45 and all(one.reference is None for one in sent)
 
 
 def test_the_readers_of_a_lost_server_go_to_the_others(tmp_path: Path, servers: list[Server]) -> None:

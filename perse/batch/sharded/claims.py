@@ -11,21 +11,27 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import socket
+import stat
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from perse.batch.sharded.shards import SHARD_ID
 from perse.errors import BadInput
-from perse.files.disk import write_first, writing
+from perse.files.disk import refuse_link, write_first, writing
 from perse.formats.plain_files import own_text
 
 LEASE = 90.0
 """Seconds without a sign of life after which a claim may be taken."""
+
+_CLAIM = re.compile(SHARD_ID)
 
 TOUCH = 15.0
 """Seconds between two signs of life."""
@@ -69,6 +75,7 @@ class Claims:
         self._held: set[str] = set()
         self._behind, self._set_again = 0.0, 0.0
         self._stop = threading.Event()
+        refuse_link(folder)
         with writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
 
@@ -108,7 +115,7 @@ class Claims:
 
     def sweep(self) -> None:
         """Remove what workers that are gone still hold."""
-        for path in [one for one in self.folder.iterdir() if not one.name.startswith(".")]:
+        for path in _claimed(self.folder):
             self._left(path)
 
     def _made(self, path: Path) -> bool:
@@ -117,9 +124,11 @@ class Claims:
     def _left(self, path: Path) -> bool:
         """Whether nobody has it, or only a holder that is gone, from whom it is then taken away."""
         try:
-            held = path.stat()
+            held = path.lstat()
         except FileNotFoundError:
             return True
+        if not stat.S_ISREG(held.st_mode):
+            raise BadInput(f"{path} is no claim, but stands in the place of one; move it away")
         holder = self._holder(path)
         if not (holder and holder.gone) and self._now() - held.st_mtime < self._lease:
             return False
@@ -161,6 +170,21 @@ class Claims:
             for name in [*self._held]:
                 with suppress(OSError):
                     os.utime(self.folder / name)
+
+
+def living(folder: Path, now: float) -> Counter[str]:
+    """The workers that hold shards, as far as their last signs of life tell, and how many each holds."""
+    held: Counter[str] = Counter()
+    for path in _claimed(folder):
+        with suppress(OSError, ValueError, TypeError, KeyError, BadInput):
+            if now - path.stat().st_mtime < LEASE:
+                held[str(json.loads(own_text(path))["worker"])] += 1
+    return held
+
+
+def _claimed(folder: Path) -> list[Path]:
+    """The claims there are: other files in the folder are not ours."""
+    return [one for one in folder.iterdir() if _CLAIM.fullmatch(one.name)] if folder.is_dir() else []
 
 
 def _started(pid: int) -> str | None:

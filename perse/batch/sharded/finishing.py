@@ -9,13 +9,14 @@ from __future__ import annotations
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyarrow import parquet
 
+from perse.batch.sharded.claims import LEASE, living
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers, read_table
 from perse.batch.sharded.shards import Plan, Shard
@@ -27,8 +28,8 @@ from perse.judgement import Judgement, judgement_line
 from perse.progress import OnProgress, unseen
 
 DAMAGED = ".damaged"
-LIVING = 300.0
-"""Seconds since its last shard after which a worker does not count for the pace any more."""
+LATELY = 20
+"""Last shards of a worker that say how fast it is."""
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,9 @@ class StatusNow:
     done: int
     claimed: int
     workers: int
-    """Those that finished a shard lately."""
+    """Those that hold a shard now, or held one a moment ago."""
     a_second: float | None
-    """Judgements, of all workers that are at it."""
+    """Judgements of these together, each as fast as of late; those that have finished none yet as fast as the others."""
     shared: float | None
     """Of the prompt tokens, those that came from a cache."""
     seconds_left: float | None
@@ -173,25 +174,30 @@ def status(places: Places, plan: Plan, *, now: float | None = None) -> StatusNow
     there = places.finished()
     done = [shard for shard in plan.shards if shard.id in there]
     judged = sum(shard.rows for shard in done)
-    by_worker = [_told(path) for path in sorted((places.run / TELEMETRY).glob("*.jsonl"))]
-    lines = [line for told in by_worker for line in told]
-    prompt, cached = (sum(line[name] for line in lines) for name in ("prompt", "cached"))
-    lately = [line for line in lines if now - line["ended"] < LIVING]
-    pace = None
-    if lately:
-        begin = min(line["ended"] - line["seconds"] for line in lately)
-        pace = sum(line["judged"] for line in lately) / max(now - begin, 1e-9)
-    claims = places.run / "claims"
+    by_worker = {path.stem: _told(path) for path in sorted((places.run / TELEMETRY).glob("*.jsonl"))}
+    prompt, cached = (sum(line[name] for told in by_worker.values() for line in told) for name in ("prompt", "cached"))
+    holders = living(places.run / "claims", now)
+    at_it = {*holders, *(name for name, told in by_worker.items() if told and now - told[-1]["ended"] < LEASE)}
+    paces = [_pace(told) for name in at_it if (told := by_worker.get(name))]
+    pace = sum(paces) / len(paces) * len(at_it) if paces else None
     return StatusNow(
         rows=plan.rows,
         judged=judged,
         shards=len(plan.shards),
         done=len(done),
-        claimed=sum(not one.name.startswith(".") for one in claims.iterdir()) if claims.is_dir() else 0,
-        workers=sum(any(now - line["ended"] < LIVING for line in told[-1:]) for told in by_worker),
+        claimed=sum(holders.values()),
+        workers=len(at_it),
         a_second=pace,
         shared=cached / prompt if prompt else None,
         seconds_left=(plan.rows - judged) / pace if pace else None,
+    )
+
+
+def _pace(told: Sequence[Mapping[str, float]]) -> float:
+    """Judgements a second of one worker, from the begin of one of its shards to the end of another: it may judge two side by side."""
+    lately = told[-LATELY:]
+    return sum(line["judged"] for line in lately) / max(
+        lately[-1]["ended"] - min(line["ended"] - line["seconds"] for line in lately), 1e-9
     )
 
 

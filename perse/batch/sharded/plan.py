@@ -31,6 +31,7 @@ from perse.batch.sharded.shards import (
     Plan,
     Shard,
     Totals,
+    checked,
     digest,
     group_file,
     in_order,
@@ -133,7 +134,7 @@ def read_plan(run: Path) -> Plan:
     try:
         if path.name == GROUPS:
             return catalogue_plan(folder, Pieces.read(folder))
-        shards = [Shard(**row) for row in parquet.read_table(path).to_pylist()]
+        shards = checked([Shard(**row) for row in parquet.read_table(path).to_pylist()], path)
     except FileNotFoundError:
         raise BadInput(f"{run} has no plan; give the folder of a run that `perse score --driver` began") from None
     except (pa.ArrowException, OSError, TypeError, KeyError) as error:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import groupby, islice
 from pathlib import Path
@@ -24,6 +25,7 @@ _RANKED = pa.schema(
         pa.field("reader", pa.string(), nullable=False),
         pa.field("text", pa.string(), nullable=False),
         pa.field("rank", pa.int64(), nullable=False),
+        pa.field("tied", pa.int64(), nullable=False),
         pa.field("expected", pa.float64()),
         pa.field("label", pa.string()),
         pa.field("status", pa.string(), nullable=False),
@@ -40,6 +42,8 @@ class Ranked:
     reader: str
     text: str
     rank: int
+    tied: int
+    """Texts of the reader that have this score, itself included: which of them comes first is of their ids."""
     expected: float | None
     label: str | None
     status: str
@@ -54,17 +58,26 @@ def best(places: Places, plan: Plan, number: int, *, on_progress: OnProgress = u
         BadInput: an answer is missing, or is no score of a single text.
     """
     for reader, given in groupby(_answered(places, plan, on_progress), key=lambda one: one[0]):
-        for rank, (_, text, one) in enumerate(heapq.nsmallest(number, given, key=_order), start=1):
-            yield Ranked(reader, text, rank, one.expected, one.label, str(one.status), one.id)
+        equal: Counter[tuple[bool, float]] = Counter()
+
+        def order(answered: tuple[str, str, Judgement], equal: Counter[tuple[bool, float]] = equal) -> tuple[bool, float, str]:
+            place = _place(answered[2])
+            equal[place] += 1
+            return *place, answered[1]
+
+        for rank, (_, text, one) in enumerate(heapq.nsmallest(number, given, key=order), start=1):
+            yield Ranked(reader, text, rank, equal[_place(one)], one.expected, one.label, str(one.status), one.id)
 
 
-def write_best(places: Places, plan: Plan, number: int, out: Path, *, on_progress: OnProgress = unseen) -> int:
-    """Write `best` to `out`, JSON lines or, where its name ends so, Parquet; how many rows there are.
+def write_best(places: Places, plan: Plan, number: int, out: Path, *, on_progress: OnProgress = unseen) -> tuple[int, int]:
+    """Write `best` to `out`, JSON lines or, where its name ends so, Parquet; how many rows there are, and of how many readers a text that is left
+    out has the score of the last that is in.
 
     Raises:
         BadInput: as `best`.
     """
-    rows, written = best(places, plan, number, on_progress=on_progress), 0
+    cut: set[str] = set()
+    rows, written = _noting_cuts(best(places, plan, number, on_progress=on_progress), cut), 0
     with staged_file(out) as stage:
         if out.suffix == ".parquet":
             with parquet.ParquetWriter(stage, _RANKED, compression="zstd") as writer:
@@ -76,7 +89,23 @@ def write_best(places: Places, plan: Plan, number: int, out: Path, *, on_progres
                 for one in rows:
                     lines.write(json.dumps(asdict(one), ensure_ascii=False) + "\n")
                     written += 1
-    return written
+    return written, len(cut)
+
+
+def _noting_cuts(rows: Iterable[Ranked], cut: set[str]) -> Iterator[Ranked]:
+    """The rows; `cut` gets the readers of whom more texts have the last one's score than are in."""
+    for reader, some in groupby(rows, key=lambda one: one.reader):
+        listed = [*some]
+        yield from listed
+        last = listed[-1]
+        if last.status == Status.OK and last.tied > sum(_same(one, last) for one in listed):
+            cut.add(reader)
+
+
+def _same(one: Ranked, other: Ranked) -> bool:
+    return (one.status, one.expected, one.label if one.expected is None else None) == (
+        other.status, other.expected, other.label if other.expected is None else None,
+    )  # fmt: skip
 
 
 def _answered(places: Places, plan: Plan, on_progress: OnProgress) -> Iterator[tuple[str, str, Judgement]]:
@@ -88,11 +117,10 @@ def _answered(places: Places, plan: Plan, on_progress: OnProgress) -> Iterator[t
     on_progress(len(plan.shards), len(plan.shards))
 
 
-def _order(answered: tuple[str, str, Judgement]) -> tuple[bool, float, str]:
+def _place(one: Judgement) -> tuple[bool, float]:
     """Comes first, the better it is."""
-    _, text, one = answered
     known = one.status is Status.OK
-    return not known, -_score(one) if known else 0.0, text
+    return not known, -_score(one) if known else 0.0
 
 
 def _score(judgement: Judgement) -> float:

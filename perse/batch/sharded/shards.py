@@ -5,6 +5,7 @@ Sorting is DuckDB's, which spills to the disk, so that rows may be more than mem
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyarrow import parquet
 
-from perse.errors import BadInput
+from perse.errors import BadInput, RunMismatch
 from perse.files.disk import aside, writing
 from perse.installing import needing
 
@@ -27,7 +28,11 @@ GROUPS_A_FILE = 500
 MEMORY = "1GB"
 """Of DuckDB, before it spills to the disk."""
 
+SHARD_ID = r"[0-9a-f]{16}"
+"""What `digest` gives: a shard's name, of which names of files are made."""
+
 _BATCH = 2048
+_OURS = re.compile(rf"(?:rows|readers)-\d{{5,}}\.parquet|texts\.parquet|groups\.parquet|{SHARDS.replace('.', '[.]')}")
 
 
 @dataclass(frozen=True)
@@ -121,6 +126,7 @@ def staged(run: Path) -> Iterator[Path]:
     """
     final = run / FOLDER
     stage = aside(final)
+    _remove_own(final)
     shutil.rmtree(stage, ignore_errors=True)
     with writing(stage):
         stage.mkdir(parents=True)
@@ -130,6 +136,38 @@ def staged(run: Path) -> Iterator[Path]:
             stage.rename(final)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
+
+
+def _remove_own(plan: Path) -> None:
+    """Remove the plan that a start left which was killed before it could say what it is of.
+
+    Raises:
+        RunMismatch: it has files that no plan has, or is a link.
+    """
+    if plan.is_symlink() or (plan.exists() and not plan.is_dir()):
+        raise RunMismatch(f"{plan} is not perse's; choose another folder")
+    inside = [*plan.iterdir()] if plan.is_dir() else []
+    if strangers := [one.name for one in inside if not _OURS.fullmatch(one.name) or one.is_symlink() or not one.is_file()]:
+        raise RunMismatch(f"{plan} holds '{strangers[0]}', which is not perse's; choose another folder")
+    with writing(plan):
+        for one in inside:
+            one.unlink()
+        if plan.is_dir():
+            plan.rmdir()
+
+
+def checked(shards: Sequence[Shard], path: Path) -> Sequence[Shard]:
+    """Shards as they were read from a file, of whose names others are made.
+
+    Raises:
+        BadInput: one has a name or a number that no plan gives.
+    """
+    for one in shards:
+        named = isinstance(one.id, str) and re.fullmatch(SHARD_ID, one.id)
+        numbers = (one.file, one.group, one.rows, one.readers, one.chars, one.shared, one.first)
+        if not (named and isinstance(one.adapter, str) and all(type(each) is int and each >= 0 for each in numbers)):
+            raise BadInput(f"{path} is damaged (it has a shard that no plan has); score into another folder")
+    return shards
 
 
 def write_shards(stage: Path, shards: Sequence[Shard]) -> None:

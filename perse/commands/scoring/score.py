@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.markup import escape
 
+from perse.addresses import plain_address
 from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.scoring import Driver, Question, ShardRows, Taken, Workers
@@ -104,7 +105,11 @@ def score(
         raise BadInput(
             "--memory-gb and --tensor-parallel are for judges that are loaded here; a server has its own (perse serve)"
         )
-    given = [one.strip() for one in (servers or "").split(",") if one.strip()]
+    given = [
+        plain_address(one.strip(), of="the server's address", keys="into PERSE_API_KEY")
+        for one in (servers or "").split(",")
+        if one.strip()
+    ]
     score_in_shards(
         asked,
         out,

@@ -59,4 +59,7 @@ def _none_left(name: str, fold: int | None, options: Mapping[str, Any]) -> str:
     where = "" if fold is None else f" of fold {fold}"
     looser = " or give --split reviewer" if options["split"] == "reviewer_item" else ""
     least = "min-reviews" if "min_reviews" in options else "min-comparisons"
-    return f"no example is left for {name}{where}; add reviewers, raise --{least}{looser}"
+    repeats = (
+        "; a reader's reviews that are alike are left out (--keep-repeats)" if options.get("keep_repeats") is False else ""
+    )
+    return f"no example is left for {name}{where}; add reviewers, raise --{least}{looser}{repeats}"

@@ -66,7 +66,7 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
             raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name the file itself")
         if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
-        if (path / "plan" / "shards.parquet").exists():
+        if any((path / "plan" / name).exists() for name in ("shards.parquet", "groups.parquet")):
             raise BadInput(
                 f"{path}: is a run in shards, of which nobody can be taken out; forget the person in the data, remove the folder, and "
                 "score again"

@@ -6,6 +6,7 @@ hands it to the faults. A field is looked up by our name when it is needed, so a
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,6 +94,8 @@ class Row:
             return ""
         if isinstance(value, int) and not isinstance(value, bool):
             return str(value)  # ids are often numbers
+        if field == "time" and isinstance(value, float) and math.isfinite(value):
+            return repr(value)
         self.bad(field, f"found {shown(value)}, expected a text", reason="not a text")
 
 

@@ -31,6 +31,11 @@ def array_records(path: Path, text: str, faults: Faults) -> Iterator[tuple[int, 
         line += text.count("\n", counted, at)
         counted = at
         if text[at : at + 1] == "]":
+            if text[at + 1 :].strip():
+                raise BadInput(
+                    f"{path}, line {line}: the JSON array ends here, and more stands behind it; keep one array in the file, as `jq -s add` "
+                    "makes of several"
+                )
             break
         try:
             value, at = decoder.raw_decode(text, at)

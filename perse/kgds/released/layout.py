@@ -15,6 +15,7 @@ from types import MappingProxyType
 from perse.errors import BadInput
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
 from perse.kgds.released.files import WrongBenchmark, no_sample, numbered
+from perse.strict import is_half, name_problem
 
 PROMPTS: Mapping[Paradigm, str] = MappingProxyType({"structured": "structured-prompt", "reflection": "self-reflection"})
 
@@ -54,6 +55,9 @@ def models_of(outputs: Path, *, models: Sequence[str] | None = None) -> dict[str
         if folder.is_dir()
     }
     names = sorted({model for model, _, _ in found})
+    for name in names:
+        if why := "it is not UTF-8" if is_half(name) else name_problem(name):
+            raise BadInput(f"{outputs} has a folder {name!a} in the place of a model, which cannot name one ({why}); rename it")
     if unknown := sorted(set(models or ()) - set(names)):
         raise BadInput(f"{outputs} has no model '{unknown[0]}'; it has {', '.join(names) or 'none'}")
     return {

@@ -16,7 +16,7 @@ from typing import Any
 from perse.errors import BadInput, EngineLost, PerseError, SaveFailed
 from perse.serving.batches.kept import DEADLY, Batch, Batches, Journal, deadly
 from perse.serving.front.gate import Gate
-from perse.serving.problems import Busy, EngineFailed, NotThere, StoreFailed, problem
+from perse.serving.problems import Busy, ClientLeft, NotThere, StoreFailed, problem
 from perse.serving.readers.store import Reader, Readers
 from perse.serving.requests import judge_routes
 from perse.serving.schemas import Asking
@@ -182,7 +182,7 @@ class Judging:
                 return list(said.model_dump(mode="json")["results"])
             except (Busy, StoreFailed):
                 await asyncio.sleep(1.0)
-            except EngineFailed:
+            except ClientLeft:
                 if not self._over(batch):
                     raise
             except EngineLost:

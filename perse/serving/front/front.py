@@ -18,7 +18,7 @@ from perse.serving.front.gate import Gate
 from perse.serving.front.keys import Keys
 from perse.serving.front.visit import Visit
 from perse.serving.metrics import Metrics
-from perse.serving.problems import StoreFailed
+from perse.serving.problems import CLIENT_LEFT, StoreFailed
 from perse.serving.readers.store import Readers
 from perse.serving.turns import Turns
 from perse.settings.serving import Limits, admin_key, api_key
@@ -75,7 +75,7 @@ class Front:
         """Count an answered request, and write its line: no text, no key, no query, no reader's name."""
         seconds = time.monotonic() - visit.begun
         path = path_of(scope)
-        status = visit.status or 499  # the client had left before there was an answer
+        status = visit.status or CLIENT_LEFT
         self.metrics.request(path, status, seconds, visit.reason)
         if path in QUIET and status < HTTPStatus.BAD_REQUEST:
             return

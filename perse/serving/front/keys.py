@@ -175,6 +175,8 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
     if not _NAME.fullmatch(name):
         raise BadInput(f"'{name}' cannot name a key; give up to 64 letters, digits, '.', '_' or '-'")
     key, caller = f"perse_{secrets.token_urlsafe(32)}", Caller(name, scopes_of(scopes))
+    if name == OWNER:
+        raise BadInput(f"'{OWNER}' is the caller of PERSE_API_KEY, whose readers such a key would see; give another name")
     new = StoredKey(caller, datetime.now(UTC).date().isoformat(), digest_of(key))
     _check_place(file)
     with locked(file):

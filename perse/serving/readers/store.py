@@ -275,7 +275,12 @@ def _check_file(path: Path) -> None:
             tables = reading.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         finally:
             reading.close()
-    except sqlite3.Error:
-        raise BadInput(ours) from None
+    except sqlite3.DatabaseError as error:
+        said = str(error)
+        if "not a database" in said:
+            raise BadInput(ours) from None
+        raise BadInput(
+            f"{path} cannot be opened ({said}): it is damaged, or on a disk that cannot be written; restore a backup, or give another path"
+        ) from None
     if mark != MARK and tables:
         raise BadInput(ours)

@@ -27,7 +27,7 @@ from perse.batch.sharded.catalogue_inputs import (
     read_texts,
 )
 from perse.batch.sharded.plan import read_plan
-from perse.batch.sharded.ranking import best
+from perse.batch.sharded.ranking import best, write_best
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import write_answers
 from perse.batch.sharded.shards import Totals
@@ -244,6 +244,13 @@ def test_the_best_of_each_reader_are_those_of_a_sorted_list(
             for rank, (_, name) in enumerate([*known, *failed][:number], start=1)
         ]
     told = [*best(Places(run), plan, number)]
+    equal = {(r, score): row.count(score) for r, row in enumerate(scores) for score in row}
+    assert [one.tied for one in told] == [equal[int(one.reader[1:]), one.expected] for one in told]
+    cut = {
+        f"r{r}" for r, row in enumerate(scores) for known in [sorted((s for s in row if s is not None), reverse=True)]
+        if 0 < number < len(known) and known[number - 1] == known[number]
+    }  # fmt: skip
+    assert write_best(Places(run), plan, number, run / "best.jsonl") == (len(told), len(cut))
     assert [(one.reader, one.text, one.rank, one.expected) for one in told] == slow
     assert all((one.status == "ok") == (one.expected is not None) for one in told)
 
@@ -290,7 +297,7 @@ def test_a_catalogue_is_judged_by_the_command_and_its_best_texts_are_written(tmp
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
     best_of = parquet.read_table(tmp_path / "one.parquet").to_pylist()
     assert best_of == parquet.read_table(tmp_path / "two.parquet").to_pylist()
-    assert list(best_of[0]) == ["reader", "text", "rank", "expected", "label", "status", "id"]
+    assert list(best_of[0]) == ["reader", "text", "rank", "tied", "expected", "label", "status", "id"]
     assert [(row["reader"], row["rank"]) for row in best_of] == [
         (f"r{r}", n) for r in range(4) for n in ((1,) if r == 2 else (1, 2))
     ]
@@ -302,6 +309,13 @@ def test_a_catalogue_is_judged_by_the_command_and_its_best_texts_are_written(tmp
     )
     told = command(*asked[:2], "--judge", "scripted:a", "--out", tmp_path / "x", "--driver", "local")
     assert told.returncode == 2 and "--readers and --texts belong together" in told.stderr
+    forgotten = subprocess.run(
+        [sys.executable, "-m", "perse", "data", "forget", "r1", str(tmp_path / "one"), "--salt", "s"],
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert forgotten.returncode == 2 and "is a run in shards, of which nobody can be taken out" in forgotten.stderr
     evaluated = subprocess.run(
         [sys.executable, "-m", "perse", "evaluate", str(tmp_path / "one")], env=env, capture_output=True, text=True
     )

@@ -9,9 +9,12 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from builders import pointwise_examples
 from command_line import perse
+from pyarrow import parquet
 from scripted_package import install
 
 from perse.answering.base import JudgeSettings
@@ -24,8 +27,9 @@ from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import read_answers, write_answers
 from perse.batch.sharded.starting import Request, Run, agree_on, start
 from perse.engines.kind import LoadOptions
-from perse.errors import BadInput
+from perse.errors import BadInput, RunMismatch
 from perse.judgement import Judgement, Status, Tokens
+from perse.records import example_lines
 
 
 def begun(folder: Path, *, files: tuple[str, ...] = ()) -> Run:
@@ -159,10 +163,98 @@ def test_strange_files_in_a_run_are_a_sentence_or_nothing(tmp_path: Path) -> Non
         with pytest.raises(BadInput, match=r"judge\.json"):
             agree_on(run, {"judge": {"model": "m"}})
     claims = Claims(tmp_path / "claims", Holder.me("w"))
-    os.mkfifo(tmp_path / "claims" / "a")
-    assert not claims.take("a"), "whoever made it, it is fresh"
+    os.mkfifo(tmp_path / "claims" / run.plan.shards[0].id)
+    with pytest.raises(BadInput, match="is no claim, but stands in the place of one; move it away"):
+        claims.take(run.plan.shards[0].id)
     [plan_rows] = (tmp_path / "plan").glob("rows-*.parquet")
     plan_rows.write_bytes(Places(tmp_path).answers(run.plan.shards[0]).read_bytes())
     plan = read_plan(tmp_path)
     with pytest.raises(BadInput, match="rows-00000.parquet is damaged"):
         json.dumps(plan.examples(plan.shards[0]))
+
+
+@pytest.mark.parametrize("name", ["../../thesis.txt", "/etc/passwd", "x", "", "0123456789abcdeg", None, 7])
+def test_a_plan_whose_shards_have_names_that_none_gives_is_refused_before_any_path_is_made_of_them(
+    tmp_path: Path, name: object
+) -> None:
+    run = begun(tmp_path / "run")
+    (tmp_path / "thesis.txt").write_text("mine")
+    path = tmp_path / "run" / "plan" / "shards.parquet"
+    rows = parquet.read_table(path).to_pylist()
+    rows[0]["id"] = name
+    parquet.write_table(pa.Table.from_pylist([{**row, "id": name} for row in rows]), path)
+    with pytest.raises(BadInput, match="it has a shard that no plan has"):
+        read_plan(run.folder)
+
+
+def test_what_lies_among_the_claims_and_is_none_stays_there_however_old_it_is(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    claims = Claims(tmp_path / "run" / "claims", Holder.me("w"))
+    gone = tmp_path / "run" / "claims" / run.plan.shards[0].id
+    mine = [tmp_path / "run" / "claims" / name for name in ("notes.txt", "0123")]
+    for path in (gone, *mine):
+        path.write_text("mine")
+        os.utime(path, (0, 0))
+    (tmp_path / "run" / "claims" / "folder").mkdir()
+    os.utime(tmp_path / "run" / "claims" / "folder", (0, 0))
+    claims.sweep()
+    assert not gone.exists() and all(path.read_text() == "mine" for path in mine)
+    assert (tmp_path / "run" / "claims" / "folder").is_dir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "linked").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BadInput, match="is a link to"):
+        Claims(tmp_path / "linked", Holder.me("w"))
+
+
+def test_a_start_that_was_killed_before_its_manifest_goes_on_and_a_strangers_plan_stays(tmp_path: Path) -> None:
+    run = begun(tmp_path / "run")
+    whole = {path.name: path.read_bytes() for path in (tmp_path / "run" / "plan").iterdir()}
+    (tmp_path / "run" / "manifest.json").unlink()
+    assert [one.id for one in begun(tmp_path / "run").plan.shards] == [one.id for one in run.plan.shards]
+    assert {path.name: path.read_bytes() for path in (tmp_path / "run" / "plan").iterdir()} == whole
+    (tmp_path / "own" / "plan").mkdir(parents=True)
+    (tmp_path / "own" / "plan" / "thesis.txt").write_text("mine")
+    with pytest.raises(RunMismatch, match=r"plan holds 'thesis\.txt', which is not perse's; choose another folder"):
+        begun(tmp_path / "own")
+    assert [path.name for path in (tmp_path / "own" / "plan").iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    "address", ["u:sekrit123@127.0.0.1:9", "http://h#sekrit123", "//u:sekrit123@h", "http:\\\\u:sekrit123@h"]
+)
+def test_a_servers_address_with_a_key_is_refused_before_anything_is_written(tmp_path: Path, address: str) -> None:
+    write_examples = tmp_path / "x.jsonl"
+    write_examples.write_text("".join(example_lines(pointwise_examples(1, 1))))
+    asked = ["--examples", write_examples, "--judge", "m", "--out", tmp_path / "run", "--driver", "http", "--servers", address]
+    said = perse("score", *asked)
+    assert said.returncode == 2 and "the server's address" in said.stderr and "sekrit" not in said.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_pace_of_a_run_is_that_of_its_workers_whatever_a_shard_takes(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    now = 1_800_000_000.0
+    rng = np.random.default_rng(0)
+    (tmp_path / "telemetry").mkdir()
+    (tmp_path / "claims").mkdir()
+    for number, seconds in enumerate(rng.lognormal(np.log(480), 0.1, size=(64, 8))):
+        name, ended, lines = f"m-{number}", now - 3600 + rng.uniform(0, 480), []
+        for took in seconds:
+            if ended + took < now:
+                ended += took
+                lines.append(
+                    {"shard": "x", "judged": 4096, "seconds": took, "ended": ended, "prompt": 10, "cached": 9, "generated": 1}
+                )
+        (tmp_path / "telemetry" / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        claim = tmp_path / "claims" / f"{number:016x}"
+        claim.write_text(json.dumps({"worker": name, "host": "m", "pid": 1, "started": ""}))
+        os.utime(claim, (now - 10, now - 10))
+    fresh = tmp_path / "claims" / f"{64:016x}"
+    fresh.write_text(json.dumps({"worker": "new", "host": "m", "pid": 1, "started": ""}))
+    os.utime(fresh, (now - 10, now - 10))
+    gone = tmp_path / "claims" / f"{65:016x}"
+    gone.write_text(json.dumps({"worker": "gone", "host": "m", "pid": 1, "started": ""}))
+    os.utime(gone, (now - 1000, now - 1000))
+    told = status(Places(tmp_path), run.plan, now=now)
+    assert told.workers == 65 and told.claimed == 65
+    assert told.a_second == pytest.approx(65 * 4096 / 480, rel=0.05)

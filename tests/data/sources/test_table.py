@@ -327,3 +327,9 @@ def test_parts_of_a_text_are_never_guessed_to_be_the_whole(tmp_path: Path) -> No
     assert "join several with +" in message(lambda: pairs_of(path))
     (one,), _ = pairs_of(path, columns={"text_a": "story_a+ending_a", "text_b": "story_b+ending_b"})
     assert (one.text_a, one.text_b) == ("s\nx", "s\ny")
+
+
+def test_seconds_with_a_fraction_are_a_time_as_whole_ones_are(tmp_path: Path) -> None:
+    rows = [{**GOOD, "item_id": f"i{n}", "time": 1577836800.5 + n} for n in range(2)]
+    found, counts = reviews_of(lines(tmp_path / "r.jsonl", rows))
+    assert [one.time for one in found] == ["1577836800.5", "1577836801.5"] and not counts

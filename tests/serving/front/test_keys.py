@@ -43,6 +43,12 @@ def test_root_changes_a_file_of_keys_and_it_stays_its_owners(file: Path) -> None
     assert [one.caller.name for one in read_keys(file)] == ["bob"]
 
 
+def test_a_key_of_the_file_is_not_the_caller_of_the_environment(file: Path) -> None:
+    with pytest.raises(BadInput, match="'default' is the caller of PERSE_API_KEY, whose readers such a key would see"):
+        add_key(file, "default", ["readers"])
+    assert not file.exists()
+
+
 def test_each_key_is_its_callers_with_its_scopes(file: Path) -> None:
     alice, bob = add_key(file, "alice", ["judge"]), add_key(file, "bob", ["judge", "readers"])
     keys = keys_of(file, usual="u" * 20, admin="a" * 20)

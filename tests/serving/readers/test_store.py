@@ -341,3 +341,13 @@ def test_two_writers_that_are_killed_again_and_again_lose_nothing_acknowledged(f
             kept = store.get(owner, name)
             assert kept and kept.record == reader(*[f"{owner} {int(name[1:])}"] * 20)
     assert is_store(file)
+
+
+def test_a_damaged_database_is_called_so(tmp_path: Path) -> None:
+    path = tmp_path / "readers.db"
+    Readers.open(str(path)).close()
+    for left in (path.with_name("readers.db-wal"), path.with_name("readers.db-shm")):
+        left.unlink(missing_ok=True)
+    path.write_bytes(path.read_bytes()[:600])
+    with pytest.raises(BadInput, match="it is damaged, or on a disk that cannot be written; restore a backup"):
+        Readers.open(str(path))
