@@ -68,10 +68,11 @@ class Listed:
 
     def __init__(self, files: Files) -> None:
         files.count("lists", FOLDERS)
-        self._files, self._then = files, files.now
+        self._ended, self._then = files.ended.get, files.now
 
     def __contains__(self, name: object) -> bool:
-        return self._files.ended.get(str(name), float("inf")) <= self._then
+        ended = self._ended(name)  # type: ignore[call-overload]
+        return ended is not None and ended <= self._then
 
 
 def main() -> None:
