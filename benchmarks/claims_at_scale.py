@@ -27,6 +27,8 @@ from perse.batch.sharded.working import LONGEST_WAIT, LOOK_AGAIN, Share, free
 
 FOLDERS = 256
 """Folders that hold the answers; a list of all is a list of each."""
+SPREAD = 0.3
+"""Standard deviation of the logarithm of a shard's time."""
 
 
 @dataclass
@@ -147,7 +149,7 @@ def _run(options: argparse.Namespace) -> tuple[Files, int, int, float]:
             continue
         pause[worker] = LOOK_AGAIN
         working[worker] = shard.id
-        takes = rng.lognormvariate(0, 0.3) * options.seconds
+        takes = _takes(rng, options.seconds)
         if rng.random() < options.asleep:
             files.gone[shard.id] = files.now  # gives no sign of life, and goes on later
             takes += 10 * LEASE
@@ -156,14 +158,18 @@ def _run(options: argparse.Namespace) -> tuple[Files, int, int, float]:
     return files, twice, lost, end
 
 
+def _takes(rng: random.Random, seconds: float) -> float:
+    """How long a shard takes: lognormal, `seconds` on average."""
+    return seconds * rng.lognormvariate(-(SPREAD**2) / 2, SPREAD)
+
+
 def _show(options: argparse.Namespace, files: Files, twice: int, lost: int, end: float, took: float) -> None:
-    mean = 1.046 * options.seconds  # of the lognormal times
     table = Table(
         title=f"{options.shards:,} shards, {options.workers:,} workers, {options.seconds:g} s a shard, a worker lost after {options.lost_after:g} h"
     )
     for column in ("", "value"):
         table.add_column(column, justify="left" if not column else "right")
-    ideal = options.shards * mean / options.workers
+    ideal = options.shards * options.seconds / options.workers
     busiest = max(files.by_minute.values()) / 60
     rows = {
         "shards judged": f"{len(files.done):,}",

@@ -21,10 +21,22 @@ from scipy import stats
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import LEVEL, bootstrap_interval
+from perse.evaluation.stats.ordinal import rps_values
 from perse.evaluation.stats.resamples import Resamples
 
 REVIEWERS = (10, 20, 50, 200)
-STATISTICS = ("pearson", "spearman", "kendall", "within_kendall", "between_pearson", "mae", "accuracy")
+STATISTICS = (
+    "pearson",
+    "spearman",
+    "kendall",
+    "within_kendall",
+    "between_pearson",
+    "mae",
+    "accuracy",
+    "blind_mae",
+    "blind_rps",
+)
+"""The last two are of a judge that knows nothing of a reader's leniency: its errors are a few readers'."""
 POPULATION = 100_000
 
 Method = Callable[[float, FloatArray, FloatArray], tuple[float, float]]
@@ -83,12 +95,19 @@ class Sample:
         self.predicted = np.round(predicted, 1)
         right = generator.beta(6, 4, reviewers)[self.reviewer]
         self.hits = (generator.random(rows) < right).astype(np.float64)
+        blind = 6.5 + 0.6 * quality + own(0, 0.7)
+        steps = stats.norm.cdf((np.arange(0.5, 11) - blind[:, None]) / 1.5)  # (rows, 11)
+        given = np.diff(steps, axis=1) / (steps[:, -1:] - steps[:, :1])  # (rows, 10)
+        self.blind_mae: FloatArray = np.abs(self.gold - given @ np.arange(1, 11))
+        self.blind_rps = rps_values(self.gold, given)
 
     def values(self, resamples: Resamples) -> dict[str, FloatArray]:
         """Each statistic in each resample, (R,)."""
         bootstrap = Bootstrap(resamples)
         found = bootstrap.resampled_scores(self.gold, self.predicted)
-        found["accuracy"] = bootstrap.resampled_mean(self.hits, np.ones(len(self.hits), dtype=bool))
+        everything = np.ones(len(self.hits), dtype=bool)
+        for name, values in (("accuracy", self.hits), ("blind_mae", self.blind_mae), ("blind_rps", self.blind_rps)):
+            found[name] = bootstrap.resampled_mean(values, everything)
         return {name: found[name] for name in STATISTICS}
 
 

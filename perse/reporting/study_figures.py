@@ -1,7 +1,7 @@
 """Pictures of studies, from their points alone; and of a training's loss.
 
-Lines with a band (the interval, or the spread of repeated passes where there were several: figures 3 and 4 of PerSE), or bars with
-whiskers. One figure for each metric of the points, whatever the study.
+Lines with a band, or bars with whiskers. These are 95% intervals; of lines whose every point was asked in several passes the bands are
+the spread of the passes (figures 3 and 4 of PerSE). One kind in a figure. One figure for each metric of the points, whatever the study.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ def _figure(result: Result, metric: str) -> Figure:
         reasons = dict.fromkeys(point.estimate.interval.reason for point in points if point.estimate.interval.reason)
         reason = f"{_heading(metric)}: {'; '.join(filter(None, reasons)) or 'undefined'}"
         return empty(name, title=title, reason=reason, header=_HEADER)
-    looks = _looks(series)
+    looks, spreads = _looks(series), _spreads(points, lines=result.plot == "lines")
     height = legend_height(list(series))
     height += 2.8 if result.plot == "lines" else 0.6 + BAR * (len(points) + 1.4 * len(ticks))
 
     def paint(sheet: Sheet) -> None:
         axis = sheet.subplots()
         if result.plot == "lines":
-            _lines(axis, series, ticks, looks)
+            _lines(axis, series, ticks, looks, spreads=spreads)
             axis.set(xlabel=plain(result.x_label, 52), ylabel=_heading(metric))
         else:
             _bars(axis, series, ticks, looks)
@@ -84,7 +84,7 @@ def _figure(result: Result, metric: str) -> Figure:
         paint,
         height=height,
         title=title,
-        alt=_in_words(metric, series, lines=result.plot == "lines"),
+        alt=_in_words(metric, series, lines=result.plot == "lines", spreads=spreads),
         header=_HEADER,
         rows=rows,
     )
@@ -103,11 +103,24 @@ def _looks(series: Mapping[str, Sequence[Point]]) -> dict[str, Style]:
     return {name: looks[name] for name in series}
 
 
-def _lines(axis: Axes, series: Mapping[str, Sequence[Point]], ticks: Sequence[str], looks: Mapping[str, Style]) -> None:
+def _spreads(points: Sequence[Point], *, lines: bool) -> bool:
+    """Whether the bands are standard deviations: every judge's point of a line has one, and baselines, which have none, have no band."""
+    judged = [point for point in points if not point.baseline and point.estimate.value is not None]
+    return lines and bool(judged) and all(point.spread is not None for point in judged)
+
+
+def _lines(
+    axis: Axes,
+    series: Mapping[str, Sequence[Point]],
+    ticks: Sequence[str],
+    looks: Mapping[str, Style],
+    *,
+    spreads: bool,
+) -> None:
     places = _places(ticks)
     for name, points in series.items():
         look = looks[name]
-        known = [(places[p.x], p.estimate.value, _band(p)) for p in points if p.estimate.value is not None]
+        known = [(places[p.x], p.estimate.value, _band(p, spreads=spreads)) for p in points if p.estimate.value is not None]
         axis.plot(
             [x for x, *_ in known],
             [value for _, value, _ in known],
@@ -140,13 +153,13 @@ def _places(ticks: Sequence[str]) -> dict[str, float]:
     return {tick: float(tick) if numbers else float(n) for n, tick in enumerate(ticks)}
 
 
-def _band(point: Point) -> tuple[float, float] | None:
-    """One standard deviation of repeated passes where there were several, else the interval."""
+def _band(point: Point, *, spreads: bool) -> tuple[float, float] | None:
+    """The standard deviation of the passes on both sides, or the interval."""
     value, low, high = point.estimate.value, point.estimate.interval.low, point.estimate.interval.high
     if value is None:
         return None
-    if point.spread is not None:
-        return value - point.spread, value + point.spread
+    if spreads:
+        return None if point.spread is None else (value - point.spread, value + point.spread)
     return None if low is None or high is None else (low, high)
 
 
@@ -170,7 +183,7 @@ def _bars(axis: Axes, series: Mapping[str, Sequence[Point]], ticks: Sequence[str
 
 def _bar(axis: Axes, y: float, point: Point, look: Style) -> list[float]:
     """Draws it and returns its end."""
-    value, band = point.estimate.value, _band(point)
+    value, band = point.estimate.value, _band(point, spreads=False)
     if value is None:
         words = plain(point.estimate.interval.reason or "undefined", 50)
         axis.text(0.01, y, words, transform=axis.get_yaxis_transform(), va="center", fontsize=8, style="italic", color=DIM)
@@ -194,7 +207,7 @@ def _handles(looks: Mapping[str, Style], *, lines: bool) -> list[Artist]:
     return [Patch(facecolor=look.colour, hatch=look.hatch, edgecolor=PAPER, label=name) for name, look in looks.items()]
 
 
-def _in_words(metric: str, series: Mapping[str, Sequence[Point]], *, lines: bool) -> str:
+def _in_words(metric: str, series: Mapping[str, Sequence[Point]], *, lines: bool, spreads: bool) -> str:
     said = []
     for name, points in series.items():
         known = [point for point in points if point.estimate.value is not None]
@@ -203,14 +216,15 @@ def _in_words(metric: str, series: Mapping[str, Sequence[Point]], *, lines: bool
             continue
         ends = known if lines else sorted(known, key=lambda point: -(point.estimate.value or 0.0))
         ends = ends if len(ends) <= (2 if lines else 4) else [ends[0], ends[-1]]
-        said.append(f"{name} " + (" to " if lines else ", ").join(f"{_value(point)} at {point.x}" for point in ends))
-    bands = "standard deviations" if any(point.spread is not None for points in series.values() for point in points) else ""
-    return f"{_heading(metric)}: {listed(said, longest=6)}." + (f" Bands are {bands} over repeated passes." if bands else "")
+        values = [f"{_value(point, spreads=spreads)} at {point.x}" for point in ends]
+        said.append(f"{name} " + (" to " if lines else ", ").join(values))
+    kind = "standard deviations over repeated passes" if spreads else "95% intervals"
+    return f"{_heading(metric)}: {listed(said, longest=6)}. {'Bands' if lines else 'Whiskers'} are {kind}."
 
 
-def _value(point: Point) -> str:
+def _value(point: Point, *, spreads: bool) -> str:
     estimate: Estimate = point.estimate
-    return value_in_words(estimate) if point.spread is None else f"{estimate.value:.2f} (sd {point.spread:.2f})"
+    return value_in_words(estimate) if not spreads or point.spread is None else f"{estimate.value:.2f} (sd {point.spread:.2f})"
 
 
 def _cells(point: Point) -> tuple[Cell, ...]:

@@ -181,7 +181,7 @@ def _by_aspect(differences: Mapping[str, Estimate]) -> str:
         if len(apart) == 1
         else f"those of {', '.join(apart)} leave"
     )
-    chance = "; of five that are alike one does in about every fourth study" if apart else ""
+    chance = "; the more aspects are looked at, the likelier one does by chance" if apart and len(known) > 1 else ""
     many = f"{len(known)} aspects" if len(known) > 1 else "1 aspect"
     return f"Of the intervals of {many}, each looked at by itself, {said} out 0{chance}."
 

@@ -138,11 +138,11 @@ def _result(
 
     ways = []
     for name, title in ((GREEDY, "greedy"), (SCORE, "score alone")):
-        for reading, kind in _READINGS.items():
+        for reading, kind in _kinds([answers[name]]).items():
             found = read(name, reading)
             ways.append(Way(f"{title}, {kind}", () if found is None else (found,), (answers[name],)))
     arms = tuple(answers[name] for name in sampled)
-    for reading, kind in _READINGS.items():
+    for reading, kind in _kinds(arms).items():
         each = [given for name in sampled if (given := read(name, reading)) is not None]
         whole = tuple(each) if len(each) == len(sampled) else ()
         ways.append(Way(f"one sample, {kind}", whole, arms[:1]))
@@ -194,8 +194,8 @@ def _result(
         notes=(
             f"{len(kept)} of {len(asked)} items stand behind each value: those that every pass answered",
             *crossed_note(kept),
-            f"sampled at temperature {asking.settings.temperature:g}; one sample is shown as mean and standard deviation over "
-            f"{len(sampled)} passes, which is what the paper does once",
+            f"sampled at temperature {asking.settings.temperature:g}; one sample is the mean over {len(sampled)} passes of what the paper "
+            "does once, and sd their standard deviation",
             f"score alone: the question {alone}, without a review",
             "the highest of several ways is chosen after looking, so its value is a little too high",
             READINGS,
@@ -203,7 +203,10 @@ def _result(
     )
 
 
-_READINGS: dict[Reading, str] = {"label": "label", "expected": "expected"}
+def _kinds(arms: Sequence[Answers]) -> dict[Reading, str]:
+    """How answers can be read; without any distribution there is the label alone, and nothing is a way of its own twice."""
+    distributions = any(judgement.distribution for arm in arms for judgement in arm.values())
+    return {"label": "label", "expected": "expected"} if distributions else {"label": "label"}
 
 
 def _tokens(arms: Sequence[Answers]) -> tuple[str, str]:

@@ -1,27 +1,30 @@
 """Does the order in which a profile is shown change the judgement? Each profile in several seeded orders (PerSE, figure 4).
 
-The mean over the orders and their standard deviation at each k, how far one item's expected score moves between two orders,
-and how often its label changes. Profiles with fewer than two entries have one order and are asked once. Differs from the paper: inference
-only, with one judge for all k, and the same queries at every k.
+The mean over the orders and their standard deviation at each k, how far one item's expected score moves between two different
+orders, and how often its label changes. No profile is shown in one order twice while it has another: k = 1 is asked once, k = 2
+twice. Differs from the paper: inference only, with one judge for all k, and the same queries at every k.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
+from math import factorial
 from pathlib import Path
 
 import numpy as np
 
+from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
-from perse.records import chooses
+from perse.records import Example, chooses
 from perse.results.result import Cell, Estimate, Point, Result, Table
-from perse.studies.frame.arms import Arm, LoadJudge
-from perse.studies.frame.measuring import Condition, measure
+from perse.studies.frame.arms import Arm, LoadJudge, Source
+from perse.studies.frame.measuring import Condition, Measured, measure
 from perse.studies.frame.running import Asking, opened
 from perse.studies.frame.summarizing import NOTHING, SharedResamples, heading, predictions, undefined, words
 
@@ -37,14 +40,14 @@ def order(
     load: LoadJudge | None = None,
     on_progress: OnPart = unseen_part,
 ) -> Result:
-    """Every metric at each k as the mean over `orders` shuffles, with their standard deviation.
+    """Every metric at each k as the mean over at most `orders` different orders, with their standard deviation.
 
     Args:
-        orders: how many shuffles; their seeds count up from the asking's.
+        orders: in how many a profile is shown that has as many.
         ks: by default the folder's own k.
     Raises:
         BadInput: fewer than two orders, or a k that the folder does not keep.
-        RunMismatch: `out` holds another study.
+        RunMismatch: `out` holds another study, or one of an older perse, whose orders could be the same twice.
     """
     if orders < 2:
         raise BadInput(f"found {orders} orders; two or more can differ")
@@ -52,76 +55,103 @@ def order(
     data = source.folder("another order")
     chosen = sorted(set([data.k] if ks is None else ks))
     question = asking.ask(source)
-    seeds = [asking.settings.seed + n for n in range(orders)]
     arms = {
-        (k, seed): Arm(
-            name=f"k{k}-order{seed}",
-            loaded=source.shown(View(k=k, order_seed=seed)),
-            judge=judge,
-            question=question,
-            settings=asking.settings,
-        )
-        for k in chosen
-        for seed in (seeds if k > 1 else seeds[:1])
-    }
-    options = {"orders": orders, "ks": chosen}
-    with opened(out, "order", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
-        answers = study.ask(list(arms.values()))
-        conditions = [
-            Condition(
-                short_name(judge),
-                str(k),
-                tuple(answers[arm.name] for (own, _), arm in arms.items() if own == k),
-                next(arm.loaded.examples for (own, _), arm in arms.items() if own == k),
-            )
-            for k in chosen
+        k: [
+            Arm(name=f"k{k}-order{n}", loaded=shown, judge=judge, question=question, settings=asking.settings)
+            for n, shown in enumerate(_orders(source, k, orders, seed=asking.settings.seed))
         ]
-        return study.finish(_result(asking, conditions, orders))
+        for k in chosen
+    }
+    options = {"orders": orders, "ks": chosen, "different": True}
+    with opened(out, "order", asking, source=source, options=options, load=load, on_progress=on_progress) as study:
+        answers = study.ask([arm for own in arms.values() for arm in own])
+        asked = [
+            Asked(
+                Condition(short_name(judge), str(k), tuple(answers[arm.name] for arm in own), own[0].loaded.examples),
+                tuple(arm.loaded.examples for arm in own),
+            )
+            for k, own in arms.items()
+        ]
+        return study.finish(_result(asking, asked))
 
 
-def _result(asking: Asking, conditions: Sequence[Condition], orders: int) -> Result:
-    found = measure(conditions, resamples=asking.resamples, seed=asking.settings.seed)
-    moves = {one.x: _moves(asking, one) for one in conditions}
-    moved = tuple(Point(series=one.judge, x=one.x, metric="moved", estimate=moves[one.x][0]) for one in conditions)
+@dataclass(frozen=True)
+class Asked:
+    """One k: the answers in every order, and the examples as they were shown in each."""
+
+    condition: Condition
+    shown: tuple[Sequence[Example], ...]
+
+    @property
+    def x(self) -> str:
+        return self.condition.x
+
+    @property
+    def orders(self) -> str:
+        return str(len(self.shown))
+
+
+def _orders(source: Source, k: int, orders: int, *, seed: int) -> list[LoadedExamples]:
+    """The examples in each order: as many as the longest profile has, at most `orders`."""
+    first = source.shown(View(k=k, order_seed=seed))
+    most = min(orders, factorial(max(len(example.profile) for example in first.examples)))
+    return [first, *(source.shown(View(k=k, order_seed=seed, order=n)) for n in range(1, most))]
+
+
+def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
+    found = measure([one.condition for one in asked], resamples=asking.resamples, seed=asking.settings.seed)
+    orders = {one.x: one.orders for one in asked}
+    moves = {one.x: _moves(asking, one) for one in asked}
+    judge = asked[0].condition.judge
+    moved = tuple(Point(series=judge, x=x, metric="moved", estimate=both[0]) for x, both in moves.items())
     spreads: list[tuple[Cell, ...]] = []
     for point in found.points:
         if not point.baseline and point.metric == found.main:
-            spreads.append((point.series, point.x, point.estimate, _number(point.spread)))
-    rows: list[tuple[Cell, ...]] = [(one.x, *moves[one.x]) for one in conditions]
-    most = max(conditions, key=lambda one: int(one.x))
-    ours = next(p for p in found.points if (p.series, p.x, p.metric) == (most.judge, most.x, found.main))
-    answer = (
-        f"At k = {most.x}, {heading(found.main)} is {words(ours.estimate)} on average over {orders} orders"
-        + (f", standard deviation {ours.spread:.3f}" if ours.spread is not None else "")
-        + f"; between two orders one item's answer moves by {words(moves[most.x][0])}, and its label changes in "
-        f"{words(moves[most.x][1])} of cases."
-    )
+            spreads.append((point.series, point.x, orders[point.x], point.estimate, _number(point.spread)))
+    rows: list[tuple[Cell, ...]] = [(x, *both) for x, both in moves.items()]
     return Result(
         name="order",
         asks=ASKS,
-        answer=answer,
+        answer=_answer(found, max(asked, key=lambda one: int(one.x)), moves),
         plot="lines",
         x_label="k: how many of the reader's past reviews are shown",
         points=(*found.points, *moved),
         tables=(
-            Table(title=f"{orders} orders", header=("who", "k", heading(found.main), "sd over orders"), rows=tuple(spreads)),
             Table(
-                title="One item, two orders",
+                title="Different orders",
+                header=("who", "k", "orders", heading(found.main), "sd over orders"),
+                rows=tuple(spreads),
+            ),
+            Table(
+                title="One item, two different orders",
                 header=("k", "answer moves by", "label changes"),
                 rows=tuple(rows),
                 notes=(
                     "moves: mean absolute difference of the expected score (pairs: of the probability of A); changes: share of "
-                    "items whose label differs; both over all pairs of orders",
+                    "items whose label differs; both over all pairs of different orders of an item",
                 ),
             ),
             found.table("Means over the orders", "k"),
         ),
         notes=(
             *found.notes,
-            "profiles with fewer than two entries have one order and no spread",
+            "no profile is shown in one order twice while it has another; one with fewer than two entries has one order and does not move",
             *_sampling(asking),
             "differs from PerSE, figure 4: one judge is asked at every k, and the queries are the same",
         ),
+    )
+
+
+def _answer(found: Measured, most: Asked, moves: Mapping[str, tuple[Estimate, Estimate]]) -> str:
+    ours = next(p for p in found.points if (p.series, p.x, p.metric) == (most.condition.judge, most.x, found.main))
+    said = f"At k = {most.x}, {heading(found.main)} is {words(ours.estimate)}"
+    if len(most.shown) == 1:
+        return f"{said}; a profile has one order there."
+    moved, changed = moves[most.x]
+    spread = f", standard deviation {ours.spread:.3f}" if ours.spread is not None else ""
+    return (
+        f"{said} on average over {most.orders} orders{spread}; between two different orders one item's answer moves by {words(moved)}, "
+        f"and its label changes in {words(changed)} of cases."
     )
 
 
@@ -134,20 +164,23 @@ def _sampling(asking: Asking) -> list[str]:
     ]
 
 
-def _moves(asking: Asking, condition: Condition) -> tuple[Estimate, Estimate]:
-    """How far an item's answer moves between two orders, and how often its label changes; over items that all answered."""
-    if len(condition.passes) < 2:
+def _moves(asking: Asking, asked: Asked) -> tuple[Estimate, Estimate]:
+    """How far an item's answer moves between two different orders, and how often its label changes; over items that all answered."""
+    passes = asked.condition.passes
+    if len(passes) < 2:
         return undefined("one order"), undefined("one order")
-    kept = [
-        example
-        for example in condition.examples
-        if all((given := one.get(example.id)) and given.label is not None for one in condition.passes)
+    places = [
+        n
+        for n, example in enumerate(asked.condition.examples)
+        if all((given := one.get(example.id)) and given.label is not None for one in passes)
     ]
-    if not kept:
+    if not places:
         return undefined(NOTHING), undefined(NOTHING)
+    shown = [[examples[n] for n in places] for examples in asked.shown]
+    kept = shown[0]
     answers: list[FloatArray] = []
     labels = []
-    for one in condition.passes:
+    for one in passes:
         if chooses(kept):
             shares = [(one[example.id].distribution or {}).get("A", np.nan) for example in kept]
             answers.append(np.array(shares, dtype=np.float64))
@@ -156,11 +189,22 @@ def _moves(asking: Asking, condition: Condition) -> tuple[Estimate, Estimate]:
             assert expected is not None
             answers.append(expected)
         labels.append(np.array([one[example.id].label for example in kept], dtype=object))
-    pairs = list(combinations(range(len(answers)), 2))
-    gaps = np.mean([np.abs(answers[a] - answers[b]) for a, b in pairs], axis=0)
-    flips = np.mean([(labels[a] != labels[b]).astype(np.float64) for a, b in pairs], axis=0)
+    gaps, flips = [], []
+    for a, b in combinations(range(len(passes)), 2):
+        same = [left.profile == right.profile for left, right in zip(shown[a], shown[b], strict=True)]
+        gaps.append(np.where(same, np.nan, np.abs(answers[a] - answers[b])))
+        flips.append(np.where(same, np.nan, (labels[a] != labels[b]).astype(np.float64)))
     shared = SharedResamples.over(kept, resamples=asking.resamples, seed=asking.settings.seed)
-    return shared.mean(gaps), shared.mean(flips)
+    return shared.mean(_mean_known(gaps)), shared.mean(_mean_known(flips))
+
+
+def _mean_known(pairs: Sequence[FloatArray]) -> FloatArray:
+    """Mean of each item, (n,), over the pairs of orders that differ; NaN where none does."""
+    values = np.array(pairs)
+    known = ~np.isnan(values)
+    count = known.sum(axis=0)
+    mean: FloatArray = np.where(count > 0, np.where(known, values, 0.0).sum(axis=0) / np.maximum(count, 1), np.nan)
+    return mean
 
 
 def _number(value: float | None) -> str | None:

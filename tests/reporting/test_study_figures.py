@@ -12,7 +12,7 @@ from perse.results.result import Point, Result
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from perse.reporting.study_figures import study_figures
+from perse.reporting.study_figures import _band, study_figures
 from perse.training.curves import training_figure
 
 
@@ -48,6 +48,23 @@ def test_repeated_passes_have_their_spread_in_words_and_numbers() -> None:
     (figure,) = study_figures(study([point("j", k, 0.25, spread=0.0625) for k in ("1", "3")]))
     assert "0.25 (sd 0.06)" in figure.alt and "standard deviations" in figure.alt
     assert column(figure, "standard deviation") == [0.0625, 0.0625]
+
+
+def test_the_whiskers_of_a_figure_are_all_of_one_kind_and_it_says_which() -> None:
+    """One sample has a standard deviation over passes (0.03) that is a fifth of the intervals beside it: it looked that much surer."""
+    mixed = [
+        point("j", "greedy", 0.25),
+        point("j", "one sample", 0.25, spread=0.03),
+        point("average", "greedy", 0.2, baseline=True),
+    ]
+    (bars,) = study_figures(study(mixed, plot="bars", name="decoding"))
+    assert "0.25 [0.12, 0.38] at one sample" in bars.alt and bars.alt.endswith("Whiskers are 95% intervals.")
+    (lines,) = study_figures(study([point("j", "1", 0.25), point("j", "3", 0.25, spread=0.03)], name="order"))
+    assert lines.alt.endswith("Bands are 95% intervals.") and "sd" not in lines.alt
+    repeated = [point("j", way, 0.25, spread=0.03) for way in ("with", "without")]
+    (bars,) = study_figures(study([*repeated, point("average", "with", 0.2, baseline=True)], plot="bars", name="review-text"))
+    assert bars.alt.endswith("Whiskers are 95% intervals."), "those of the baselines are"
+    assert _band(repeated[0], spreads=False) == (0.125, 0.375) and _band(repeated[0], spreads=True) == (0.22, 0.28)
 
 
 @pytest.mark.parametrize("plot", ["lines", "bars"])

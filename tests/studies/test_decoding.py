@@ -53,7 +53,17 @@ def test_a_judge_in_words_has_labels_only_and_its_samples_follow_their_seeds(rea
     result = decoding(asking(readers, limit=12), tmp_path, passes=3, load=scripted(by_seed))
     first, second = (answers_of(tmp_path / "arms" / f"sampled{n}") for n in (1, 2))
     assert [first[key].label for key in first] != [second[key].label for key in first]
-    assert cell(result, "greedy, expected", "MAE") == cell(result, "greedy, label", "MAE")
+    ways = [row[0] for row in result.tables[0].rows]
+    assert ways == ["greedy, label", "score alone, label", "one sample, label", "mean of 3 samples, label"], (
+        "nothing stands there twice"
+    )
+    assert "highest of 8" not in result.answer
+
+
+def test_a_judge_in_words_is_told_to_be_the_highest_of_the_four_ways_that_there_are(readers: Path, tmp_path: Path) -> None:
+    scripts = scripted(lambda message, seed: f"[Review] so\n[Score] {1 + (len(message) + (seed % 3)) % 10}")
+    answer = decoding(asking(readers, limit=12), tmp_path, passes=2, load=scripts).answer
+    assert "the highest of 4" in answer
 
 
 @pytest.mark.slow

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, permutations
 from pathlib import Path
 
 import numpy as np
 import pytest
 from judging_builders import asking, average, last, point, scripted
+from reading_builders import answered
 
 from perse.data.profiles.views import View
-from perse.errors import BadInput
+from perse.errors import BadInput, RunMismatch
 from perse.evaluation.shared_texts import crossed, several_readers
+from perse.records import Example
+from perse.results.result import Result
+from perse.studies.frame.measuring import Condition
+from perse.studies.frame.running import opened, read_study
 from perse.studies.frame.summarizing import crossed_note
-from perse.studies.order import order
+from perse.studies.order import Asked, _moves, order
+
+
+def _in_order(example: Example, number: int) -> Example:
+    profile = View(order_seed=0, order=number).shown(example.profile, k=3, example_id=example.id)
+    return example.model_copy(update={"profile": tuple(profile)})
 
 
 def test_a_judge_that_ignores_the_order_has_no_spread_and_does_not_move(readers: Path, tmp_path: Path) -> None:
@@ -27,10 +37,8 @@ def test_how_far_answers_move_is_the_mean_difference_over_pairs_of_orders(reader
     one = asking(readers)
     result = order(one, tmp_path, orders=3, load=scripted(last))
     # The judge says the last score shown: so does this, from the examples themselves.
-    said = [
-        [example.profile[-1].score for example in one.open().shown(View(k=3, order_seed=seed)).examples]  # type: ignore[union-attr]
-        for seed in range(3)
-    ]
+    views = [View(k=3, order_seed=0, order=n) for n in range(3)]
+    said = [[example.profile[-1].score for example in one.open().shown(view).examples] for view in views]  # type: ignore[union-attr]
     pairs = list(combinations(np.array(said), 2))
     moved = np.mean([abs(left - right).mean() for left, right in pairs])
     flipped = np.mean([(left != right).mean() for left, right in pairs])
@@ -40,16 +48,55 @@ def test_how_far_answers_move_is_the_mean_difference_over_pairs_of_orders(reader
     assert (point(result, "script", "3").spread or 0) > 0
 
 
+def test_all_orders_of_two_entries_are_asked_and_the_answer_moves_by_their_difference(readers: Path, tmp_path: Path) -> None:
+    """Shuffles of two are the same in half of the pairs, which halved what was told of two orders."""
+    one = asking(readers)
+    result = order(one, tmp_path, orders=3, ks=[2], load=scripted(last))
+    profiles = [[past.score for past in example.profile] for example in one.open().shown(View(k=2)).examples]  # type: ignore[union-attr]
+    apart = np.mean([abs(first - second) for first, second in profiles])
+    assert point(result, "script", "2", "moved").estimate.value == pytest.approx(apart, abs=1e-12)
+    assert "on average over 2 orders, standard deviation" in result.answer and "two different orders" in result.answer
+    assert [row[2] for row in result.tables[0].rows] == ["2"]
+
+
+def test_six_orders_of_three_entries_are_all_that_there_are(readers: Path, tmp_path: Path) -> None:
+    one = asking(readers)
+    result = order(one, tmp_path, orders=9, ks=[3], load=scripted(last))
+    profiles = [[past.score for past in example.profile] for example in one.open().shown(View(k=3)).examples]  # type: ignore[union-attr]
+    ends = [[profile[-1] for profile in permutations(scores)] for scores in profiles]
+    every = np.mean([np.mean([abs(a - b) for a, b in combinations(end, 2)]) for end in ends])
+    assert point(result, "script", "3", "moved").estimate.value == pytest.approx(every, abs=1e-12)
+    assert "over 6 orders" in result.answer and len(list((tmp_path / "arms").iterdir())) == 6
+
+
+def test_a_short_profile_among_long_ones_is_compared_in_different_orders_alone(readers: Path, tmp_path: Path) -> None:
+    examples = [*asking(readers, limit=4).open().shown(View(k=3)).examples]
+    short = [one.model_copy(update={"profile": one.profile[:n]}) for n, one in enumerate(examples[:3])]
+    shown = [[_in_order(one, n) for one in short] for n in range(3)]
+    passes = [{one.id: answered(one.id, str(n + 1)) for one in short} for n in range(3)]
+    asked = Asked(Condition("script", "3", tuple(passes), short), tuple(shown))
+    moved, changed = _moves(asking(readers), asked)
+    # Answers 1, 2, 3 in three passes: profiles of none and of one entry have one order; of two the first and the third pass show the same one.
+    assert moved.items == 1 and moved.value == pytest.approx(1.0) and changed.value == 1.0
+
+
 def test_a_profile_of_one_has_one_order_and_is_asked_once(readers: Path, tmp_path: Path) -> None:
     result = order(asking(readers, limit=8), tmp_path, orders=3, ks=[1, 2], load=scripted(last))
-    assert sorted(folder.name for folder in (tmp_path / "arms").iterdir()) == [
-        "k1-order0",
-        "k2-order0",
-        "k2-order1",
-        "k2-order2",
-    ]
+    assert sorted(folder.name for folder in (tmp_path / "arms").iterdir()) == ["k1-order0", "k2-order0", "k2-order1"]
     assert point(result, "script", "1").spread is None
     assert point(result, "script", "1", "moved").estimate.interval.reason == "undefined (one order)"
+    alone = order(asking(readers, limit=8), tmp_path / "alone", orders=3, ks=[1], load=scripted(last))
+    assert alone.answer.startswith("At k = 1, Kendall tau-b is ") and alone.answer.endswith("; a profile has one order there.")
+
+
+def test_a_study_of_orders_that_could_be_the_same_is_not_continued(readers: Path, tmp_path: Path) -> None:
+    """Of an older perse: its result is still read, and its answers to other prompts are not taken for these."""
+    one = asking(readers, limit=8)
+    with opened(tmp_path, "order", one, source=one.open(), options={"orders": 3, "ks": [3]}) as study:
+        old = study.finish(Result(name="order", asks="?", answer="as it was", tables=()))
+    with pytest.raises(RunMismatch, match="options"):
+        order(one, tmp_path, orders=3, load=scripted(last))
+    assert read_study(tmp_path) == old
 
 
 def test_one_order_is_no_study(readers: Path, tmp_path: Path) -> None:

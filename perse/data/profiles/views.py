@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import factorial
+from random import Random
 from typing import Literal, TypeVar
 
 from perse.data.dates import oldest_first
@@ -29,6 +31,8 @@ class View:
     """How many entries, the most wanted first chosen; None for the folder's own k."""
     order_seed: int | None = None
     """Shuffle each profile by this seed; None puts it oldest first where all its times are ISO dates, else as drawn."""
+    order: int = 0
+    """With `order_seed`: which of the orders that it draws, none of a profile twice before it has been in all that it has."""
     review_text: bool = True
     """Show what the reviewer wrote; without it a profile entry is a text and its score."""
     profile_aspects: ProfileAspects = "all"
@@ -46,5 +50,15 @@ class View:
         kept = list(chosen[: k if self.k is None else self.k])
         if self.order_seed is None:
             return oldest_first(kept)
-        draw(self.order_seed, example_id, "order").shuffle(kept)
-        return kept
+        return _shuffled(kept, self.order, draw(self.order_seed, example_id, "order"))
+
+
+def _shuffled(kept: Sequence[Record], number: int, generator: Random) -> list[Record]:
+    """The `number`-th of the different orders that `generator` comes to; after the last one they begin again."""
+    found: list[list[int]] = []
+    while len(found) <= number % factorial(len(kept)):
+        places = list(range(len(kept)))
+        generator.shuffle(places)
+        if places not in found:
+            found.append(places)
+    return [kept[place] for place in found[-1]]

@@ -51,7 +51,7 @@ def kgds_figures(results: Results) -> dict[str, Figure]:
             name="figure-2-retrieval",
             title="Paragraphs extracted, in percent of the article's",
             missing=_why_missing(results, "ebs-aos"),
-            line=(f"the experts' choice, {results.supporting_share:.2f}", results.supporting_share),
+            line=(f"the experts' choice, {results.supporting_share:.2f} on average", results.supporting_share),
         ),
         ranked(
             results,

@@ -224,7 +224,7 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
     return (
         ("Compared", f"{compared} of {compared + left} samples"),
         ("Models", str(len(models(results)))),
-        ("Experts' choice", f"{results.supporting_share:.2f}% of the paragraphs"),
+        ("Experts' choice", f"{results.supporting_share:.2f}% of a sample's paragraphs on average"),
         ("Intervals", f"95%, {results.resamples:,} resamples of the samples, seed {results.seed}"),
         ("Benchmark", f"digest {results.benchmark[:12]}"),
     )

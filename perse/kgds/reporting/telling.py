@@ -75,7 +75,7 @@ def _error_rows(results: Results, scores: Scores) -> Iterator[tuple[Cell, ...]]:
 def _notes(results: Results, *, correlated: bool) -> Iterator[str]:
     yield (
         f"percent; intervals: 95%, bootstrap over the {len(results.samples)} samples, {results.resamples} resamples, "
-        f"seed {results.seed}; of the paragraphs {results.supporting_share:.2f}% are supporting"
+        f"seed {results.seed}; of a sample's paragraphs {results.supporting_share:.2f}% are supporting on average"
     )
     if not correlated:
         yield "a correlation across models needs three or more"

@@ -76,7 +76,11 @@ def paper(
 def _answer(filled: Sequence[int], rows: Sequence[Row]) -> str:
     if not filled:
         return "No value of ours is at hand yet: the published figures stand alone, with the commands that fill the tables."
-    said = f"Tables {', '.join(map(str, filled))} of 1 to 5 have values of ours."
+    said = (
+        f"Table {filled[0]} of 1 to 5 has values of ours."
+        if len(filled) == 1
+        else f"Tables {', '.join(map(str, filled))} of 1 to 5 have values of ours."
+    )
     for what in ("judge", "baseline"):
         ours = [(row.columns["kendall"], row.name) for row in rows if (row.judge is None) == (what == "baseline")]
         best = max(ours, key=lambda one: -inf if one[0].value is None else one[0].value, default=None)

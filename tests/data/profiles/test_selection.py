@@ -106,6 +106,14 @@ def test_an_order_seed_permutes_a_profile_and_changes_nothing_else(folder: DataS
         assert sorted(past.text for past in one.profile) == sorted(past.text for past in other.profile)  # type: ignore[union-attr]
 
 
+def test_the_orders_of_a_seed_are_all_different_before_they_begin_again() -> None:
+    entries = [*"abc"]
+    shown = ["".join(View(order_seed=5, order=n).shown(entries, k=3, example_id="e")) for n in range(12)]  # type: ignore[type-var]
+    assert len({*shown[:6]}) == 6 and shown[6:] == shown[:6]
+    assert shown[0] == "".join(View(order_seed=5).shown(entries, k=3, example_id="e"))  # type: ignore[type-var]
+    assert [View(order_seed=5, order=n).shown([], k=3, example_id="e") for n in (0, 3)] == [[], []]
+
+
 def test_without_review_texts_a_profile_shows_texts_and_scores_alone(folder: DataSet) -> None:
     example = folder.examples("valid", view=View(review_text=False))[0]
     assert all(past.review is None for past in example.profile)  # type: ignore[union-attr]

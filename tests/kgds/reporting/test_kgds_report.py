@@ -22,6 +22,7 @@ from perse.errors import BadInput
 from perse.kgds.reporting.finer import cost_table, count_tables, difference_tables, interval_tables
 from perse.kgds.reporting.report import write_report
 from perse.kgds.reporting.tables import PaperCell, markdown, probable_errors, table_1, table_2
+from perse.kgds.reporting.telling import kgds_result
 from perse.kgds.scoring.results import Average, Cost, Delta, Difference, Errors, MeanWinRate, Refused, Results, SampleScores
 from perse.results.result import Result
 
@@ -365,3 +366,9 @@ def test_the_page_works_in_a_browser_offline(tmp_path: Path, width: int, colours
         assert page.locator("#theme").inner_text() == "Colours: light"
         browser.close()
     assert wrong == []
+
+
+def test_the_experts_share_is_told_as_an_average_over_samples() -> None:
+    """`perse kgds stats` of the same file tells another share: of all paragraphs, where a long article counts more."""
+    (note,) = [note for note in kgds_result(results(scores("a"))).notes if "supporting" in note]
+    assert note.endswith("of a sample's paragraphs 32.50% are supporting on average")

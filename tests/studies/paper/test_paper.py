@@ -77,6 +77,11 @@ def test_without_anything_of_ours_each_table_says_what_fills_it() -> None:
     assert '"-" among the published: 2 figures' in result.tables[1].notes[0]
 
 
+def test_one_table_has_values_and_several_have(scores: Path, pairs: Path) -> None:
+    assert paper(runs={"two": pairs}, resamples=100).answer.startswith("Table 4 of 1 to 5 has values of ours.")
+    assert paper(runs={"one": scores}, resamples=100).answer.startswith("Tables 2, 3 of 1 to 5 have values of ours.")
+
+
 def test_runs_fill_tables_2_to_4(scores: Path, pairs: Path) -> None:
     result = paper(runs={"one": scores, "two": pairs}, resamples=100)
     assert "Tables 2, 3, 4 of 1 to 5" in result.answer
