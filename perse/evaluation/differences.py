@@ -23,7 +23,7 @@ PROFILE_AVERAGE = "profile average"
 COPY = "copy the example"
 """The baseline of the paper, for scores and for pairs."""
 MAJORITY = "majority"
-_COIN = 0.5
+COIN = 0.5
 
 
 def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scores, *, profiles: bool) -> list[Difference]:
@@ -92,14 +92,17 @@ def choice_differences(
     row = f"{judge} (likeliest)"
     [(commonest, _)] = Counter(sorted(gold)).most_common(1)
     constant = np.array([answer == commonest for answer in gold], dtype=np.float64)
-    rules = {CHANCE: np.full(len(gold), _COIN)}
+    rules = {CHANCE: np.full(len(gold), COIN)}
     rules |= {MAJORITY: hits[MAJORITY]} if MAJORITY in hits else {CONSTANT: constant}
     rules |= {COPY: hits[COPY]} if COPY in hits else {}
     return [
-        Difference(judge=judge, row=row, baseline=name, column="accuracy", estimate=_mean(hits[row] - theirs, bootstrap))
+        Difference(judge=judge, row=row, baseline=name, column="accuracy", estimate=_apart(hits[row], theirs, bootstrap))
         for name, theirs in rules.items()
     ]
 
 
-def _mean(values: FloatArray, bootstrap: Bootstrap) -> Estimate:
-    return bootstrap.mean(values, np.ones(len(values), dtype=bool)).model_copy(update={"difference": True})
+def _apart(mine: FloatArray, theirs: FloatArray, bootstrap: Bootstrap) -> Estimate:
+    """How much more of the pairs are right: a coin is right by half, so that no value is further from it than a half."""
+    low, high = -float(theirs.max()), 1 - float(theirs.min())
+    everything = np.ones(len(mine), dtype=bool)
+    return bootstrap.share(mine - theirs, everything, low=low, high=high).model_copy(update={"difference": True})

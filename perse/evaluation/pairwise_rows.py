@@ -92,7 +92,7 @@ def pairwise_rows(items: Items, predictions: Sequence[Choices], *, bootstrap: Bo
                 asked=len(gold),
                 ok=summaries[given.judge].ok if given.judge else len(gold),
                 columns={name: estimate for name, estimate in columns.items() if estimate is not None},
-                aspects={aspect: bootstrap.mean(given.hits, mask) for aspect, mask in masks.items()},
+                aspects={aspect: bootstrap.share(given.hits, mask) for aspect, mask in masks.items()},
                 counts=aspect_confusion(gold, given.answers, aspects=asked_aspect),
             )
         )

@@ -158,9 +158,11 @@ def _taste(row: Row, difference: Difference | None) -> tuple[bool | None, str]:
 
 
 def _surpassed(value: float, rules: Sequence[Difference], rows: Mapping[str, Row]) -> list[str]:
-    """The best other baseline, if it beats the judge: with its training data no judge is needed."""
+    """The best other baseline, if it beats the judge by what is printed: with its training data no judge is needed."""
     column, known = rules[0].column, {"random", *(one.baseline for one in rules)}
     others = {row.name: row.columns.get(column) for row in rows.values() if not row.judge and row.name not in known}
-    found = {name: one for name, one in others.items() if one and one.value is not None and one.value > value}
+    found = {
+        name: one for name, one in others.items() if one and one.value is not None and round(one.value, 2) > round(value, 2)
+    }
     best = max(found, key=lambda name: found[name].value or 0.0, default=None)
     return [] if best is None else [f"{best}, which needs no judge, has {METRICS[column].title} {shown(found[best])}"]

@@ -1,7 +1,7 @@
 """Pictures of scores: given scores, errors, and whether the expected score is right on average.
 
 A judge that always says 7 can still have a fine mean error. So true and given scores stand side by side, and the commonest
-label is named where it takes more than 60%.
+label is named where it is much more frequent than among the readers.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from perse.evaluation.calibration.reliability import binned
 from perse.evaluation.calibration.risk_coverage import entropy
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.results import Evaluation
+from perse.reporting.collapse import is_collapsed, nearest
 from perse.reporting.report_data import RunData
 from perse.reporting.trust_figures import listed, panel_height, points_of, whiskers, xy
 from perse.results.result import Estimate
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Sheet
 
-COLLAPSED = 0.6
-"""From this share of one label on, a judge hardly tells texts apart."""
 CALIBRATION_BINS = 8
 NOTHING_KNOWN = "no judge answered an item whose true score is known"
 
@@ -100,24 +99,19 @@ def _shares(run: RunData) -> tuple[FloatArray, FloatArray, FloatArray, FloatArra
     """Of each label: true, given and likeliest shares, and the mean probability, NaN without distributions."""
     rows = run.known
     true, given, likeliest = (
-        np.bincount(_nearest(values[rows], run), minlength=len(run.labels)) / rows.sum()
+        np.bincount(nearest(values[rows], run), minlength=len(run.labels)) / rows.sum()
         for values in (run.gold, run.label, run.likeliest)
     )
     mean = run.distributions[run.told].mean(axis=0) if run.told.any() else np.full(len(run.labels), np.nan)
     return true, given, likeliest, mean
 
 
-def _nearest(values: FloatArray, run: RunData) -> IntArray:
-    """Index of the label nearest to each value; the mean score of a summary may lie between two."""
-    found: IntArray = np.abs(values[:, None] - run.values).argmin(axis=1)
-    return found
-
-
 def _collapse(run: RunData, shares: tuple[FloatArray, FloatArray, FloatArray, FloatArray]) -> str:
-    _, given, likeliest, _ = shares
-    for words, share in (("gives", given), ("finds likeliest", likeliest)):
-        if share.max() > COLLAPSED:
-            return f"{run.name} {words} {run.labels[int(share.argmax())]} in {share.max():.0%}"
+    true, given, likeliest, _ = shares
+    for words, share, answers in (("gives", given, run.label), ("finds likeliest", likeliest, run.likeliest)):
+        if is_collapsed(run, answers):
+            most = int(share.argmax())
+            return f"{run.name} {words} {run.labels[most]} in {share[most]:.0%}, readers in {true[most]:.0%}"
     return ""
 
 
@@ -165,9 +159,9 @@ def _confusion(run: RunData, name: str) -> Figure:
     if not (known & ~failed).any():
         return empty(name, title=title, reason=f"{run.name} answered no item whose true score is known", header=header)
     given = np.full(len(run.gold), len(run.labels))
-    given[known & ~failed] = _nearest(run.label[known & ~failed], run)
+    given[known & ~failed] = nearest(run.label[known & ~failed], run)
     table = np.zeros((len(run.labels), len(answers)), dtype=np.int64)
-    np.add.at(table, (_nearest(run.gold[known], run), given[known]), 1)
+    np.add.at(table, (nearest(run.gold[known], run), given[known]), 1)
 
     def paint(sheet: Sheet) -> None:
         axis = sheet.subplots()

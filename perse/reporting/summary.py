@@ -15,17 +15,15 @@ from perse.drawing.figure import Figure
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
 from perse.evaluation.verdict import in_words, shown
+from perse.reporting.collapse import is_collapsed, often
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
-from perse.reporting.score_figures import COLLAPSED
 from perse.results.result import Table
 
 FEW = 50
 """With fewer readers the page says that they are few."""
 STEADY = 0.5
 """Share of pairs with the same choice in both orders below which a judge is called dependent on the order."""
-COLLAPSED_CHOICE = 0.9
-"""Of pairs: the share of one answer above which a judge is called collapsed."""
 _MEASURES = {
     "pointwise": "How well it puts texts in the readers' order (1: exactly, 0: not at all; in brackets how sure that is; "
     "within each reader: of one reader's texts at a time):",
@@ -195,8 +193,9 @@ def _spread(run: RunData) -> str:
     share, readers = counts[place] / len(given), float((gold == values[place]).mean())
     name = run.labels[int(np.flatnonzero(run.values == values[place])[0])]
     said = f"the answer that it most often finds likeliest, {name}, is so in {share:.0%}; the readers gave it in {readers:.0%}."
-    collapsed = share > (COLLAPSED if len(run.labels) > 2 else COLLAPSED_CHOICE)
-    return f"Collapsed: nearly one answer for everything: {said}" if collapsed else f"Not collapsed: {said}"
+    if is_collapsed(run, run.likeliest):
+        return f"Collapsed: nearly one answer for everything: {said}"
+    return said[:1].upper() + said[1:] if often(run, run.likeliest) else f"Not collapsed: {said}"
 
 
 def _steadiness(evaluation: Evaluation, judged: str | None) -> str:

@@ -129,13 +129,14 @@ def test_values_that_are_undefined_read_undefined_not_zero() -> None:
 
 
 def test_resamples_in_which_a_value_is_undefined_are_marked() -> None:
-    # Eleven readers give 5 and get 5, two give and get others: many resamples are constant, but not most.
-    examples = [scored(str(n), f"u{n}", 5 if n < 11 else n - 8) for n in range(13)]
-    found = evaluate(examples, [answered(e.id, str(e.reference.score)) for e in examples], train=None)
-    undefined = found.rows[0].columns["pearson"].interval.undefined_resamples
+    # Each of thirteen readers is asked of two endings, and three of a surprise: some resamples have none of the three.
+    examples = [pair(f"{n}-{at}", f"u{n}", "AB"[at], aspect="Ending") for n in range(13) for at in range(2)]
+    examples += [pair(f"{n}-2", f"u{n}", "A", aspect="Surprise") for n in range(3)]
+    found = evaluate(examples, [answered(e.id, "A") for e in examples], train=None)
+    undefined = found.rows[0].columns["macro_accuracy"].interval.undefined_resamples
     assert 0 < undefined < 500
     assert f"(at most {undefined})" in rendered(found)
-    assert "1.00 [1.00, 1.00]*" in rendered(found)
+    assert "0.75 [0.75, 0.75]*" in rendered(found)
 
 
 def test_names_from_files_are_neither_markup_nor_table_nor_html() -> None:

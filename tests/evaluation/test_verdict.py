@@ -8,8 +8,9 @@ from scipy import stats
 from perse.evaluation.alignment import align
 from perse.evaluation.evaluate import Evaluation, Fold, evaluate, evaluate_many
 from perse.evaluation.predictions import Prediction, baseline_predictions
+from perse.evaluation.stats.results import Difference, Row
 from perse.evaluation.telling import evaluation_result
-from perse.evaluation.verdict import shown
+from perse.evaluation.verdict import _surpassed, shown
 from perse.judgement import Judgement
 from perse.records import PointwiseExample
 from perse.results.result import Estimate, Interval
@@ -220,11 +221,11 @@ def test_pairs_are_compared_with_copying_the_shown_answer_with_a_coin_and_with_t
     [sentence] = evaluate(examples, right, train=None).verdict
     assert sentence == (
         "judge: better than copying the shown answer and than always giving the same answer and than chance, on these texts alone: "
-        "accuracy 1.00 [1.00, 1.00] against 0.25 [0.25, 0.25], difference +0.75 [0.75, 0.75]"
+        "accuracy 1.00 [0.76, 1.00] against 0.25 [0.25, 0.25], difference +0.75 [0.75, 0.75]"
     )
     [constant] = evaluate(examples, [answered(e.id, "A") for e in examples], train=None).verdict
     assert constant == (
-        "judge: not shown to be better than always giving the same answer: accuracy 0.75 [0.75, 0.75], difference +0.00 [0.00, 0.00]"
+        "judge: not shown to be better than always giving the same answer: accuracy 0.75 [0.75, 0.75], difference +0.00 [-0.24, 0.24]"
     )
     known = evaluate(examples, right, train=[e.model_copy(update={"reviewer_id": "v"}) for e in examples])
     assert [one.baseline for one in known.differences] == ["chance", "majority", "copy the example"]
@@ -247,3 +248,17 @@ def test_a_constant_judge_has_no_verdict_and_one_that_failed_is_said_to() -> Non
     assert constant == "judge: no verdict, since its Kendall tau-b is undefined (constant or too few items)"
     [nothing] = evaluate(examples, [failed(str(n)) for n in range(12)], train=None).verdict
     assert nothing == "judge: answered none of 12; nothing can be said of it"
+
+
+def test_a_baseline_that_is_ahead_by_less_than_is_printed_is_not_said_to_have_more() -> None:
+    def value(number: float) -> Estimate:
+        return Estimate(value=number, interval=Interval(low=number - 0.1, high=number + 0.1), items=9)
+
+    rule = Difference(judge="j", row="j (expected)", baseline="chance", column="kendall", estimate=value(0.5))
+
+    def said(ahead: float) -> list[str]:
+        row = Row(name="matrix factorization", judge=None, asked=9, ok=9, columns={"kendall": value(ahead)})
+        return _surpassed(0.5141, [rule], {row.name: row})
+
+    assert said(0.5142) == said(0.5149) == []
+    assert said(0.5151) == ["matrix factorization, which needs no judge, has Kendall tau-b 0.52 [0.42, 0.62]"]

@@ -53,8 +53,8 @@ def test_a_baseline_without_value_stands_in_the_numbers_with_its_reason(pointwis
 def test_a_judge_that_always_says_seven_is_called_out_in_title_and_words() -> None:
     run = scores("stuck", GOLD, [7.0] * 40)
     figure = distributions({"stuck": run})
-    assert figure.title.endswith("stuck gives 7 in 100%")
-    assert "Nearly one score for everything: stuck gives 7 in 100%" in figure.alt
+    assert figure.title.endswith("stuck gives 7 in 100%, readers in 10%")
+    assert "Nearly one score for everything: stuck gives 7 in 100%, readers in 10%" in figure.alt
 
 
 def test_a_judge_that_uses_the_scale_is_not_called_out(pointwise: dict[str, Figure]) -> None:

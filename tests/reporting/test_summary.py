@@ -104,6 +104,48 @@ def test_one_answer_to_everything_is_no_lack_of_items() -> None:
     assert "Do not use it" in found.sentences[1] and "more items" not in " ".join(found.sentences)
 
 
+def spread(examples: list[Example], given: list[Judgement]) -> str:
+    parts = [Fold(examples, None)]
+    (found,) = verdicts(evaluate_many({"ours": given}, parts, resamples=100), report_data(align(parts, {"ours": given})))
+    return next(sentence for sentence in found.sentences if "most often finds likeliest" in sentence)
+
+
+def mostly_ten(reader: int, text: int) -> int:
+    return 1 + reader % 9 if text == 0 else 10
+
+
+def test_a_judge_that_is_right_of_readers_who_mostly_say_one_thing_is_not_collapsed() -> None:
+    examples = texts(mostly_ten)
+    said = spread(examples, [answer(one, str(one.truth)) for one in examples])
+    assert said == "The answer that it most often finds likeliest, 10, is so in 80%; the readers gave it in 80%."
+    choices = [
+        one.model_copy(update={"reference": ChoiceReference(preference="A" if n else "B")}) for n, one in enumerate(pairs())
+    ]
+    said = spread(choices, [answer(one, str(one.truth)) for one in choices])
+    assert said == "The answer that it most often finds likeliest, A, is so in 96%; the readers gave it in 96%."
+
+
+def test_a_judge_whose_expected_scores_order_texts_is_not_collapsed_though_one_answer_is_always_likeliest() -> None:
+    examples = texts(varied)
+
+    def leaning(one: Example) -> Judgement:
+        return answer(one, "7").model_copy(
+            update={"distribution": {**dict.fromkeys(map(str, range(1, 11)), 0.0), str(one.truth): 0.4, "7": 0.6}}
+        )
+
+    said = spread([one for one in examples if one.truth != 7], [leaning(one) for one in examples if one.truth != 7])
+    assert said == "The answer that it most often finds likeliest, 7, is so in 100%; the readers gave it in 0%."
+
+
+def test_a_judge_that_says_one_thing_much_more_often_than_the_readers_and_orders_nothing_is_collapsed() -> None:
+    said = spread(texts(varied), [answer(one, "5" if n % 25 == 2 else "7") for n, one in enumerate(texts(varied))])
+    assert said.startswith(
+        "Collapsed: nearly one answer for everything: the answer that it most often finds likeliest, 7, is so in 96%;"
+    )
+    examples = [one.model_copy(update={"reference": ChoiceReference(preference="AB"[n % 2])}) for n, one in enumerate(pairs())]
+    assert spread(examples, [answer(one, "A") for one in examples]).startswith("Collapsed: ")
+
+
 def test_readers_who_all_say_the_same_are_a_lack_of_items() -> None:
     found = verdict(texts(lambda reader, text: 7), ["7"] * READERS * TEXTS)
     assert (found.standing, found.sentences[1]) == ("undefined", "Judge more items of more readers.")

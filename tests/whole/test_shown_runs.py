@@ -141,6 +141,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "interval_coverage": (),
     "kgds_verify": ("KGDS.json", "--judge", "MODEL"),
     "learning": ("before=runs/first", "after=runs/second,runs/third", "--trained", "runs/trained"),
+    "nearly_constant": (),
     "long_profiles": ("--model", "MODEL"),
     "recipes": ("--data", "examples.jsonl"),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.shares import deciding
 from perse.progress import OnPart, OnProgress, counted, unseen_part
 from perse.results.result import Estimate
 
@@ -124,54 +125,78 @@ def coincidences(scores: FloatArray) -> FloatArray:
 
 
 def _dimension(ratings: Ratings, *, resamples: int, seed: int, on_progress: OnProgress) -> Dimension:
-    bootstrap = Bootstrap.over(ratings.group, resamples=resamples, seed=seed)
-    scores = ratings.scores
+    rated = (~np.isnan(ratings.scores)).sum(axis=1) >= 2
+    rows = rated if rated.any() else np.ones(len(rated), dtype=bool)  # of the others nothing is resampled either
+    group = np.unique(ratings.group[rows], return_inverse=True)[1].astype(np.int64)
+    bootstrap = Bootstrap.over(group, resamples=resamples, seed=seed)
+    scores = ratings.scores[rows]
     places = range(len(ratings.annotators))
     pairs = [
-        (Pair(annotator=ratings.annotators[a], other=ratings.annotators[b], columns=estimates), resampled)
+        (Pair(annotator=ratings.annotators[a], other=ratings.annotators[b], columns=found.columns), found)
         for a, b in counted([*combinations(places, 2)], on_progress)
-        for estimates, resampled in [_correlated(scores[:, a], scores[:, b], bootstrap)]
+        for found in [_correlated(scores[:, a], scores[:, b], bootstrap)]
     ]
     rest = []
     for a in places if len(places) > 2 else ():
         others = np.delete(scores, a, axis=1)
         number = (~np.isnan(others)).sum(axis=1)
         mean = np.divide(np.nansum(others, axis=1), number, out=np.full(len(others), np.nan), where=number > 0)
-        rest.append(Pair(annotator=ratings.annotators[a], other=None, columns=_correlated(scores[:, a], mean, bootstrap)[0]))
+        rest.append(
+            Pair(annotator=ratings.annotators[a], other=None, columns=_correlated(scores[:, a], mean, bootstrap).columns)
+        )
 
-    rated = (~np.isnan(scores)).sum(axis=1) >= 2
     return Dimension(
         name=ratings.dimension,
         items=int(rated.sum()),
         groups=len(np.unique(ratings.group[rated])),
-        alpha=_alpha(scores, rated=rated, bootstrap=bootstrap),
-        mean={name: _mean([(pair.columns[name], values[name]) for pair, values in pairs], bootstrap) for name in COLUMNS},
+        alpha=_alpha(scores, bootstrap=bootstrap),
+        mean={name: _mean(name, [found for _, found in pairs], bootstrap) for name in COLUMNS},
         pairs=tuple(pair for pair, _ in pairs),
         rest=tuple(rest),
     )
 
 
-def _correlated(one: FloatArray, other: FloatArray, bootstrap: Bootstrap) -> tuple[dict[str, Estimate], dict[str, FloatArray]]:
-    """Values by `COLUMNS` of the items that both rated; and the same in each resample."""
+@dataclass(frozen=True)
+class _Correlated:
+    """Two raters by `COLUMNS`, on the items that both rated."""
+
+    columns: dict[str, Estimate]
+    resampled: dict[str, FloatArray]
+    """(R,) each."""
+    behind: dict[str, int]
+    """Groups that the values rest on."""
+
+
+def _correlated(one: FloatArray, other: FloatArray, bootstrap: Bootstrap) -> _Correlated:
     other = np.where(np.isnan(one), np.nan, other)
     one = np.nan_to_num(one)
     estimates, resampled = bootstrap.scores(one, other), bootstrap.resampled_scores(one, other)
-    return {name: estimates[name] for name in COLUMNS}, {name: resampled[name] for name in COLUMNS}
+    return _Correlated(
+        {name: estimates[name] for name in COLUMNS},
+        {name: resampled[name] for name in COLUMNS},
+        bootstrap.standing_behind(COLUMNS, one, other),
+    )
 
 
-def _mean(of_pairs: Sequence[tuple[Estimate, FloatArray]], bootstrap: Bootstrap) -> Estimate:
-    values = [estimate.value for estimate, _ in of_pairs]
-    known = [value for value in values if value is not None]
-    value = float(np.mean(known)) if known and len(known) == len(values) else None
-    resampled = np.mean([resampled for _, resampled in of_pairs], axis=0) if of_pairs else np.empty(0)
-    interval = bootstrap.interval(value, resampled, reviewers=bootstrap.reviewers)
-    return Estimate(value=value, interval=interval, items=max((estimate.items for estimate, _ in of_pairs), default=0))
+def _mean(name: str, of_pairs: Sequence[_Correlated], bootstrap: Bootstrap) -> Estimate:
+    """Over the pairs. It rests on no more groups than the pair that has fewest."""
+    estimates = [one.columns[name] for one in of_pairs]
+    known = [estimate.value for estimate in estimates if estimate.value is not None]
+    value = float(np.mean(known)) if known and len(known) == len(estimates) else None
+    resampled = np.mean([one.resampled[name] for one in of_pairs], axis=0) if of_pairs else np.empty(0)
+    interval = bootstrap.interval(value, resampled, reviewers=min((one.behind[name] for one in of_pairs), default=0))
+    skipped = [estimate.skipped_reviewers for estimate in estimates if estimate.skipped_reviewers is not None]
+    items = max((estimate.items for estimate in estimates), default=0)
+    return Estimate(value=value, interval=interval, items=items, skipped_reviewers=max(skipped, default=None))
 
 
-def _alpha(scores: FloatArray, *, rated: np.ndarray, bootstrap: Bootstrap) -> Estimate:
+def _alpha(scores: FloatArray, *, bootstrap: Bootstrap) -> Estimate:
+    """Of items that two annotators or more rated; none where there are no such items."""
     table = coincidences(scores)
     plain = float(alpha_of(table.sum(axis=0)[None])[0])
     resampled = alpha_of(bootstrap.resamples.sums(table.T).T)
     value = None if np.isnan(plain) else plain
-    groups = len(np.unique(bootstrap.reviewer[rated]))
-    return Estimate(value=value, interval=bootstrap.interval(value, resampled, reviewers=groups), items=int(rated.sum()))
+    items, annotators = np.nonzero(~np.isnan(scores))
+    behind = deciding(scores[items, annotators], bootstrap.reviewer[items])
+    two = int(((~np.isnan(scores)).sum(axis=1) >= 2).sum())
+    return Estimate(value=value, interval=bootstrap.interval(value, resampled, reviewers=behind), items=two)

@@ -35,7 +35,7 @@ def _tables(found: AnnotatorAgreement) -> list[Table]:
     tables = [_table(title, ("dimension", "items", "alpha", *_NAMES), lines)]
     if any(one.groups < one.items for one in found.dimensions):
         within = tuple(f"within_{name}" for name in _POOLED)
-        lines = [(one.name, str(one.groups), *map(_of_groups, map(one.mean.get, within))) for one in found.dimensions]
+        lines = [(one.name, _groups(one), *map(_of_groups, map(one.mean.get, within))) for one in found.dimensions]
         title = "Within groups: mean over groups of a group's own correlation (constant groups skipped)"
         tables.append(_table(title, ("dimension", "groups", *_NAMES), lines))
     columns = _who(found.dimensions[0])
@@ -46,6 +46,12 @@ def _tables(found: AnnotatorAgreement) -> list[Table]:
         title = "Spearman of each two annotators, and of each with the mean of the others"
         tables.append(_table(title, ("dimension", *columns), lines))
     return tables
+
+
+def _groups(one: Dimension) -> str:
+    """The groups that the mean rests on, of the pair that has fewest."""
+    skipped = one.mean["within_pearson"].skipped_reviewers
+    return f"{one.groups - skipped} of {one.groups}" if skipped else str(one.groups)
 
 
 def _table(title: str, header: tuple[str, ...], lines: list[tuple[Cell, ...]]) -> Table:

@@ -28,7 +28,7 @@ from perse.evaluation.comparing.results import (
 )
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
 from perse.evaluation.comparing.words import sentence
-from perse.evaluation.differences import PROFILE_AVERAGE, as_labels, labels_alone
+from perse.evaluation.differences import COIN, PROFILE_AVERAGE, as_labels, labels_alone
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
@@ -239,7 +239,10 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
         apart = _columns(("mae",))(again, truth, constant)["mae"] - own
     else:
         return contrast
-    interval = again.interval(value, apart, reviewers=contrast.reviewers)
+    if contrast.metric in PAIRWISE_METRICS:
+        interval = again.share(one[both] - COIN, np.ones(len(truth), dtype=bool), low=-COIN, high=COIN).interval
+    else:
+        interval = again.interval(value, apart, reviewers=contrast.reviewers)
     return contrast.model_copy(update={"against_chance": interval})
 
 
@@ -287,7 +290,12 @@ def _contrasts_of(
     for name in names:
         first, second = (_defined(side[name][0]) for side in values)
         difference = None if first is None or second is None else first - second
-        spread = resampled[0][name] - resampled[1][name]
+        if not len(gold):
+            interval = nothing
+        elif name in PAIRWISE_METRICS:
+            interval = again.share(given[0] - given[1], np.ones(len(gold), dtype=bool), low=-1.0).interval
+        else:
+            interval = again.interval(difference, resampled[0][name] - resampled[1][name], reviewers=behind[name])
         p = exchanged[name]
         contrasts.append(
             Contrast(
@@ -295,7 +303,7 @@ def _contrasts_of(
                 one=first,
                 other=second,
                 difference=difference,
-                interval=again.interval(difference, spread, reviewers=behind[name]) if len(gold) else nothing,
+                interval=interval,
                 items=len(gold),
                 reviewers=behind[name],
                 p=p.p,
@@ -319,7 +327,7 @@ def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bo
     """Of all items, by metric."""
     values = side.readings["label"]
     if names == PAIRWISE_METRICS:
-        return {"accuracy": bootstrap.mean(values, np.ones(len(values), dtype=bool))}
+        return {"accuracy": bootstrap.share(values, np.ones(len(values), dtype=bool))}
     estimates = bootstrap.scores(gold, values)
     return {name: estimates[name] for name in names}
 

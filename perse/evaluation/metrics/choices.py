@@ -17,9 +17,11 @@ from perse.results.result import Estimate
 NO_DISTRIBUTIONS = "undefined (no answer has probabilities of both orders)"
 
 
-def _of_judgements(per_item: Callable[[Sequence[Judgement]], FloatArray]) -> Callable[[Chosen], Estimate | None]:
+def _of_judgements(
+    per_item: Callable[[Sequence[Judgement]], FloatArray], *, share: bool = False
+) -> Callable[[Chosen], Estimate | None]:
     """A mean of what is known of judgements; None in rows that stand on none."""
-    mean = mean_of(lambda chosen: per_item(chosen.judgements), otherwise=NO_DISTRIBUTIONS)
+    mean = mean_of(lambda chosen: per_item(chosen.judgements), otherwise=NO_DISTRIBUTIONS, share=share)
     return lambda chosen: None if chosen.judgements is None else mean(chosen)
 
 
@@ -46,7 +48,7 @@ PAIRS = (
         "higher",
         "share of right choices, half a one where both texts are exactly as likely",
         CHOICES,
-        mean_of(lambda chosen: chosen.hits),
+        mean_of(lambda chosen: chosen.hits, share=True),
         chance=0.5,
         drawn="Right choices, over all pairs",
     ),
@@ -68,6 +70,6 @@ PAIRS = (
         "higher",
         "how often it is still the same choice then",
         CHOICES,
-        _of_judgements(order_consistency),
+        _of_judgements(order_consistency, share=True),
     ),
 )

@@ -36,12 +36,13 @@ class Resampled:
         return self.estimate(sample)
 
 
-def mean_of(per_item: Callable[[Any], FloatArray], *, otherwise: str = NO_ITEMS) -> Resampled:
+def mean_of(per_item: Callable[[Any], FloatArray], *, otherwise: str = NO_ITEMS, share: bool = False) -> Resampled:
     """The mean of one value an item.
 
     Args:
         per_item: of a sample, (n,); NaN where an item has no value.
         otherwise: why it is undefined where no item has a value.
+        share: whether the values are 0, 1 and halves (`Bootstrap.share`).
     """
 
     def values(sample: Sample) -> FloatArray:
@@ -57,7 +58,8 @@ def mean_of(per_item: Callable[[Any], FloatArray], *, otherwise: str = NO_ITEMS)
         known = ~np.isnan(found)
         if not known.any():
             return Estimate(value=None, interval=Interval(reason=otherwise), items=0)
-        return sample.bootstrap.mean(found, known)
+        bootstrap = sample.bootstrap
+        return bootstrap.share(found, known) if share else bootstrap.mean(found, known)
 
     def resampled(sample: Sample) -> FloatArray:
         found = values(sample)

@@ -17,9 +17,15 @@ from perse.evaluation.stats.correlation import (
     kendall_c,
     reviewer_means,
 )
-from perse.evaluation.stats.intervals import bootstrap_interval, two_way_interval
+from perse.evaluation.stats.intervals import (
+    FEWEST_REVIEWERS,
+    RESTS_ON_FEW,
+    bootstrap_interval,
+    two_way_interval,
+)
 from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
+from perse.evaluation.stats.shares import deciding, other_than_commonest, share_interval
 from perse.evaluation.stats.within import vary_in_all, within_every_reviewer
 from perse.evaluation.stats.within_resampled import resampled_within
 from perse.results.result import Estimate, Interval
@@ -41,12 +47,13 @@ SKIPPING = frozenset(f"within_{name}" for name in COEFFICIENTS)
 
 @dataclass(frozen=True)
 class _Value:
-    """A value with its resamples, (R,), and the numbers of items and reviewers behind it."""
+    """A value with its resamples, (R,), and the numbers of items, reviewers and (where they are drawn) texts behind it."""
 
     value: float | None
     resampled: FloatArray
     items: int
     reviewers: int
+    texts: int | None = None
     skipped: int | None = None
 
 
@@ -88,17 +95,19 @@ class Bootstrap:
         """Whether items are resampled too."""
         return self.resamples.item is not None
 
-    def interval(self, value: float | None, resampled: FloatArray, *, reviewers: int) -> Interval:
+    def interval(self, value: float | None, resampled: FloatArray, *, reviewers: int, texts: int | None = None) -> Interval:
         """The interval of any value of which `resampled`, (R,), are the values in each resample, NaN where undefined.
 
         Args:
-            reviewers: that stand behind the value.
+            reviewers, texts: that stand behind the value; all texts by default.
         """
         if value is None:
             return NO_COEFFICIENT
+        if reviewers < FEWEST_REVIEWERS <= len(np.unique(self.resamples.reviewer)):
+            return Interval(reason=RESTS_ON_FEW, resamples=len(resampled))
         if self.resamples.item is None:
             return bootstrap_interval(resampled, reviewers=reviewers)
-        texts = len(np.unique(self.resamples.item))
+        texts = len(np.unique(self.resamples.item)) if texts is None else texts
         return two_way_interval(resampled, both=self.resamples.both, reviewers=reviewers, texts=texts)
 
     def mean(self, values: FloatArray, chosen: BoolArray) -> Estimate:
@@ -107,19 +116,46 @@ class Bootstrap:
             return Estimate(value=None, interval=NO_ITEMS, items=0)
         return self._estimate(self._mean(values, chosen))
 
+    def share(self, values: FloatArray, chosen: BoolArray, *, low: float = 0.0, high: float = 1.0) -> Estimate:
+        """The same of values from `low` to `high`, few of which there are: shares, and differences of shares.
+
+        Where fewer than 10 reviewers (or texts, if these are drawn) have another value than the commonest, the interval is Wilson's.
+        """
+        estimate = self.mean(values, chosen)
+        weights = np.ones(int(chosen.sum()))
+        return self._of_share(estimate, values[chosen], weights, self.only(chosen), low=low, high=high)
+
+    def _of_share(
+        self, estimate: Estimate, values: FloatArray, weights: FloatArray, rows: Bootstrap, *, low: float, high: float
+    ) -> Estimate:
+        if estimate.interval.low is None:
+            return estimate
+        differ = other_than_commonest(values)
+        if all(len(np.unique(cluster[differ])) >= FEWEST_REVIEWERS for cluster in rows.clusters):
+            return estimate
+        interval = share_interval(values, weights, clusters=rows.clusters, low=low, high=high)
+        return estimate.model_copy(update={"interval": interval})
+
+    @property
+    def clusters(self) -> tuple[IntArray, ...]:
+        """What is drawn: the reviewer of each row, and its item, (n,) each."""
+        return (self.reviewer,) if self.resamples.item is None else (self.reviewer, self.resamples.item)
+
     def resampled_mean(self, values: FloatArray, chosen: BoolArray) -> FloatArray:
         """The same mean in each resample: (R,), NaN where none of the `chosen` is in it."""
         return self._mean(values, chosen).resampled
 
-    def macro(self, values: FloatArray, groups: Sequence[BoolArray]) -> Estimate:
-        """Mean over `groups` of the mean of `values`, (n,), in each, (n,): every group counts alike, however many rows it has."""
+    def macro(self, values: FloatArray, groups: Sequence[BoolArray], *, low: float = 0.0, high: float = 1.0) -> Estimate:
+        """Mean over `groups` of the share of `values`, (n,), in each, (n,): every group counts alike, however many rows it has."""
         chosen = np.any(groups, axis=0)
         if not chosen.any():
             return Estimate(value=None, interval=NO_ITEMS, items=0)
         of_groups = [self._mean(values, group) for group in groups if group.any()]
         value = float(np.mean([one.value for one in of_groups]))
         resampled = np.mean([one.resampled for one in of_groups], axis=0)  # undefined where a group is not drawn
-        return self._estimate(_Value(value, resampled, int(chosen.sum()), len(np.unique(self.reviewer[chosen]))))
+        estimate = self._estimate(_Value(value, resampled, int(chosen.sum()), len(np.unique(self.reviewer[chosen]))))
+        weights = np.sum([group / group.sum() for group in groups if group.any()], axis=0)[chosen]
+        return self._of_share(estimate, values[chosen], weights, self.only(chosen), low=low, high=high)
 
     def ratio(
         self, numerator: FloatArray, denominator: FloatArray, *, sums: tuple[FloatArray, FloatArray] | None = None
@@ -172,7 +208,9 @@ class Bootstrap:
         rows = self.only(chosen)
         first, second = (rows._scores(gold[chosen], side[chosen], (name,))[name] for side in (one, other))
         value = None if first.value is None or second.value is None else first.value - second.value
-        interval = self.interval(value, first.resampled - second.resampled, reviewers=min(first.reviewers, second.reviewers))
+        reviewers = min(first.reviewers, second.reviewers)
+        texts = None if first.texts is None or second.texts is None else min(first.texts, second.texts)
+        interval = self.interval(value, first.resampled - second.resampled, reviewers=reviewers, texts=texts)
         left_out = len(np.unique(self.resamples.reviewer)) - len(np.unique(rows.reviewer)) if name in SKIPPING else None
         return Estimate(value=value, interval=interval, items=first.items, skipped_reviewers=left_out, difference=True)
 
@@ -185,11 +223,16 @@ class Bootstrap:
         return {name: value.resampled for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
 
     def standing_behind(self, names: tuple[str, ...], gold: FloatArray, predicted: FloatArray) -> dict[str, int]:
-        """Reviewers behind each of `names`; a mean that skips constant reviewers counts only the others."""
-        return {name: value.reviewers for name, value in self._scores(gold, predicted, names).items()}
+        """Reviewers that decide each of `names`.
+
+        A mean that skips constant reviewers counts only the others, a correlation only those whose gold or predicted scores are not
+        all the one that most items have.
+        """
+        once = Bootstrap(Resamples(self.reviewer, np.ones((self.reviewers, 1), dtype=np.float32)))
+        return {name: value.reviewers for name, value in once._scores(gold, predicted, names).items()}
 
     def _estimate(self, given: _Value) -> Estimate:
-        interval = self.interval(given.value, given.resampled, reviewers=given.reviewers)
+        interval = self.interval(given.value, given.resampled, reviewers=given.reviewers, texts=given.texts)
         return Estimate(value=given.value, interval=interval, items=given.items, skipped_reviewers=given.skipped)
 
     def _scores(self, gold: FloatArray, predicted: FloatArray, names: tuple[str, ...]) -> dict[str, _Value]:
@@ -199,9 +242,12 @@ class Bootstrap:
         found: dict[str, _Value] = {}
         reviewers = np.unique(who)
         if not set(names).isdisjoint(POOLED):
+            behind = min(deciding(side, who) for side in (x, y))
+            item = None if self.resamples.item is None else self.resamples.item[chosen]
+            texts = None if item is None else min(deciding(side, item) for side in (x, y))
             resampled = _pooled(x, y, self.resamples.only(chosen), names)
             for name, one in resampled.items():
-                found[name] = _Value(POOLED[name](x, y), one, len(x), len(reviewers))
+                found[name] = _Value(POOLED[name](x, y), one, len(x), behind, texts)
         if any(name.startswith("within_") for name in names):
             found |= self._within(x, y, self.resamples.only(chosen), names)
         if any(name.startswith("between_") for name in names):
@@ -209,7 +255,7 @@ class Bootstrap:
             asked = tuple(name.removeprefix("between_") for name in names if name.startswith("between_"))
             for name, one in _pooled(*means, self.resamples.of_reviewers(reviewers), asked).items():
                 value = between_reviewers(COEFFICIENTS[name], x, predicted=y, reviewer=who)
-                found[f"between_{name}"] = _Value(value, one, len(x), len(reviewers))
+                found[f"between_{name}"] = _Value(value, one, len(x), min(deciding(side, reviewers) for side in means))
         if "mae" in names:
             found["mae"] = self._mean(np.abs(gold - predicted), chosen)
         return {name: found[name] for name in names}
@@ -234,8 +280,9 @@ class Bootstrap:
             for nth, (name, within) in enumerate(of_all.items()):
                 skips = convention is Convention.SKIP_CONSTANT
                 resampled = divide(total[nth], known[nth] if skips else known[nth] + without[nth])
-                behind = within.used if skips else len(reviewers)
-                found[prefix + name] = _Value(within.mean(convention), resampled, len(gold), behind, skipped=within.skipped)
+                found[prefix + name] = _Value(
+                    within.mean(convention), resampled, len(gold), within.used, skipped=within.skipped
+                )
         return found
 
     def _mean(self, values: FloatArray, chosen: BoolArray) -> _Value:

@@ -33,6 +33,8 @@ FEWEST_REVIEWERS = 10
 """Fewest reviewers for an interval: with fewer its coverage is not reliable."""
 FEW_REVIEWERS = "undefined (few reviewers)"
 ONE_REVIEWER = "undefined (one reviewer)"
+RESTS_ON_FEW = "undefined (rests on few reviewers)"
+"""There are more, but fewer than 10 decide the value: the others have none, or the same answers throughout."""
 FEWEST_TEXTS = FEWEST_REVIEWERS
 """Fewest texts for an interval that also speaks of other texts."""
 FEW_TEXTS = "undefined (few texts)"

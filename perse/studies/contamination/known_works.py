@@ -208,7 +208,13 @@ def share(chosen: BoolArray, of: BoolArray) -> Estimate:
     return Estimate(value=found / count, interval=Interval(low=float(interval.low), high=float(interval.high)), items=count)
 
 
-def mean(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
-    """Mean over the chosen items that have a value."""
+def mean(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray, *, low: float = 0.0, high: float = 1.0) -> Estimate:
+    """Mean over the chosen items that have a value, from `low` to `high`."""
     here = chosen & ~np.isnan(values)
-    return of_items(bootstrap.mean(np.nan_to_num(values), here))
+    return of_items(bootstrap.share(np.nan_to_num(values), here, low=low, high=high))
+
+
+def bias(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
+    """The same of a bias: of both orders it cannot be further from 0 than 1/2, of one than 1."""
+    most = max(0.5, float(np.nanmax(np.abs(values), initial=0)))
+    return mean(bootstrap, values, chosen, low=-most, high=most)

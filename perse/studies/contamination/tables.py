@@ -25,6 +25,7 @@ from perse.studies.contamination.known_works import (
     GROUPS,
     Paired,
     apart,
+    bias,
     correlations,
     mean,
     over_items,
@@ -124,7 +125,7 @@ def of_pairs(
             unheard.append(
                 f'{version}: {missing} pairs were answered in neither order; they are in "all" and in no other group'
             )
-        known = mean(bootstrap, one.bias_known, one.known == 1)
+        known = bias(bootstrap, one.bias_known, one.known == 1)
         biases.append((version, known))
         points.append(Point(series="one known", x=version, metric="bias_known", estimate=known))
     rows.sort(key=lambda row: [*GROUPS.values(), "all"].index(str(row[0])))
@@ -162,7 +163,7 @@ def _of_group(pairs: Paired, here: BoolArray, bootstrap: Bootstrap) -> dict[str,
     return {
         "accuracy": mean(bootstrap, pairs.right, here),
         "consistency": mean(bootstrap, pairs.consistent, here),
-        "bias_first": mean(bootstrap, pairs.bias_first, here),
+        "bias_first": bias(bootstrap, pairs.bias_first, here),
     }
 
 

@@ -75,7 +75,8 @@ class SharedResamples:
     def _value(self, metric: str, terms: Terms, *, chosen: BoolArray | None) -> Estimate:
         everything = np.ones(len(self.reviewer), dtype=bool) if chosen is None else chosen
         if metric == "accuracy":
-            return self.bootstrap.mean(_weighted([(weight, hits) for weight, hits in terms]), everything)
+            low, high = _range(terms)
+            return self.bootstrap.share(_weighted(terms), everything, low=low, high=high)
         if metric == "mae":
             return self.bootstrap.mean(_weighted([(weight, abs(self.gold - given)) for weight, given in terms]), everything)
         found = [self._coefficient(metric, given) for _, given in terms]
@@ -86,13 +87,14 @@ class SharedResamples:
             return Estimate(value=None, interval=reason, items=len(self.gold), skipped_reviewers=skipped)
         value = fsum(weight * value for (weight, _), value in zip(terms, values, strict=True))
         resampled = _weighted([(weight, self._resampled(given)[metric]) for weight, given in terms])
-        reviewers = len(np.unique(self.reviewer)) - (skipped or 0)
+        reviewers = min(self.bootstrap.standing_behind((metric,), self.gold, given)[metric] for _, given in terms)
         interval = self.bootstrap.interval(value, resampled, reviewers=reviewers)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
 
     def macro(self, terms: Terms, groups: Sequence[BoolArray]) -> Estimate:
         """As `value` of accuracy, as the mean over `groups` of items, (n,), which count alike."""
-        estimate = self.bootstrap.macro(_weighted(terms), groups)
+        low, high = _range(terms)
+        estimate = self.bootstrap.macro(_weighted(terms), groups, low=low, high=high)
         return estimate.model_copy(update={"difference": True}) if fsum(weight for weight, _ in terms) == 0 else estimate
 
     def mean(self, values: FloatArray) -> Estimate:
@@ -118,6 +120,12 @@ class SharedResamples:
 def _weighted(terms: Terms) -> FloatArray:
     total: FloatArray = np.sum([weight * values for weight, values in terms], axis=0)
     return total
+
+
+def _range(terms: Terms) -> tuple[float, float]:
+    """The least and the most that a weighted sum of shares can be."""
+    weights = [weight for weight, _ in terms]
+    return fsum(weight for weight in weights if weight < 0), fsum(weight for weight in weights if weight > 0)
 
 
 def mean_of(passes: Sequence[FloatArray]) -> Terms:

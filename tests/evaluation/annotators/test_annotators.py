@@ -168,6 +168,49 @@ def test_the_command_prints_json_and_markdown_the_same_each_time(tmp_path: Path)
     assert CliRunner().invoke(app, [str(path), "--resamples", "100"]).exit_code == 0
 
 
+def annotated(twice: int, items: int, *, seed: int) -> Ratings:
+    """Two annotators of `items`, of which both rated the first `twice`."""
+    generator = np.random.default_rng(seed)
+    scores = np.round(2 * (generator.normal(size=(items, 1)) + generator.normal(size=(items, 2))))
+    for item in range(twice, items):
+        scores[item, generator.integers(2)] = np.nan
+    return Ratings("score", ("ann", "bob"), scores, np.arange(items))
+
+
+def test_a_mean_of_pairs_rests_on_the_groups_that_both_rated() -> None:
+    few, enough = (only([annotated(twice, 60, seed=1)], resamples=200) for twice in (9, 12))
+    assert few.mean["spearman"].value is not None
+    assert (
+        few.mean["spearman"].interval.reason == few.pairs[0].columns["spearman"].interval.reason == "undefined (few reviewers)"
+    )
+    assert enough.mean["spearman"].interval == enough.pairs[0].columns["spearman"].interval
+    assert enough.mean["spearman"].interval.low is not None
+
+
+def test_a_mean_within_groups_rests_on_those_that_vary_and_says_how_many() -> None:
+    group = np.repeat(np.arange(40), 4)
+    generator = np.random.default_rng(0)
+    scores = np.repeat(generator.integers(1, 6, 40)[group][:, None], 2, axis=1).astype(float)
+    scores[group < 5] += generator.integers(0, 3, (20, 2))
+    found = annotator_agreement([Ratings("score", ("ann", "bob"), scores, group)], resamples=200)
+    within = found.dimensions[0].mean["within_pearson"]
+    assert within.value is not None and within.skipped_reviewers == 35
+    shown = markdown(agreement_result(found))
+    assert f"| score | 5 of 40 | {within.value:.2f} [undefined (rests on few groups)] |" in shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("twice", [10, 12, 20])
+def test_the_mean_of_two_annotators_covers_the_truth(twice: int) -> None:
+    # 300 worlds, own error 2.5 points; 0.479 is Spearman's of a million such items.
+    hits = []
+    for seed in range(300):
+        interval = only([annotated(twice, 60, seed=seed)], resamples=300, seed=seed).mean["spearman"].interval
+        if interval.low is not None and interval.high is not None:
+            hits.append(interval.low <= 0.479 <= interval.high)
+    assert len(hits) > 290 and 0.925 <= np.mean(hits) <= 1
+
+
 @pytest.mark.skipif(not REAL.exists(), reason="SummEval-OP is not at ../shared/data")
 def test_real_annotators_agree_as_the_packages_say() -> None:
     krippendorff = pytest.importorskip("krippendorff")

@@ -12,7 +12,7 @@ from reading_builders import answered, failed, scripted
 
 from perse.errors import BadInput
 from perse.judging.judge import JudgeSettings
-from perse.studies.contamination.known_works import apart, correlations, mean, over_items, paired, share, singles
+from perse.studies.contamination.known_works import apart, bias, correlations, mean, over_items, paired, share, singles
 from perse.studies.contamination.plots import better, draw_pairs, pair_id, read_means, read_plots
 from perse.studies.contamination.recognition import plain_title, recognized
 from perse.studies.contamination.study import Contamination, contamination
@@ -136,6 +136,14 @@ def test_accuracy_consistency_and_biases_of_pairs_are_those_computed_by_hand() -
     estimate = mean(over_items(4, resamples=100, seed=0), one.bias_first, everything)
     assert estimate.value == pytest.approx(1 / 6) and estimate.items == 3
     assert estimate.interval.reason == "undefined (few items)"
+
+
+def test_pairs_that_are_never_chosen_alike_are_no_proof_that_none_ever_is() -> None:
+    overs, everything = over_items(24, resamples=100, seed=0), np.ones(24, dtype=bool)
+    consistent = mean(overs, np.zeros(24), everything).interval
+    assert consistent.low == 0 and consistent.high is not None and 0.1 < consistent.high < 0.2
+    first = bias(overs, np.full(24, 0.5), everything).interval
+    assert first.high == 0.5 and first.low is not None and 0.3 < first.low < 0.45
 
 
 def test_the_swapped_order_names_the_titles_the_other_way_round() -> None:

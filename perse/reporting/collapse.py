@@ -1,0 +1,52 @@
+"""Whether a judge answers one thing much more often than the readers do, and tells their texts apart by nothing else either.
+
+A share alone says nothing: readers may themselves nearly always say the same, and a judge that is right then does so, too. So the
+judge's other answers must be less than half as frequent as the readers' are. And a judge whose likeliest
+answer hardly moves may still order texts by its expected scores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.reporting.report_data import RunData
+
+NEARLY_ALL = 0.6
+"""From this share of one label on it is asked whether a judge tells texts apart."""
+NEARLY_ALL_CHOICES = 0.9
+"""The same of two labels."""
+_RESAMPLES = 500
+
+
+def is_collapsed(run: RunData, given: FloatArray) -> bool:
+    """Whether `given`, (n,) labels as numbers, are nearly one, much more so than the readers', and expected scores order nothing.
+
+    Both by 95% intervals; by the values alone where there are too few readers.
+    """
+    rows = run.known & ~np.isnan(given)
+    if not often(run, given):
+        return False
+    said, true = nearest(given[rows], run), nearest(run.gold[rows], run)
+    commonest = int(np.bincount(said).argmax())
+    bootstrap = Bootstrap.over(run.reviewer, resamples=_RESAMPLES, seed=0, item=run.text).only(rows)
+    # Readers' other answers minus twice the judge's.
+    excess = bootstrap.mean((true != commonest).astype(np.float64) - 2 * (said != commonest), np.ones(len(said), dtype=bool))
+    order = bootstrap.one("kendall", run.gold[rows], run.expected[rows])
+    seldom = excess.above_zero if excess.interval.low is not None else (excess.value or 0) > 0
+    ordered = order.above_zero if order.interval.low is not None else (order.value or 0) == 1
+    return seldom and not ordered
+
+
+def often(run: RunData, given: FloatArray) -> bool:
+    """Whether one answer is so frequent that a collapse is to be asked for."""
+    said = nearest(given[run.known & ~np.isnan(given)], run)
+    most = NEARLY_ALL if len(run.labels) > 2 else NEARLY_ALL_CHOICES
+    return len(said) > 0 and bool(np.bincount(said).max() > most * len(said))
+
+
+def nearest(values: FloatArray, run: RunData) -> IntArray:
+    """Index of the label nearest to each value; the mean score of a summary may lie between two."""
+    found: IntArray = np.abs(values[:, None] - run.values).argmin(axis=1)
+    return found
