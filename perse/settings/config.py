@@ -57,7 +57,7 @@ def load_settings(kind: type[Settings], path: str | Path, overrides: Sequence[st
     Raises:
         BadInput: every problem at once: unknown keys with the nearest right name, wrong values, missing keys.
     """
-    file = _recipe(path, recipes)
+    file = named_recipe(path, recipes)
     settings = read_yaml(file)
     if not isinstance(settings, dict):
         raise BadInput(f"{file} holds no settings; expected {', '.join(kind.model_fields)}")
@@ -151,7 +151,12 @@ def _is_known(key: str, kind: type[Section]) -> bool:
     return field is not None and get_origin(field.annotation) is dict
 
 
-def _recipe(path: str | Path, recipes: dict[str, Path]) -> Path:
+def named_recipe(path: str | Path, recipes: dict[str, Path]) -> Path:
+    """The file at `path`, or the recipe of that name.
+
+    Raises:
+        BadInput: there is neither.
+    """
     given = Path(path)
     if given.is_file():
         return given

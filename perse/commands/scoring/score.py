@@ -14,6 +14,7 @@ from rich.markup import escape
 from perse.addresses import plain_address
 from perse.commands import options
 from perse.commands.options.grouping import grouped
+from perse.commands.options.recipe import BatchConfig
 from perse.commands.options.scoring import Driver, Question, ShardRows, Taken, Workers
 from perse.commands.scoring.telling import tell_view
 from perse.commands.terminal import err, say
@@ -64,6 +65,7 @@ def score(
     ] = None,
     shard_rows: ShardRows = 256,
     taken: Taken,
+    config: BatchConfig = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Judge every example; the same command continues a run that was stopped.
@@ -77,6 +79,8 @@ def score(
     Many:     perse score --examples 'examples/*.jsonl' --judge vllm:runs/first --out runs/all --driver local --workers 8
 
     Pairs:    perse score --readers readers.parquet --texts texts.parquet --judge vllm:runs/first --out runs/pairs --driver local
+
+    Recipe:   perse score --config node --examples 'examples/*.jsonl' --judge vllm:runs/first --out runs/all
 
     Served:   perse score --examples 'examples/*.jsonl' --judge first --out runs/all --driver http --servers http://one:8000,http://two:8000
     """

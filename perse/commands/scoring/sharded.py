@@ -18,6 +18,7 @@ from rich.markup import escape
 
 from perse.commands import options
 from perse.commands.options.grouping import grouped
+from perse.commands.options.recipe import BatchConfig
 from perse.commands.options.scoring import Driver, Question, RunFolder, ShardRows, Taken, Workers
 from perse.commands.scoring.finishing import end
 from perse.commands.scoring.telling import tell_view
@@ -93,6 +94,7 @@ def plan(
     price: Annotated[
         float | None, typer.Option(min=0.0, help="Of one worker for an hour, in whatever currency; tells the cost.")
     ] = None,
+    config: BatchConfig = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Cut examples into shards and say what judging them takes; judge nothing.
@@ -130,7 +132,14 @@ def plan(
 
 
 @grouped
-def work(*, run: RunFolder, workers: Workers = None, taken: Taken, trust_remote_code: options.TrustRemoteCode = False) -> None:
+def work(
+    *,
+    run: RunFolder,
+    workers: Workers = None,
+    taken: Taken,
+    trust_remote_code: options.TrustRemoteCode = False,
+    config: BatchConfig = None,
+) -> None:
     """Judge what is left of a run in shards; as many machines as share its folder may do so at once, and may come and go.
 
     Example:  perse score work runs/all --workers 8
@@ -240,7 +249,12 @@ def _of_data_set(asked: Question, place: Path, judge: str) -> tuple[Iterator[Row
     if asked.split == "valid":
         check_unseen(judge, loaded)
     rows = (Row(example, str(place), number) for number, example in enumerate(loaded.examples, start=1))
-    return rows, {"data_digest": loaded.digest, "split": asked.split, "fold": asked.fold, "view": vars(view)}
+    return rows, {
+        "data_digest": loaded.digest,
+        "split": asked.split,
+        "fold": asked.fold,
+        "view": {name: getattr(view, name) for name in vars(asked.shown)},
+    }
 
 
 def _work_here(
