@@ -11,6 +11,7 @@ statistics (pooled and within-reviewer correlations, correlations of reviewer me
     expanded BCa             93.3-97.4   92.3-96.0   93.9-95.5   93.1-95.3
     cluster jackknife, t     89.8-95.2   91.6-96.1   93.5-95.8   94.1-95.3
 
+Of MAE and RPS where 10 readers differ in leniency that the judge does not know it is 90.5 and 89.4 (--lenient).
 In another 2,000 simulations of 200 reviewers the second line is 94.0-95.2, +- 1.0.
 Of a judge that knows nothing of a reader's leniency it covers less where reviewers are few: MAE 92.6, 93.0, RPS 90.5, 92.8 at 10, 20.
 Where readers share texts, two-way intervals (Cameron, Gelbach and Miller, 2011, "Robust inference with multiway clustering"): the

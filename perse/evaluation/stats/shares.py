@@ -1,7 +1,7 @@
 """95% intervals of shares that are nearly the same everywhere: a bootstrap of them is too short, and empty where all values are equal.
 
 Where fewer than 10 readers have another value than the commonest, resamples know too little of how often that happens: of 10 readers with 16
-pairs each of which 1% differ, their interval covers the truth in 79 to 81%, and in 24 single pairs of which 5% differ in about two thirds. Wilson's
+pairs each of which 1% differ, their interval covers the truth in 79%, of 24 single pairs of which 5% differ in 68% (benchmarks/nearly_constant.py). Wilson's
 (1927) knows it, given how many independent items there are. That is the number of items by their design effect: how often two
 differing items are of one reader, one more counted as of a reader all whose items differ. So of items that all agree the
 readers' numbers remain nearly as they are, and of single items all count.
