@@ -386,3 +386,63 @@ def test_a_server_without_a_folder_says_how_to_give_it_one() -> None:
         pytest.raises(ServerError, match="this server keeps no batches; start it with batches=FOLDER"),
     ):
         judge.submit("pointwise", EXAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("answers.jsonl", '{"n": 0, "result": 5}'),
+        ("answers.jsonl", '{"n": 99, "result": {}}'),
+        ("answers.jsonl", '{"n": true, "result": {}}'),
+        ("answers.jsonl", '{"begun": {"a": "b"}}'),
+        ("answers.jsonl", '{"begun": [1000000000000]}'),
+        ("answers.jsonl", '{"left": "all"}'),
+        ("answers.jsonl", '{"ended": 1.5}'),
+        ("answers.jsonl", '{"ended": Infinity}'),
+        ("answers.jsonl", "{}"),
+        ("batch.json", {"size": 10**12}),
+        ("batch.json", {"size": "2"}),
+        ("batch.json", {"created": "today"}),
+        ("batch.json", {"created": 1e300}),
+        ("batch.json", {"kind": "../x"}),
+        ("batch.json", {"asked": {}}),
+        ("batch.json", {"deaths": 3}),
+        ("items.jsonl", "{}"),
+    ],
+)
+def test_files_that_somebody_changed_leave_their_batch_out_and_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, name: str, change: Any
+) -> None:
+    kept = Batches(tmp_path / "b", days=7, most=9)
+    asked = {"question": "pointwise", "model": "first", "sha256": "d"}
+    other, changed = (kept.add("ann", "pointwise", asked, [{"id": "a"}, {"id": "b"}]) for _ in range(2))
+    kept.close()
+    file = changed.folder / name
+    if isinstance(change, dict):
+        file.write_text(json.dumps({**json.loads(file.read_text()), **change}))
+    else:
+        file.write_text(file.read_text() + change + "\n")
+    again = Batches(tmp_path / "b", days=7, most=9)
+    assert [one.id for one in again.of("ann")] == [other.id] and "a batch is left out" in caplog.text
+    again.close()
+
+
+def test_a_batch_that_cannot_be_judged_keeps_no_other_waiting_and_no_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(judging, "DISK_AGAIN", 0.2)
+    going = threading.Event()
+
+    def said(message: str, seed: int) -> str:
+        assert going.wait(30)
+        return reply(message, seed)
+
+    with served(tmp_path / "b", model(said)) as url, JudgeClient(url) as judge:
+        first, lost, last = (judge.submit("pointwise", EXAMPLES[:2]) for _ in range(3))
+        (tmp_path / "b" / lost / "items.jsonl").unlink()
+        going.set()
+        assert len(finished(judge, first)) == len(finished(judge, last)) == 2
+        time.sleep(0.5)
+        assert judge.batch(lost)["status"] == "waiting"
+    told = [one for one in caplog.messages if "has 0 of 2 items; remove this batch's folder" in one]
+    assert 1 <= len(told) < 10

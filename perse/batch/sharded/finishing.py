@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from perse.batch.sharded.claims import LEASE, living
 from perse.batch.sharded.running import Places
-from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers, read_table
+from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers
 from perse.batch.sharded.shards import Plan, Shard
 from perse.batch.sharded.working import TELEMETRY
 from perse.errors import BadInput
@@ -70,16 +70,17 @@ def audit(places: Places, plan: Plan, *, on_progress: OnProgress = unseen) -> Au
             missing_rows += shard.rows
             continue
         try:
-            ids, told = _ids_and_statuses(path)
+            found = read_answers(path)
         except BadInput:
-            ids, told = [], []
+            found = []
+        ids = [one.id for one in found]
         twice += len(ids) - len(set(ids))
-        if ids != plan.ids(shard):
+        if ids != plan.ids(shard) or len(ids) != shard.rows:
             damaged.append(shard.id)
             missing_rows += shard.rows
             path.replace(path.with_name(path.name + DAMAGED))
             continue
-        statuses.update(told)
+        statuses.update(str(one.status) for one in found)
     on_progress(len(plan.shards), len(plan.shards))
     return Audit(plan.rows, len(plan.shards), statuses, tuple(missing), tuple(damaged), missing_rows, twice)
 
@@ -206,14 +207,6 @@ def _told(path: Path) -> list[dict[str, float]]:
     names = ("prompt", "cached", "ended", "seconds", "judged")
     lines = [{name: line.get(name) for name in names} for line in read_lines(path)]
     return [line for line in lines if all(isinstance(value, int | float) for value in line.values())]  # type: ignore[misc]
-
-
-def _ids_and_statuses(path: Path) -> tuple[list[str], list[str]]:
-    try:
-        table = read_table(path)
-        return table.column("id").to_pylist(), table.column("status").to_pylist()
-    except KeyError as error:
-        raise BadInput(f"{path} is damaged ({error})") from None
 
 
 def _answers(places: Places, shard: Shard) -> list[Judgement]:

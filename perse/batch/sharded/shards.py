@@ -167,6 +167,8 @@ def checked(shards: Sequence[Shard], path: Path) -> Sequence[Shard]:
         numbers = (one.file, one.group, one.rows, one.readers, one.chars, one.shared, one.first)
         if not (named and isinstance(one.adapter, str) and all(type(each) is int and each >= 0 for each in numbers)):
             raise BadInput(f"{path} is damaged (it has a shard that no plan has); score into another folder")
+    if len({one.id for one in shards}) < len(shards):
+        raise BadInput(f"{path} is damaged (it has a shard twice); score into another folder")
     return shards
 
 

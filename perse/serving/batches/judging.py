@@ -10,11 +10,12 @@ import asyncio
 import json
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from perse.errors import BadInput, EngineLost, PerseError, SaveFailed
-from perse.serving.batches.kept import DEADLY, Batch, Batches, Journal, deadly
+from perse.serving.batches.kept import DEADLY, REMOVE, Batch, Batches, Journal, deadly
 from perse.serving.front.gate import Gate
 from perse.serving.problems import Busy, ClientLeft, NotThere, StoreFailed, problem
 from perse.serving.readers.store import Reader, Readers
@@ -45,6 +46,7 @@ class Judging:
         self._woken, self._stop = asyncio.Event(), asyncio.Event()
         self._turns: dict[str, int] = {}
         """By owner: the number of the last batch that was judged."""
+        self._tried: Counter[str] = Counter()
         self._task: asyncio.Task[None] | None = None
 
     def start(self, gate: Gate) -> None:
@@ -77,9 +79,13 @@ class Judging:
             if batch is None:
                 await _wait(self._woken, SWEEP_EVERY)
                 continue
-            self._turns[batch.owner] = max(self._turns.values(), default=0) + 1
+            self._turns[batch.about.owner] = max(self._turns.values(), default=0) + 1
+            self._tried[batch.id] += 1
+            before = len(batch.answered)
             try:
                 await self._judge(batch)
+                if batch.ended is None and len(batch.answered) == before and not self._over(batch):
+                    raise BadInput("none of its items could be answered")
             except EngineLost:
                 log.error("%s: the engine is gone; it goes on when the server is started again", batch.id)
                 return
@@ -95,12 +101,16 @@ class Judging:
             log.error("%s", error)
 
     def _next(self) -> Batch | None:
-        """The oldest batch of the owner who has waited longest."""
+        """The oldest batch of the owner who has waited longest; one that could not be judged to its end comes after those not yet tried."""
         left = self.batches.unfinished()
-        return min(left, key=lambda one: (self._turns.get(one.owner, 0), one.created), default=None)
+        return min(
+            left, key=lambda one: (self._turns.get(one.about.owner, 0), self._tried[one.id], one.about.created), default=None
+        )
 
     async def _judge(self, batch: Batch) -> None:
         items = await asyncio.to_thread(batch.items)
+        if len(items) != batch.about.size:
+            raise BadInput(f"{batch.folder} has {len(items)} of {batch.about.size} items; {REMOVE}")
         with batch.journal() as journal:
             left = [n for n in _in_order(items) if n not in batch.answered]
             together = [n for n in left if not batch.deaths[n]]
@@ -122,7 +132,7 @@ class Judging:
                         await self._write(journal.answered, [(n, deadly(batch.deaths[n]))])
                     else:
                         await self._part(batch, journal, items, [n])
-            if len(batch.answered) == batch.size and not batch.gone:
+            if len(batch.answered) == batch.about.size and not batch.gone:
                 await self._write(journal.ended)
 
     async def _quiet(self, batch: Batch) -> bool:
@@ -195,15 +205,15 @@ class Judging:
         """Raises:
         NotThere: the server has another judge under this name now; its answers would not go with the others.
         """
-        served = self._service.version().models.get(str(batch.asked["model"]))
-        if served is not None and served.sha256 != batch.asked["sha256"]:
-            raise NotThere(f"'{batch.asked['model']}' was another judge when this batch came; send it again")
+        served = self._service.version().models.get(str(batch.about.asked["model"]))
+        if served is not None and served.sha256 != batch.about.asked["sha256"]:
+            raise NotThere(f"'{batch.about.asked['model']}' was another judge when this batch came; send it again")
 
     def _request(self, batch: Batch, items: Sequence[Mapping[str, Any]]) -> Asking:
-        fields = {name: value for name, value in batch.asked.items() if name != "sha256"}
+        fields = {name: value for name, value in batch.about.asked.items() if name != "sha256"}
         if not names_readers(items):
             fields = {name: value for name, value in fields.items() if name not in ("k", "pick")}
-        return judge_routes()[batch.kind].request.model_validate({**fields, "input": list(items)})
+        return judge_routes()[batch.about.kind].request.model_validate({**fields, "input": list(items)})
 
     def _kept(self, batch: Batch) -> Callable[[str], Reader] | None:
         """Readers of the batch's owner, as they are now."""
@@ -212,7 +222,7 @@ class Judging:
             return None
 
         def kept(reader: str) -> Reader:
-            found = readers.get(batch.owner, reader)
+            found = readers.get(batch.about.owner, reader)
             if found is None:
                 raise NotThere(f"there is no reader '{reader}' of yours here any more")
             return found.record

@@ -21,14 +21,19 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+from pydantic import ConfigDict, Field, ValidationError, model_validator
 
 from perse.errors import BadInput, SaveFailed
 from perse.files.disk import GrowingFile, no_folder, refuse_link, sweep_temporaries, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import read_lines
 from perse.formats.json_text import read_object
+from perse.records import explain
 from perse.serving.problems import Conflict, NotThere, StoreFailed, body
+from perse.serving.requests import judge_routes
+from perse.strict import Name, Strict
 
 log = logging.getLogger("perse.serving")
 
@@ -40,18 +45,35 @@ _ID = re.compile(r"batch_[0-9a-f]{24}")
 _ABOUT, _ITEMS, _ANSWERS = "batch.json", "items.jsonl", "answers.jsonl"
 
 
+class About(Strict):
+    """What batch.json says."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    owner: Name
+    kind: str
+    asked: dict[str, Any]
+    """The request's fields besides its items, with the model's digest."""
+    size: int = Field(ge=0)
+    created: float = Field(ge=0, le=1e11)
+
+    @model_validator(mode="after")
+    def _asks(self) -> Self:
+        route = judge_routes().get(self.kind)
+        if route is None or self.asked.get("question") not in {one.name for one in route.questions}:
+            raise ValueError("its kind or question is none")
+        if not all(isinstance(self.asked.get(name), str) for name in ("model", "sha256")):
+            raise ValueError("it names no model")
+        return self
+
+
 @dataclass
 class Batch:
     """A batch, and how far it is."""
 
     id: str
-    owner: str
-    kind: str
-    asked: Mapping[str, Any]
-    """The request's fields besides its items."""
-    size: int
-    created: float
     folder: Path
+    about: About
     answered: set[int] = field(default_factory=set)
     failed: int = 0
     """Of those answered, the ones with an error or without a label."""
@@ -74,22 +96,32 @@ class Batch:
             BadInput: the file is damaged.
         """
         told = {line["n"]: line["result"] for line in read_lines(self.folder / _ANSWERS, remedy=REMOVE) if "n" in line}
-        if set(told) != set(range(self.size)):
-            raise Conflict(f"{len(told)} of {self.size} items are answered; ask for the results once the batch is done")
-        return [json.dumps(told[n]) for n in range(self.size)]
+        if len(told) < self.about.size:
+            raise Conflict(f"{len(told)} of {self.about.size} items are answered; ask for the results once the batch is done")
+        return [json.dumps(told[n]) for n in sorted(told)]
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Note what a line of its answers says."""
-        if "begun" in line:
-            self.begun = True
-            self.deaths.update(line["begun"])
-        elif "left" in line:
-            self.deaths.subtract(line["left"])
-        elif "n" in line:
-            self.answered.add(line["n"])
-            self.failed += _is_failure(line["result"])
-        else:
-            self.ended = float(line["ended"])
+        """Note what a line of its answers says.
+
+        Raises:
+            ValueError: that is nothing that stands there.
+        """
+        match line:
+            case {"begun": list(items)} if all(map(self._is_item, items)):
+                self.begun = True
+                self.deaths.update(items)
+            case {"left": list(items)} if all(map(self._is_item, items)):
+                self.deaths.subtract(items)
+            case {"n": n, "result": dict(result)} if self._is_item(n) and n not in self.answered:
+                self.answered.add(n)
+                self.failed += _is_failure(result)
+            case {"ended": float(ended)} if 0 <= ended <= 1e11 and len(self.answered) == self.about.size:
+                self.ended = ended
+            case _:
+                raise ValueError(f"{_ANSWERS} has the line {json.dumps(line)[:100]}")
+
+    def _is_item(self, number: object) -> bool:
+        return type(number) is int and 0 <= number < self.about.size
 
     def journal(self) -> Journal:
         """Its answers, to be added to."""
@@ -198,17 +230,17 @@ class Batches:
             )
         name = f"batch_{secrets.token_hex(12)}"
         folder = self.folder / name
-        about: dict[str, Any] = {"owner": owner, "kind": kind, "asked": dict(asked), "size": len(items), "created": time.time()}
+        about = About(owner=owner, kind=kind, asked=dict(asked), size=len(items), created=time.time())
+        told = [{"n": n, "result": result} for n, result in answered]
         try:
             folder.mkdir(mode=0o700)
             write_whole(folder / _ITEMS, "".join(json.dumps(item or {}) + "\n" for item in items))
-            told = [{"n": n, "result": result} for n, result in answered]
             write_whole(folder / _ANSWERS, "".join(json.dumps(line) + "\n" for line in told))
-            write_whole(folder / _ABOUT, json.dumps(about) + "\n")
+            write_whole(folder / _ABOUT, about.model_dump_json() + "\n")
         except (SaveFailed, OSError) as error:
             _remove(folder)
             raise StoreFailed(f"the batch could not be kept ({error})") from None
-        batch = Batch(id=name, folder=folder, **about)
+        batch = Batch(name, folder, about)
         for line in told:
             batch.take(line)
         self._kept[name] = batch
@@ -216,7 +248,9 @@ class Batches:
 
     def of(self, owner: str) -> list[Batch]:
         """An owner's, the oldest first."""
-        return sorted((one for one in self._kept.values() if one.owner == owner), key=lambda one: (one.created, one.id))
+        return sorted(
+            (one for one in self._kept.values() if one.about.owner == owner), key=lambda one: (one.about.created, one.id)
+        )
 
     def get(self, owner: str, name: str) -> Batch:
         """One of an owner's.
@@ -225,7 +259,7 @@ class Batches:
             NotThere: there is none of this name.
         """
         found = self._kept.get(name)
-        if found is None or found.owner != owner:
+        if found is None or found.about.owner != owner:
             raise NotThere(
                 f"there is no batch '{name[:100]}' of yours here; it may have been deleted, or kept longer than {self._days:g} days"
             )
@@ -267,13 +301,18 @@ def _read(folder: Path) -> Batch:
     Raises:
         BadInput: its files are damaged.
     """
-    about = read_object(folder / _ABOUT, remedy=REMOVE)
     try:
-        batch = Batch(id=folder.name, folder=folder, **about)
+        batch = Batch(folder.name, folder, About.model_validate(read_object(folder / _ABOUT, remedy=REMOVE)))
+        if len(batch.items()) != batch.about.size:
+            raise ValueError(f"{_ITEMS} has not the {batch.about.size} items of {_ABOUT}")
         for line in read_lines(folder / _ANSWERS, remedy=REMOVE):
             batch.take(line)
-    except (TypeError, KeyError, ValueError) as error:
+    except ValidationError as error:
+        raise BadInput(f"{folder / _ABOUT}: {explain(error)}; {REMOVE}") from None
+    except ValueError as error:
         raise BadInput(f"{folder} is damaged ({error}); {REMOVE}") from None
+    except OSError as error:
+        raise BadInput(f"{folder} cannot be read ({error.strerror}); {REMOVE}") from None
     batch.deaths = Counter({n: times for n, times in batch.deaths.items() if times > 0 and n not in batch.answered})
     return batch
 
@@ -290,8 +329,10 @@ def _remove(folder: Path) -> None:
 
 
 def _is_failure(result: Mapping[str, Any]) -> bool:
-    some = result.get("results", [result])
-    return any(one.get("status") != "ok" for one in some)
+    several = result.get("results")
+    return any(
+        not isinstance(one, dict) or one.get("status") != "ok" for one in (several if isinstance(several, list) else [result])
+    )
 
 
 def deadly(times: int) -> dict[str, Any]:

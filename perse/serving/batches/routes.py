@@ -165,13 +165,13 @@ def _status(judging: Judging, batch: Batch) -> BatchStatus:
     return BatchStatus(
         batch=batch.id,
         status=state,
-        kind=batch.kind,
-        question=str(batch.asked["question"]),
-        model=str(batch.asked["model"]),
-        items=batch.size,
+        kind=batch.about.kind,
+        question=str(batch.about.asked["question"]),
+        model=str(batch.about.asked["model"]),
+        items=batch.about.size,
         answered=len(batch.answered),
         failed=batch.failed,
-        created=_when(batch.created),
+        created=_when(batch.about.created),
         done=_when(batch.ended),
         removed=_when(judging.batches.expires(batch)),
     )

@@ -258,3 +258,28 @@ def test_the_pace_of_a_run_is_that_of_its_workers_whatever_a_shard_takes(tmp_pat
     told = status(Places(tmp_path), run.plan, now=now)
     assert told.workers == 65 and told.claimed == 65
     assert told.a_second == pytest.approx(65 * 4096 / 480, rel=0.05)
+
+
+def test_a_plan_with_a_shard_twice_is_refused_and_a_count_that_is_wrong_is_no_whole_run(tmp_path: Path) -> None:
+    run = begun(tmp_path)
+    answered(run)
+    path = tmp_path / "plan" / "shards.parquet"
+    rows = parquet.read_table(path).to_pylist()
+    parquet.write_table(pa.Table.from_pylist([*rows, rows[0]]), path)
+    with pytest.raises(BadInput, match="it has a shard twice"):
+        read_plan(tmp_path)
+    parquet.write_table(pa.Table.from_pylist([{**rows[0], "rows": 99}, *rows[1:]]), path)
+    assert not audit(Places(tmp_path), read_plan(tmp_path)).whole
+
+
+@pytest.mark.parametrize(("column", "value"), [("status", "weird"), ("expected", float("nan")), ("mass", 7.0)])
+def test_an_answer_that_cannot_be_is_seen_by_the_audit(tmp_path: Path, column: str, value: object) -> None:
+    run = begun(tmp_path)
+    answered(run)
+    path = Places(tmp_path).answers(run.plan.shards[0])
+    table = parquet.read_table(path)
+    place = table.schema.get_field_index(column)
+    changed = pa.array([value] * table.num_rows, table.schema.field(column).type)
+    parquet.write_table(table.set_column(place, table.schema.field(column), changed), path)
+    found = audit(Places(tmp_path), run.plan)
+    assert found.damaged == (run.plan.shards[0].id,) and not found.whole
