@@ -29,15 +29,19 @@ def shuffled(ids: Iterable[str], *, seed: int, purpose: str) -> list[str]:
 
 
 _UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "[\u2800\ufff9-\ufffb\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""Characters that nothing is drawn for (Unicode's Default_Ignorable_Code_Point): soft hyphens, zero-width spaces and the like."""
+"""Characters that nothing is drawn for: soft hyphens, zero-width spaces and the like (Unicode's Default_Ignorable_Code_Point), blanks of Braille."""
+
+
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+"""Shown to a judge as blanks (`perse.rendering.neutralising`)."""
 
 
 def normalised(text: str) -> str:
     """`text` without differences of case, spacing and Unicode form, and without what nobody sees: what "the same text" compares."""
-    seen = text if text.isascii() else _UNSEEN.sub("", text)
+    seen = text if text.isascii() and text.isprintable() else _UNSEEN.sub("", _CONTROL.sub(" ", text))
     return " ".join(unicodedata.normalize("NFKC", seen).casefold().split())
 
 

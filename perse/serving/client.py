@@ -521,10 +521,14 @@ def _several(items: Sequence[Item]) -> None:
         raise BadInput(
             f"a list of items was expected, a {type(items).__name__} was given; pointwise, pairwise and ask take one item"
         )
+    if (odd := next((one for one in items if not isinstance(one, Mapping | BaseModel)), items)) is not items:
+        raise BadInput(
+            f"a list of items was expected, and one of them is a {type(odd).__name__}; an item is a dictionary or an example"
+        )
 
 
 def _patience(seconds: float) -> float:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < float("inf"):
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e8:
         raise BadInput(f"timeout={seconds!r:.100} is no number of seconds above 0; give one, such as 600")
     return seconds
 

@@ -107,7 +107,7 @@ class ServeConfig(Section):
 
     @property
     def batch_folder(self) -> Path | None:
-        return Path(self.batches).resolve() if self.batches else None
+        return Path(self.batches).absolute() if self.batches else None
 
     @property
     def more_adapters(self) -> Path | None:

@@ -65,8 +65,9 @@ def test_what_is_no_recipe_is_one_sentence(tmp_path: Path, text: str, why: str) 
 
 def test_a_value_that_does_not_fit_is_refused_as_if_it_were_typed(tmp_path: Path) -> None:
     file = tmp_path / "own.yaml"
-    file.write_text("driver: teleport\n")
-    said = perse("score", "--config", file, *NEEDED)
-    assert said.returncode == 2 and "teleport" in said.stderr and not Path("run").exists()
+    for text, why in (("driver: teleport", "teleport"), ("shard_rows: true", "True"), ("workers: 0", "0")):
+        file.write_text(text + "\n")
+        said = perse("score", "--config", file, *NEEDED)
+        assert said.returncode == 2 and why in said.stderr and not Path("run").exists()
     missing = perse("score", "--config", "nod", *NEEDED)
     assert missing.returncode == 2 and "packaged recipes are catalogue, laptop, node, node_split, spot" in missing.stderr

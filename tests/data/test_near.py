@@ -212,7 +212,10 @@ def test_items_with_near_duplicate_texts_are_one_work_also_through_others() -> N
     assert len(set(works(mine, near=False).values())) == 4
 
 
-@pytest.mark.parametrize("unseen", ["\u00ad", "\u200b", "\u200d", "\ufeff", "\u2060", "\ufe0f", "\u202e", "\U000e0041"])
+@pytest.mark.parametrize(
+    "unseen",
+    ["\u00ad", "\u200b", "\u200d", "\ufeff", "\u2060", "\ufe0f", "\u202e", "\ufff9", "\u2800", "\U000e0041"],
+)
 def test_what_nobody_sees_makes_no_other_text(unseen: str) -> None:
     text = text_of(0)
     hidden = "".join(letter + unseen for letter in text)
@@ -220,3 +223,9 @@ def test_what_nobody_sees_makes_no_other_text(unseen: str) -> None:
         text_key(hidden) == text_key(text) and near_duplicate(hidden, text) and near_across([text], [hidden]) == {hidden: text}
     )
     assert normalised("na\u00efve \U0001f9d1\u200d\U0001f680") != normalised("naive")
+
+
+@pytest.mark.parametrize("control", ["\x00", "\x01", "\x7f", "\x85", "\x9f"])
+def test_a_control_character_is_the_blank_that_it_is_shown_as(control: str) -> None:
+    text = text_of(0)
+    assert text_key(text.replace(" ", control)) == text_key(text) == text_key(text + control)

@@ -84,7 +84,7 @@ def test_the_command_says_what_to_do_next(tmp_path: Path) -> None:
     assert f"next: perse kgds verify {path} {tmp_path / 'runs' / 'beta'} --judge JUDGE" in " ".join(ran.stderr.split())
 
 
-@pytest.mark.parametrize("name", [b"\xff\xfe", b"a\x1b[31m"])
+@pytest.mark.parametrize("name", [b"\xff\xfe", b"a\x1b[31m", b"n\nl", "a\u202eb".encode()])
 def test_a_folder_that_can_name_no_model_is_a_sentence_without_what_a_terminal_obeys(tmp_path: Path, name: bytes) -> None:
     outputs = write_released(tmp_path)
     (outputs / "paradigms" / "ebs-aos" / "structured-prompt" / os.fsdecode(name)).mkdir()

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from perse.serving.batches.kept import DAY, DEADLY, Batches
 from perse.serving.client import AsyncJudgeClient, JudgeClient, Problem, ServerError
 from perse.serving.embedded import embedded_app
 from perse.serving.front.keys import add_key
+from perse.serving.problems import Conflict
 from perse.serving.readers.store import Readers
 from perse.serving.service import Model
 
@@ -406,6 +408,7 @@ def test_a_server_without_a_folder_says_how_to_give_it_one() -> None:
         ("batch.json", {"created": 1e300}),
         ("batch.json", {"kind": "../x"}),
         ("batch.json", {"asked": {}}),
+        ("batch.json", {"asked": {"question": "pointwise", "model": "first", "sha256": "d", "temperature": "hot"}}),
         ("batch.json", {"deaths": 3}),
         ("items.jsonl", "{}"),
     ],
@@ -446,3 +449,57 @@ def test_a_batch_that_cannot_be_judged_keeps_no_other_waiting_and_no_processor(
         assert judge.batch(lost)["status"] == "waiting"
     told = [one for one in caplog.messages if "has 0 of 2 items; remove this batch's folder" in one]
     assert 1 <= len(told) < 10
+
+
+def test_a_batch_that_cannot_be_deleted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    going = threading.Event()
+
+    def said(message: str, seed: int) -> str:
+        assert going.wait(30)
+        return reply(message, seed)
+
+    def refused(folder: Path) -> None:
+        raise OSError(1, "not permitted")
+
+    with served(tmp_path / "b", model(said)) as url, JudgeClient(url, tries=1) as judge:
+        batch = judge.submit("pointwise", EXAMPLES[:3])
+        with monkeypatch.context() as patch:
+            patch.setattr("perse.serving.batches.kept.remove_files", refused)
+            with pytest.raises(ServerError, match="the batch could not be removed"):
+                judge.delete_batch(batch)
+        going.set()
+        assert len(finished(judge, batch)) == 3
+
+
+def test_of_many_who_come_at_once_no_more_are_kept_than_may_be(tmp_path: Path) -> None:
+    kept = Batches(tmp_path / "b", days=7, most=5)
+    asked = {"question": "pointwise", "model": "first", "sha256": "d"}
+
+    def add(_: int) -> bool:
+        try:
+            kept.add("ann", "pointwise", asked, [{"id": "a"}])
+        except Conflict:
+            return False
+        return True
+
+    with ThreadPoolExecutor(16) as threads:
+        assert sum(threads.map(add, range(40))) == 5 == len(kept.of("ann"))
+    kept.close()
+
+
+def test_an_error_says_which_item_of_the_batch_it_is_of(tmp_path: Path) -> None:
+    going = threading.Event()
+
+    def said(message: str, seed: int) -> str:
+        assert going.wait(30)
+        return reply(message, seed)
+
+    readers = Readers.open(str(tmp_path / "readers.db"))
+    with served(tmp_path / "b", model(said), readers=readers) as url, JudgeClient(url) as judge:
+        judge.put_reader("ann", reviews=[{"text": "A plot.", "review": "Fine.", "score": 3}])
+        batch = judge.submit("pointwise", [*EXAMPLES[:20], {"reader": "ann", "query": "a new plot"}])
+        readers.delete("default", "ann")
+        going.set()
+        finished(judge, batch)
+        told = httpx2.get(f"{url}/v1/judge/batches/{batch}/results").json()["results"][20]
+    assert told["error"]["param"] == "input.20"

@@ -309,7 +309,7 @@ def test_a_servers_words_stay_on_one_line() -> None:
     assert str(refused(said)) == "no perse: all is well"
 
 
-@pytest.mark.parametrize("items", [{"profile": [], "query": "x"}, "x", None, 3, {1, 2}])
+@pytest.mark.parametrize("items", [{"profile": [], "query": "x"}, "x", None, 3, {1, 2}, [None], ["x"], [[]]])
 def test_what_is_no_list_of_items_is_one_sentence(items: Any) -> None:
     async def later() -> None:
         async with AsyncJudgeClient("http://127.0.0.1:1") as client:
@@ -317,13 +317,13 @@ def test_what_is_no_list_of_items_is_one_sentence(items: Any) -> None:
 
     with JudgeClient("http://127.0.0.1:1") as client:
         for call in (client.pointwise_many, lambda some: client.submit("pointwise", some)):
-            with pytest.raises(BadInput, match="a list of items was expected, a .* was given"):
+            with pytest.raises(BadInput, match="a list of items was expected, (a .* was given|and one of them is a)"):
                 call(items)
     with pytest.raises(BadInput, match="a list of items was expected"):
         asyncio.run(later())
 
 
-@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, "5", None, True])
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, 10**30, "5", None, True])
 @pytest.mark.parametrize("client", [JudgeClient, AsyncJudgeClient])
 def test_a_timeout_that_is_none_is_one_sentence(client: Any, timeout: Any) -> None:
     with pytest.raises(BadInput, match="is no number of seconds above 0; give one, such as 600"):

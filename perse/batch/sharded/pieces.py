@@ -7,6 +7,7 @@ The pairs of a row group are cut after every `size` of them, so where a shard li
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +20,13 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from perse.batch.sharded.shards import GROUPS_A_FILE, Shard, Totals, digest
+from perse.errors import BadInput
 from perse.files.disk import writing
 
 GROUPS = "groups.parquet"
+MOST = 10**9
+"""Shards of a plan."""
+_NUMBER = re.compile(rb"[0-9]{1,15}")
 _SIZE, _LEFT_OUT, _IDLE = b"size", b"left_out", b"idle"
 
 _GROUPS = pa.schema(
@@ -55,8 +60,23 @@ class Pieces(Sequence[Shard]):
 
     @classmethod
     def read(cls, folder: Path) -> Pieces:
-        """What `write` wrote; raises what pyarrow does."""
-        return cls(parquet.read_table(folder / GROUPS))
+        """What `write` wrote.
+
+        Raises:
+            BadInput: it holds what no plan has; else what pyarrow raises.
+        """
+        table = parquet.read_table(folder / GROUPS)
+        told = table.schema.metadata or {}
+        fits = table.schema.equals(_GROUPS) and all(
+            _NUMBER.fullmatch(told.get(name, b"")) for name in (_SIZE, _LEFT_OUT, _IDLE)
+        )
+        if fits:
+            numbers = [table.column(name).to_numpy() for name in ("pairs", "readers", "chars", "shared")]
+            size = int(told[_SIZE])
+            fits = size > 0 and all(((one >= 0) & (one < 2**53)).all() for one in numbers) and (numbers[0] / size).sum() < MOST
+        if not fits:
+            raise BadInput(f"{folder / GROUPS} is damaged (it has what no plan has); score into another folder")
+        return cls(table)
 
     def write(self, folder: Path) -> None:
         """Keep what the shards are computed from.

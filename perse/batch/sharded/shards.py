@@ -5,6 +5,8 @@ Sorting is DuckDB's, which spills to the disk, so that rows may be more than mem
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,10 +21,13 @@ from pyarrow import parquet
 
 from perse.errors import BadInput, RunMismatch
 from perse.files.disk import aside, writing
+from perse.formats.plain_files import own_bytes
 from perse.installing import needing
 
 FOLDER = "plan"
 SHARDS = "shards.parquet"
+WRITTEN = "files.json"
+"""The plan's files and their sizes."""
 GROUPS_A_FILE = 500
 """Row groups of a file: its footer, which a worker reads, stays below a megabyte."""
 MEMORY = "1GB"
@@ -32,7 +37,6 @@ SHARD_ID = r"[0-9a-f]{16}"
 """What `digest` gives: a shard's name, of which names of files are made."""
 
 _BATCH = 2048
-_OURS = re.compile(rf"(?:rows|readers)-\d{{5,}}\.parquet|texts\.parquet|groups\.parquet|{SHARDS.replace('.', '[.]')}")
 
 
 @dataclass(frozen=True)
@@ -133,27 +137,35 @@ def staged(run: Path) -> Iterator[Path]:
     try:
         yield stage
         with writing(final):
+            (stage / WRITTEN).write_text(json.dumps(_sizes(stage.iterdir()), sort_keys=True) + "\n")
             stage.rename(final)
     finally:
         shutil.rmtree(stage, ignore_errors=True)
 
 
 def _remove_own(plan: Path) -> None:
-    """Remove the plan that a start left which was killed before it could say what it is of.
+    """Remove the plan that a start left which was killed before it could say what it is of: that of which all files are as it wrote them.
 
     Raises:
-        RunMismatch: it has files that no plan has, or is a link.
+        RunMismatch: there is something else.
     """
-    if plan.is_symlink() or (plan.exists() and not plan.is_dir()):
-        raise RunMismatch(f"{plan} is not perse's; choose another folder")
-    inside = [*plan.iterdir()] if plan.is_dir() else []
-    if strangers := [one.name for one in inside if not _OURS.fullmatch(one.name) or one.is_symlink() or not one.is_file()]:
-        raise RunMismatch(f"{plan} holds '{strangers[0]}', which is not perse's; choose another folder")
+    if not os.path.lexists(plan):
+        return
+    inside = [] if plan.is_symlink() or not plan.is_dir() else [*plan.iterdir()]
+    try:
+        written = json.loads(own_bytes(plan / WRITTEN))
+    except (OSError, ValueError, BadInput):
+        written = None
+    if _sizes(one for one in inside if one.name != WRITTEN) != written:
+        raise RunMismatch(f"{plan} is there already, and is not as perse left one; choose another folder, or move it away")
     with writing(plan):
         for one in inside:
             one.unlink()
-        if plan.is_dir():
-            plan.rmdir()
+        plan.rmdir()
+
+
+def _sizes(files: Iterable[Path]) -> dict[str, int]:
+    return {one.name: one.lstat().st_size for one in files}
 
 
 def checked(shards: Sequence[Shard], path: Path) -> Sequence[Shard]:

@@ -25,7 +25,7 @@ from perse.batch.sharded.plan import make_plan, read_plan
 from perse.batch.sharded.shards import FOLDER, Plan
 from perse.engines.kind import LoadOptions, portable
 from perse.errors import BadInput, ModelNotFound, RunMismatch
-from perse.files.disk import aside, write_first, write_whole
+from perse.files.disk import aside, refuse_link, write_first, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
 from perse.formats.json_text import read_object
@@ -41,6 +41,8 @@ _A_PAIR = PointwiseExample(id="r/t", reviewer_id="r", item_id="t", profile=(), q
 JUDGE = "judge.json"
 SERVED = "served:"
 """Begins the judge of a run that judge servers answer: what follows is the name that they serve it under."""
+_FOLDERS = ("plan", "shards", "pieces", "attempts", "claims", "telemetry", "logs")
+"""What is written in a run, and nowhere else."""
 ROWS = 256
 """Rows of a shard, by default: some minutes of one GPU."""
 
@@ -134,9 +136,11 @@ def read(out: Path) -> Run:
     """The run in `out`.
 
     Raises:
-        BadInput: there is none, or it is damaged.
+        BadInput: there is none, or it is damaged, or has links in the place of its folders.
     """
     manifest = read_manifest(out)
+    for place in (*(out / name for name in _FOLDERS), *(out / "shards").glob("??")):
+        refuse_link(place)
     run, context = manifest.get("run", {}), manifest.get("context", {})
     if run.get("kind") != "score" or run.get("layout") != LAYOUT:
         raise BadInput(f"{out} holds no run in shards; give the folder of `perse score --driver`")
@@ -149,7 +153,12 @@ def read(out: Path) -> Run:
         adapters = {name: Adapter(**one) for name, one in context.get("adapters", {}).items()}
     except (KeyError, TypeError) as error:
         raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
-    return Run(out, read_plan(out), question, settings, judge, loading, adapters)
+    plan = read_plan(out)
+    if plan.rows != context.get("examples"):
+        raise BadInput(
+            f"{out / FOLDER} is of {plan.rows:,} examples, and {MANIFEST} of {context.get('examples')}; score into another folder"
+        )
+    return Run(out, plan, question, settings, judge, loading, adapters)
 
 
 def refuse_own_inputs(run: Run, out: Path) -> None:

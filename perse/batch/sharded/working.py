@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -27,6 +28,8 @@ TELEMETRY = "telemetry"
 LOOK_AGAIN = 1.0
 """Seconds between looks at shards that others hold, at first; twice as long each time."""
 LONGEST_WAIT = 15.0
+LOOKS = 64
+"""Shards of others that a worker looks at before it waits again: a thousand workers would else look at a thousand each, again and again."""
 PASSED = 32
 """Finished shards in a row that a worker looks at one by one, before it lists what is finished."""
 
@@ -120,26 +123,34 @@ def free(
         take: whether a shard is this worker's now.
     """
     known, passed = finished(), 0
-    left = shards
-    while True:
-        held: list[Shard] = []
-        for shard in left:
-            if shard.id in known:
-                continue
+    held: deque[Shard] = deque()
+    for shard in shards:
+        if shard.id in known:
+            continue
+        if done(shard):
+            passed += 1
+            if passed == PASSED:
+                known, passed = finished(), 0
+            continue
+        passed = 0
+        if take(shard.id):
+            yield shard
+        else:
+            held.append(shard)
+    while held:
+        yield None
+        looked = 0
+        for _ in range(len(held)):
+            shard = held.popleft()
             if done(shard):
-                passed += 1
-                if passed == PASSED:
-                    known, passed = finished(), 0
                 continue
-            passed = 0
             if take(shard.id):
                 yield shard
-            else:
-                held.append(shard)
-        if not held:
-            return
-        yield None
-        left = held
+                continue
+            held.append(shard)
+            looked += 1
+            if looked == LOOKS:
+                break
 
 
 class Telemetry:

@@ -47,17 +47,15 @@ def _take(context: typer.Context, given: str | None) -> str | None:
     for name, value in values.items():
         if isinstance(value, dict | list) or value is None:
             raise BadInput(f"{file}: option '{name}': found {type(value).__name__}, expected a text or a number")
-    own = {one.name for one in context.command.params}
-    context.default_map = {
-        **(context.default_map or {}),
-        **{name: _text(value) for name, value in values.items() if name in own},
-    }
+    flags = {one.name: bool(getattr(one, "is_flag", False)) for one in context.command.params}
+    own = {name: _typed(value, flag=flags[name]) for name, value in values.items() if name in flags}
+    context.default_map = {**(context.default_map or {}), **own}
     return given
 
 
-def _text(value: Any) -> Any:
-    """As it would be typed, so that it is checked as that is; flags as they are."""
-    return value if isinstance(value, bool) else str(value)
+def _typed(value: Any, *, flag: bool) -> Any:
+    """As it would be typed, so that it is checked as that is."""
+    return value if flag and isinstance(value, bool) else str(value)
 
 
 BatchConfig = Annotated[

@@ -62,8 +62,13 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
     if not person.strip():
         raise BadInput("no person is named; give a pseudonym, or the name as the raw files have it")
     for path in paths:
-        if path.is_symlink() and path.is_file():
-            raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name the file itself")
+        if path.is_symlink():
+            raise BadInput(f"{path}: is a link to {path.readlink()}, and is not written through; name what it leads to")
+        if path.is_file() and path.suffix == ".parquet" and not is_data_folder(path.parent):
+            raise BadInput(
+                f"{path}: is a file of Parquet, of which nobody is taken out; remove it, and write it again (perse score merge) once the person "
+                "is forgotten in what it was made of"
+            )
         if not path.is_file() and not is_data_folder(path) and not (path / MANIFEST).is_file():
             raise BadInput(f"{path}: found no data set, scored run or file of examples to forget a person in")
         if any((path / "plan" / name).exists() for name in ("shards.parquet", "groups.parquet")):

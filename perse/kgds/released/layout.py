@@ -56,8 +56,11 @@ def models_of(outputs: Path, *, models: Sequence[str] | None = None) -> dict[str
     }
     names = sorted({model for model, _, _ in found})
     for name in names:
-        if why := "it is not UTF-8" if is_half(name) else name_problem(name):
-            raise BadInput(f"{outputs} has a folder {name!a} in the place of a model, which cannot name one ({why}); rename it")
+        why = "it is not UTF-8" if is_half(name) else name_problem(name)
+        if why or not name.isprintable():
+            raise BadInput(
+                f"{outputs} has a folder {name!a} in the place of a model, which cannot name one ({why or 'it has what cannot be printed'}); rename it"
+            )
     if unknown := sorted(set(models or ()) - set(names)):
         raise BadInput(f"{outputs} has no model '{unknown[0]}'; it has {', '.join(names) or 'none'}")
     return {

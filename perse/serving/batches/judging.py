@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from perse.errors import BadInput, EngineLost, PerseError, SaveFailed
-from perse.serving.batches.kept import DEADLY, REMOVE, Batch, Batches, Journal, deadly
+from perse.serving.batches.kept import DEADLY, REMOVE, Batch, Batches, Journal, deadly, remove_files
 from perse.serving.front.gate import Gate
 from perse.serving.problems import Busy, ClientLeft, NotThere, StoreFailed, problem
 from perse.serving.readers.store import Reader, Readers
@@ -44,6 +44,7 @@ class Judging:
         self.batches = batches
         self._service, self._readers = service, readers
         self._woken, self._stop = asyncio.Event(), asyncio.Event()
+        self._writing = asyncio.Lock()
         self._turns: dict[str, int] = {}
         """By owner: the number of the last batch that was judged."""
         self._tried: Counter[str] = Counter()
@@ -84,7 +85,9 @@ class Judging:
             before = len(batch.answered)
             try:
                 await self._judge(batch)
-                if batch.ended is None and len(batch.answered) == before and not self._over(batch):
+                if batch.gone:  # while it was being opened
+                    await asyncio.to_thread(remove_files, batch.folder)
+                elif batch.ended is None and len(batch.answered) == before and not self._over(batch):
                     raise BadInput("none of its items could be answered")
             except EngineLost:
                 log.error("%s: the engine is gone; it goes on when the server is started again", batch.id)
@@ -93,6 +96,9 @@ class Judging:
                 if not batch.gone:
                     log.error("%s waits: %s", batch.id, error)
                     await _wait(self._woken, DISK_AGAIN)
+            except Exception as error:  # a bug of ours is no end of all other batches
+                log.error("%s waits", batch.id, exc_info=error)
+                await _wait(self._woken, DISK_AGAIN)
 
     def _sweep(self) -> None:
         try:
@@ -158,7 +164,8 @@ class Judging:
         if results is None:
             await self._write(journal.left, part)
         elif not batch.gone:
-            await self._write(journal.answered, list(zip(part, results, strict=True)))
+            said = [(n, _numbered(result, n)) for n, result in zip(part, results, strict=True)]
+            await self._write(journal.answered, said)
 
     async def _write(self, write: Callable[..., None], *told: Any) -> None:
         """Write it, on a full disk as soon as there is room: what was judged is not judged twice.
@@ -169,7 +176,8 @@ class Judging:
         said = False
         while True:
             try:
-                await asyncio.to_thread(write, *told)
+                async with self._writing:  # what failed takes the end of the file away
+                    await asyncio.to_thread(write, *told)
                 return
             except SaveFailed as error:
                 if self._stop.is_set():
@@ -210,7 +218,7 @@ class Judging:
             raise NotThere(f"'{batch.about.asked['model']}' was another judge when this batch came; send it again")
 
     def _request(self, batch: Batch, items: Sequence[Mapping[str, Any]]) -> Asking:
-        fields = {name: value for name, value in batch.about.asked.items() if name != "sha256"}
+        fields = batch.about.settings
         if not names_readers(items):
             fields = {name: value for name, value in fields.items() if name not in ("k", "pick")}
         return judge_routes()[batch.about.kind].request.model_validate({**fields, "input": list(items)})
@@ -228,6 +236,14 @@ class Judging:
             return found.record
 
         return kept
+
+
+def _numbered(result: dict[str, Any], number: int) -> dict[str, Any]:
+    """An error says which item of the batch it is of, and not which of the part that was asked."""
+    error = result.get("error")
+    if not isinstance(error, dict) or not error.get("param"):
+        return result
+    return {"error": {**error, "param": f"input.{number}"}}
 
 
 def _in_order(items: Sequence[Mapping[str, Any]]) -> list[int]:

@@ -14,6 +14,7 @@ import json
 import logging
 import re
 import secrets
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -64,7 +65,13 @@ class About(Strict):
             raise ValueError("its kind or question is none")
         if not all(isinstance(self.asked.get(name), str) for name in ("model", "sha256")):
             raise ValueError("it names no model")
+        route.request.model_validate({**self.settings, "input": []})
         return self
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The fields of the request, besides its items."""
+        return {name: value for name, value in self.asked.items() if name != "sha256"}
 
 
 @dataclass
@@ -93,9 +100,12 @@ class Batch:
 
         Raises:
             Conflict: some are not answered yet.
+            NotThere: somebody removed them.
             BadInput: the file is damaged.
         """
         told = {line["n"]: line["result"] for line in read_lines(self.folder / _ANSWERS, remedy=REMOVE) if "n" in line}
+        if len(told) < self.about.size and self.ended is not None:
+            raise NotThere(f"the answers of {self.id} are gone from the disk")
         if len(told) < self.about.size:
             raise Conflict(f"{len(told)} of {self.about.size} items are answered; ask for the results once the batch is done")
         return [json.dumps(told[n]) for n in sorted(told)]
@@ -189,12 +199,13 @@ class Batches:
         except OSError as error:
             self._lock.close()
             raise BadInput(f"batches={folder} cannot be made ({no_folder(folder, error)}); give a folder") from None
+        self._adding = threading.Lock()
         self._kept: dict[str, Batch] = {}
         for path in sorted(folder.iterdir()):
             if not _ID.fullmatch(path.name) or path.is_symlink():
                 continue
             if not (path / _ABOUT).exists():  # killed while it was being written, before anyone was told of it
-                _remove(path)
+                remove_files(path)
                 continue
             try:
                 self._kept[path.name] = _read(path)
@@ -223,6 +234,14 @@ class Batches:
             Conflict: as many of this owner's are kept as may be.
             StoreFailed: nothing was kept.
         """
+        with self._adding:
+            return self._add(
+                owner, About(owner=owner, kind=kind, asked=dict(asked), size=len(items), created=time.time()), items, answered
+            )
+
+    def _add(
+        self, owner: str, about: About, items: Sequence[Mapping[str, Any] | None], answered: Sequence[tuple[int, Any]]
+    ) -> Batch:
         own = self.of(owner)
         if len(own) >= self._most:
             raise Conflict(
@@ -230,7 +249,6 @@ class Batches:
             )
         name = f"batch_{secrets.token_hex(12)}"
         folder = self.folder / name
-        about = About(owner=owner, kind=kind, asked=dict(asked), size=len(items), created=time.time())
         told = [{"n": n, "result": result} for n, result in answered]
         try:
             folder.mkdir(mode=0o700)
@@ -238,7 +256,7 @@ class Batches:
             write_whole(folder / _ANSWERS, "".join(json.dumps(line) + "\n" for line in told))
             write_whole(folder / _ABOUT, about.model_dump_json() + "\n")
         except (SaveFailed, OSError) as error:
-            _remove(folder)
+            remove_files(folder)
             raise StoreFailed(f"the batch could not be kept ({error})") from None
         batch = Batch(name, folder, about)
         for line in told:
@@ -279,10 +297,11 @@ class Batches:
         Raises:
             StoreFailed: it is still there.
         """
-        batch.gone = True
+        batch.gone = True  # so that nothing more is written there
         try:
-            _remove(batch.folder)
+            remove_files(batch.folder)
         except OSError as error:
+            batch.gone = False
             raise StoreFailed(f"the batch could not be removed ({error.strerror})") from None
         self._kept.pop(batch.id, None)
 
@@ -317,8 +336,8 @@ def _read(folder: Path) -> Batch:
     return batch
 
 
-def _remove(folder: Path) -> None:
-    """Remove what perse wrote there; the folder itself where nothing else is in it."""
+def remove_files(folder: Path) -> None:
+    """Remove what perse wrote in a batch's folder; the folder itself where nothing else is in it."""
     if not folder.is_dir():
         return
     sweep_temporaries(folder)

@@ -22,6 +22,7 @@ from perse.batch.sharded.asking import judge_of
 from perse.batch.sharded.claims import Claims, Holder
 from perse.batch.sharded.finishing import audit, merge, staged_file, status
 from perse.batch.sharded.inputs import Row, _shown, digest_of_inputs
+from perse.batch.sharded.pieces import Pieces
 from perse.batch.sharded.plan import read_plan
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import read_answers, write_answers
@@ -214,9 +215,24 @@ def test_a_start_that_was_killed_before_its_manifest_goes_on_and_a_strangers_pla
     assert {path.name: path.read_bytes() for path in (tmp_path / "run" / "plan").iterdir()} == whole
     (tmp_path / "own" / "plan").mkdir(parents=True)
     (tmp_path / "own" / "plan" / "thesis.txt").write_text("mine")
-    with pytest.raises(RunMismatch, match=r"plan holds 'thesis\.txt', which is not perse's; choose another folder"):
+    (tmp_path / "own" / "plan" / "texts.parquet").write_text("mine")
+    with pytest.raises(RunMismatch, match=r"plan is there already, and is not as perse left one; choose another folder"):
         begun(tmp_path / "own")
-    assert [path.name for path in (tmp_path / "own" / "plan").iterdir()] == ["thesis.txt"]
+    assert sorted(path.name for path in (tmp_path / "own" / "plan").iterdir()) == ["texts.parquet", "thesis.txt"]
+    (tmp_path / "run" / "manifest.json").unlink()
+    (tmp_path / "run" / "plan" / "mine.txt").write_text("mine")
+    with pytest.raises(RunMismatch, match="is not as perse left one"):
+        begun(tmp_path / "run")
+    assert (tmp_path / "run" / "plan" / "rows-00000.parquet").exists()
+
+
+@pytest.mark.parametrize("name", ["shards", "telemetry", "attempts", "pieces", "logs"])
+def test_a_run_writes_through_no_link(tmp_path: Path, name: str) -> None:
+    begun(tmp_path / "run")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run" / name).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(BadInput, match="is a link to"):
+        begun(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -283,3 +299,20 @@ def test_an_answer_that_cannot_be_is_seen_by_the_audit(tmp_path: Path, column: s
     parquet.write_table(table.set_column(place, table.schema.field(column), changed), path)
     found = audit(Places(tmp_path), run.plan)
     assert found.damaged == (run.plan.shards[0].id,) and not found.whole
+
+
+@pytest.mark.parametrize(
+    ("metadata", "pairs"), [({"size": "0"}, 3), ({"size": "-3"}, 3), ({"size": "many"}, 3), ({}, -5), ({}, 2**62), (None, 3)]
+)
+def test_groups_of_a_catalogue_that_no_plan_has_are_damaged(
+    tmp_path: Path, metadata: dict[str, str] | None, pairs: int
+) -> None:
+    group = {"name": "x", "pairs": 3, "readers": 1, "chars": 10, "shared": 0}
+    Pieces.of([group], size=2, left_out=0, idle=0).write(tmp_path)
+    assert len(Pieces.read(tmp_path)) == 2
+    table = parquet.read_table(tmp_path / "groups.parquet")
+    told = None if metadata is None else {**table.schema.metadata, **{key.encode(): one for key, one in metadata.items()}}
+    changed = pa.Table.from_pylist([{**group, "pairs": pairs}], table.schema).replace_schema_metadata(told)
+    parquet.write_table(changed, tmp_path / "groups.parquet")
+    with pytest.raises(BadInput, match="it has what no plan has"):
+        Pieces.read(tmp_path)

@@ -24,7 +24,8 @@ from perse.batch.sharded.finishing import audit, merge
 from perse.batch.sharded.inputs import Row, read_inputs
 from perse.batch.sharded.plan import Plan, cut, make_plan, read_plan
 from perse.batch.sharded.running import Asker, Places, run_shard
-from perse.batch.sharded.working import Share, work
+from perse.batch.sharded.shards import Shard
+from perse.batch.sharded.working import LOOKS, Share, free, work
 from perse.engines.kind import Identity
 from perse.errors import BadInput, EngineLost
 from perse.judgement import Judgement, Status, Tokens
@@ -351,3 +352,32 @@ def test_a_run_that_is_interrupted_ten_times_at_random_ends_whole(tmp_path: Path
 def children(parent: int) -> Iterator[int]:
     found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True)
     yield from map(int, found.stdout.split())
+
+
+@given(held=st.integers(0, 300), dying=st.integers(0, 300), seed=st.integers(0, 9))
+def test_a_worker_that_waits_takes_what_holders_leave_and_looks_at_few_at_a_time(held: int, dying: int, seed: int) -> None:
+    rng = random.Random(seed)
+    shards = [Shard(f"{n:016x}", 0, 0, 1, 1, 1, 0) for n in range(held)]
+    lost = {one.id for one in shards[:dying]}
+    done: set[str] = set()
+    gone: set[str] = set()
+    in_vain: list[str] = []
+
+    def take(name: str) -> bool:
+        if name not in gone:
+            in_vain.append(name)
+        return name in gone
+
+    mine: list[str] = []
+    waited = 0
+    for shard in free(shards, lambda: set(done), lambda one: one.id in done, take):
+        if shard is not None:
+            mine.append(shard.id)
+            done.add(shard.id)
+            continue
+        assert len(in_vain) <= (LOOKS if waited else held)
+        in_vain.clear()
+        waited += 1
+        for one in rng.sample(shards, min(held, 5)):
+            (gone if one.id in lost else done).add(one.id)
+    assert set(mine) == lost and len(mine) == len(lost) and done == {one.id for one in shards}
