@@ -146,6 +146,16 @@ def _best(evaluation: Evaluation, column: str, *, judged: bool) -> tuple[str, fl
     return max(known, key=lambda one: sign * one[1], default=None)
 
 
+def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
+    """How far a judge's row is ahead of a baseline, and whether that may be chance."""
+    of_both = (one for one in evaluation.differences if (one.row, one.baseline, one.column) == (row, baseline, column))
+    estimate = next((one.estimate for one in of_both), None)
+    if estimate is None or estimate.interval.low is None or estimate.interval.high is None:
+        return f" The value of {row} is better, which may be chance: of the difference no interval stands here."
+    chance = estimate.interval.low <= 0 <= estimate.interval.high
+    return f" The value of {row} is better{', which may be chance' if chance else ''}: the difference is {value_in_words(estimate)}."
+
+
 def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tuple[str, float] | None) -> str:
     of_rows = {row.name: row.columns.get(column) for row in evaluation.rows}
     judged = [row.name for row in evaluation.rows if row.judge is not None]
@@ -156,9 +166,9 @@ def _metric_in_words(evaluation: Evaluation, column: str, title: str, best: tupl
     if ours and best and f"{ours[1]:.2f}" != f"{best[1]:.2f}":
         ahead = ours[1] < best[1] if lower_is_better(column) else ours[1] > best[1]
         words += (
-            f" Of the judges' rows, {ours[0]} comes closest and is not ahead of it."
-            if not ahead
-            else f" The value of {ours[0]} is better, which may be chance: of the difference no interval stands here."
+            _ahead(evaluation, ours[0], best[0], column)
+            if ahead
+            else f" Of the judges' rows, {ours[0]} comes closest and is not ahead of it."
         )
     return words + no_interval(list(of_rows.values()))
 

@@ -9,7 +9,8 @@ import pytest
 from figure_builders import GOLD, NEAR, SCORES, by_name, column, evaluation, scores
 
 from perse.drawing.figure import Figure
-from perse.evaluation.stats.results import Spent
+from perse.evaluation.stats.results import Difference, Spent
+from perse.results.result import Estimate, Interval
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
@@ -43,6 +44,24 @@ def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more
     pointwise: dict[str, Figure],
 ) -> None:
     assert "The value of ours (expected) is better, which may be chance" in pointwise["metric-mae"].alt
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (-0.9, -0.1, "is better: the difference is -0.50 [-0.90, -0.10]"),
+        (-0.9, 0.1, "is better, which may be chance: the difference is -0.50 [-0.90, 0.10]"),
+    ],
+)
+def test_where_the_difference_has_an_interval_the_caption_says_it_as_the_verdict_does(
+    low: float, high: float, said: str
+) -> None:
+    run = scores("ours", GOLD, NEAR)
+    own, best = "ours (expected)", "profile average"
+    estimate = Estimate(value=-0.5, interval=Interval(low=low, high=high, resamples=100), items=40, difference=True)
+    apart = Difference(judge="ours", row=own, baseline=best, column="mae", estimate=estimate)
+    found = evaluation(run).model_copy(update={"differences": (apart,)})
+    assert f"The value of {own} {said}" in by_name(run_figures({"ours": run}, found))["metric-mae"].alt
 
 
 def test_a_baseline_without_value_stands_in_the_numbers_with_its_reason(pointwise: dict[str, Figure]) -> None:
