@@ -130,7 +130,8 @@ def embedded_app(
     app.add_exception_handler(HTTPException, not_a_route)
     app.add_exception_handler(Exception, _bug)
 
-    @app.api_route("/health", methods=["GET", "HEAD"], response_class=Response)
+    @app.head("/health", response_class=Response, include_in_schema=False)
+    @app.get("/health", response_class=Response)
     async def health() -> Response:
         """Whether the server lives."""
         return Response()

@@ -80,7 +80,8 @@ def judge_router() -> APIRouter:
             questions=[_card(route, question) for route in judge_routes().values() for question in route.questions]
         )
 
-    @router.api_route("/ready", methods=["GET", "HEAD"], responses={503: _ERRORS[503]})
+    @router.head("/ready", include_in_schema=False)
+    @router.get("/ready", responses={503: _ERRORS[503]})
     async def ready(request: Request) -> Ready:
         """Whether the judge is ready; not once the server is stopping."""
         if request.app.state.front.gate.draining:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from fastapi import APIRouter, FastAPI
 from fastapi.testclient import TestClient
 
 from perse.answering.base import JudgeSettings
+from perse.engines.scripted import ScriptedEngine
+from perse.rendering.prompt import TextRenderer
 from perse.serving.embedded import embedded_app, embedded_models
 from perse.serving.front import bodies
 from perse.serving.problems import ProblemRoute
@@ -252,11 +255,15 @@ def test_a_body_of_brackets_is_refused_before_it_is_parsed(http: TestClient) -> 
     assert answer.status_code == 400 and "400,003 lists and objects; expected at most 400,000" in answer.text
 
 
-def test_a_client_that_leaves_is_no_failure_of_the_engine(models: dict[str, Model], caplog: pytest.LogCaptureFixture) -> None:
-    app = embedded_app(models, JudgeSettings())
+def test_a_client_that_leaves_is_no_failure_of_the_engine() -> None:
+    def said(message: str, seed: int) -> str:
+        time.sleep(1.0)  # longer than the server takes to look whether the client is there
+        return "[Score] 3/10"
+
+    slow = Model(lambda calls: ScriptedEngine(said), TextRenderer(), "d", False)  # type: ignore[arg-type, return-value]
+    app = embedded_app({"slow": slow}, JudgeSettings())
     whole = {"type": "http.request", "body": json.dumps({"input": ITEM}).encode(), "more_body": False}
-    with caplog.at_level(logging.INFO, logger="perse.requests"):
-        sent = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, received=(whole, {"type": "http.disconnect"}))
+    sent = asked(app, "POST", "/v1/judge/pointwise", HERE, JSON, received=(whole, {"type": "http.disconnect"}))
     assert sent[0]["status"] == 499
     assert 'route="/v1/judge/pointwise",status="499"' in app.state.front.metrics.text().decode()
 
