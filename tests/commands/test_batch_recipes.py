@@ -41,7 +41,11 @@ def test_a_file_of_ones_own_is_a_recipe_for_the_commands_that_have_its_options(t
     file.write_text("shard-rows: 5\nworkers: 3\ndriver: ray\nquestion: pointwise_score\n")
     assert asked("--config", str(file))["shard_rows"] == 5
     work = typer.main.get_command(app).commands["work"]  # type: ignore[attr-defined]
+    file.write_text(file.read_text() + "rate: 3.5\n")
+    assert asked("--config", str(file))["shard_rows"] == 5
     with typer.main.get_command(app).make_context("score", ["work"]) as score:
+        plan = typer.main.get_command(app).commands["plan"]  # type: ignore[attr-defined]
+        assert plan.make_context("plan", ["--config", str(file), *NEEDED], parent=score).params["rate"] == 3.5
         assert work.make_context("work", ["--config", str(file), "run"], parent=score).params["workers"] == 3
 
 

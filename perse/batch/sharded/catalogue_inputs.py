@@ -54,7 +54,11 @@ def read_readers(place: str) -> Iterator[CatalogueReader]:
             where = f"{name}, line {line}"
             try:
                 told = nested(fields)
-                profile = PROFILE.validate_python(told.get("profile", ()))
+                if "profile" not in told:
+                    raise BadInput(
+                        "field 'profile' is missing: what the reader said before; give an empty list for one of whom nothing is known"
+                    )
+                profile = PROFILE.validate_python(told["profile"] or ())
             except ValidationError as error:
                 raise BadInput(f"{where}: field 'profile', {explain(error)}") from None
             except BadInput as error:

@@ -39,8 +39,9 @@ def _take(context: typer.Context, given: str | None) -> str | None:
         raise BadInput(f"{file} holds no options; expected some such as 'shard_rows: 1024'")
     values = {str(name).replace("-", "_"): value for name, value in found.items()}
     score = context.command if isinstance(context.command, TyperGroup) or context.parent is None else context.parent.command
-    known = {one.name for one in score.params if one.name} - _OWN
-    for name in values.keys() - known:
+    commands = [score, *getattr(score, "commands", {}).values()]
+    known = {one.name for command in commands for one in command.params if one.name} - _OWN
+    for name in sorted(values.keys() - known):
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"did you mean '{near[0]}'?" if near else f"options are {', '.join(sorted(known))}"
         raise BadInput(f"{file}: there is no option '{name}'; {hint}")

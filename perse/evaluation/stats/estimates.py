@@ -108,7 +108,7 @@ class Bootstrap:
         if self.resamples.item is None:
             return bootstrap_interval(resampled, reviewers=reviewers)
         texts = len(np.unique(self.resamples.item)) if texts is None else texts
-        return two_way_interval(resampled, both=self.resamples.both, reviewers=reviewers, texts=texts)
+        return two_way_interval(value, resampled, both=self.resamples.both, reviewers=reviewers, texts=texts)
 
     def mean(self, values: FloatArray, chosen: BoolArray) -> Estimate:
         """Mean of `values`, (n,), over the `chosen` rows, (n,)."""

@@ -197,13 +197,14 @@ def test_shards_have_other_names_when_anything_that_answers_depend_on_is_another
 @pytest.mark.parametrize(
     ("readers", "some", "said"),
     [
-        ([{"reviewer_id": "r"}, {"reviewer_id": "r"}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 2: reader 'r' stands in .*r.jsonl, line 1, too"),
-        ([{"reviewer_id": "r"}], [{"item_id": "a", "text": "x"}, {"item_id": "a", "text": "y"}], "t.jsonl, line 2: text 'a' was already used in .*t.jsonl, line 1"),
-        ([{"reviewer_id": "r", "candidates": ["b"]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: candidate 'b' is none of the texts"),
-        ([{"reviewer_id": "r", "candidates": "a"}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'candidates' is no list"),
+        ([{"reviewer_id": "r", "profile": []}, {"reviewer_id": "r", "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 2: reader 'r' stands in .*r.jsonl, line 1, too"),
+        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "text": "x"}, {"item_id": "a", "text": "y"}], "t.jsonl, line 2: text 'a' was already used in .*t.jsonl, line 1"),
+        ([{"reviewer_id": "r", "profile": [], "candidates": ["b"]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: candidate 'b' is none of the texts"),
+        ([{"reviewer_id": "r", "profile": [], "candidates": "a"}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'candidates' is no list"),
         ([{"reviewer_id": "r", "profile": [{"text": "x"}]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'profile', "),
-        ([{"reader": "r"}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'reviewer_id' has no text"),
-        ([{"reviewer_id": "r"}], [{"item_id": "a", "plot": "x"}], "t.jsonl, line 1: field 'text' has no text"),
+        ([{"reader": "r", "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'reviewer_id' has no text"),
+        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "plot": "x"}], "t.jsonl, line 1: field 'text' has no text"),
+        ([{"reviewer_id": "r", "profiles": [{"text": "x"}]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'profile' is missing"),
     ],
 )  # fmt: skip
 def test_what_is_no_catalogue_is_refused_with_its_file_and_line(

@@ -212,11 +212,12 @@ def test_a_statistic_of_tables_equals_its_slow_twin(two_way: bool) -> None:
     assert estimate.items == chosen.sum()
     slow = np.array([np.mean(cell[held[chosen[held]]] == 2) for held in rebuilt(bootstrap, len(gold))])
     low, high = np.quantile(slow[:300], expanded_levels(12 if two_way else 15))
-    if two_way:  # drawn together to the spread that reviewers, items and rows have apart
+    if two_way:  # around the value, drawn together to the spread that reviewers, items and rows have apart
         by_reviewers, by_items, by_rows = (part.var() for part in np.split(slow[300:], 3))
         wanted = max(by_reviewers, by_items, by_reviewers + by_items - by_rows)
         together, centre = np.sqrt(wanted / slow[:300].var()), slow[:300].mean()
-        low, high = centre + together * (low - centre), centre + together * (high - centre)
+        value = estimate.value or 0.0
+        low, high = value + together * (low - centre), value + together * (high - centre)
     assert (estimate.interval.low, estimate.interval.high) == (pytest.approx(low), pytest.approx(high))
 
 

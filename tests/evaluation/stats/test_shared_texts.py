@@ -7,11 +7,12 @@ import pytest
 
 from perse.evaluation.metrics import METRICS, Scored
 from perse.evaluation.stats import within_resampled
-from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.correlation import Convention, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEW_REVIEWERS, FEW_TEXTS, bootstrap_interval, two_way_interval
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.ties import calibrated_pairs
+from perse.evaluation.stats.within import within_every_reviewer
 from perse.results.result import Interval
 from perse.scale import SCORES
 
@@ -77,13 +78,13 @@ def test_nine_texts_are_too_few_to_speak_of_others() -> None:
     _, item = np.unique(item[kept], return_inverse=True)
     found = Bootstrap.over(reviewer[kept], resamples=100, seed=0, item=item).scores(gold[kept], one[kept])["within_kendall"]
     assert found.value is not None and found.interval.reason == FEW_TEXTS
-    assert two_way_interval(np.zeros(250), both=100, reviewers=9, texts=30).reason == FEW_REVIEWERS
+    assert two_way_interval(0.0, np.zeros(250), both=100, reviewers=9, texts=30).reason == FEW_REVIEWERS
 
 
 def test_an_interval_of_both_is_never_narrower_than_one_of_either() -> None:
     generator = np.random.default_rng(0)
     shape, reviewers, items, rows = (generator.normal(0, spread, 4000) for spread in (2, 1, 1.2, 1.1))
-    interval = two_way_interval(np.concatenate([shape, reviewers, items, rows]), both=4000, reviewers=500, texts=500)
+    interval = two_way_interval(0.0, np.concatenate([shape, reviewers, items, rows]), both=4000, reviewers=500, texts=500)
     assert wide(interval) == pytest.approx(2 * 1.96 * 1.2, rel=0.05)  # 1 + 1.44 - 1.21 is less than 1.44
 
 
@@ -143,3 +144,34 @@ def test_draws_do_not_depend_on_the_order_of_the_rows() -> None:
         for rows in (np.arange(len(gold)), order)
     )
     np.testing.assert_allclose(plain, mixed, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("readers", "items", "texts", "noise"), [(79, 5, 250, 0.5), (79, 5, 250, 2.0), (40, 6, 120, 0.5)])
+def test_intervals_of_stars_lie_around_their_value_and_cover_the_truth(
+    readers: int, items: int, texts: int, noise: float
+) -> None:
+    """Four scores, many ties: readers drawn with fewer different texts have fewer of these, and a higher correlation."""
+
+    def stars(generator: np.random.Generator) -> tuple[FloatArray, FloatArray, IntArray, IntArray]:
+        quality, lean = generator.normal(0, 0.7, texts), generator.normal(0, 0.5, readers)
+        who = np.repeat(np.arange(readers), items)
+        item = np.concatenate([generator.choice(texts, items, replace=False) for _ in range(readers)])
+        felt = quality[item] + lean[who] + generator.normal(0, 1, len(who))
+        gold = np.array([3.0, 6.0, 8.0, 10.0])[np.searchsorted([-1.6, -1.0, -0.3], felt)]
+        return gold, gold + generator.normal(0, noise, len(gold)), who, item
+
+    def within(gold: FloatArray, predicted: FloatArray, who: IntArray) -> float:
+        value = within_every_reviewer(gold, predicted, who)["kendall"].mean(Convention.SKIP_CONSTANT)
+        assert value is not None
+        return value
+
+    truth = float(np.mean([within(*stars(np.random.default_rng(seed))[:3]) for seed in range(1000, 1100)]))
+    covered, worlds = 0, 40
+    for seed in range(worlds):
+        gold, predicted, who, item = stars(np.random.default_rng(seed))
+        found = Bootstrap.over(who, resamples=200, seed=seed, item=item).one("within_kendall", gold, predicted)
+        low, high = found.interval.low, found.interval.high
+        assert low is not None and high is not None and found.value is not None and low <= found.value <= high
+        covered += low <= truth <= high
+    assert covered >= worlds - 5  # below it by chance in 1 of 100, where 95% are meant
