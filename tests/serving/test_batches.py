@@ -267,22 +267,29 @@ def test_a_batch_is_its_callers_alone_and_one_caller_keeps_so_many(tmp_path: Pat
         own.submit("pointwise", EXAMPLES[:2])
 
 
-def test_a_reader_who_is_deleted_meanwhile_is_not_judged_for(tmp_path: Path) -> None:
+def results_once_ann_is_gone(folder: Path, examples: int) -> tuple[list[Any], list[Any]]:
+    """What is said of as many examples and, last, of a kept reader who is deleted before they come to their turn: as read, and as sent."""
     going = threading.Event()
 
     def said(message: str, seed: int) -> str:
         assert going.wait(30)
         return reply(message, seed)
 
-    readers = Readers.open(str(tmp_path / "readers.db"))
-    with served(tmp_path / "b", model(said), readers=readers) as url, JudgeClient(url) as judge:
+    readers = Readers.open(str(folder / "readers.db"))
+    with served(folder / "b", model(said), readers=readers) as url, JudgeClient(url) as judge:
         judge.put_reader("ann", reviews=[{"text": "A plot.", "review": "Nobody else knows this.", "score": 3}])
-        batch = judge.submit("pointwise", [*EXAMPLES[:8], {"reader": "ann", "query": "a new plot"}], k=1)
-        kept = "".join(path.read_text() for path in (tmp_path / "b" / batch).iterdir())
+        judge.submit("pointwise", EXAMPLES[:1])  # batches are judged one after the other, and this one is held
+        batch = judge.submit("pointwise", [*EXAMPLES[:examples], {"reader": "ann", "query": "a new plot"}], k=1)
+        kept = "".join(path.read_text() for path in (folder / "b" / batch).iterdir())
         assert "Nobody else knows this." not in kept, "a kept reader's reviews stay where they are kept"
         readers.delete("default", "ann")
         going.set()
         found = finished(judge, batch)
+        return found, httpx2.get(f"{url}/v1/judge/batches/{batch}/results").json()["results"]
+
+
+def test_a_reader_who_is_deleted_meanwhile_is_not_judged_for(tmp_path: Path) -> None:
+    found, _ = results_once_ann_is_gone(tmp_path, 8)
     assert (
         isinstance(found[8], Problem) and found[8].code == 404 and "no reader 'ann' of yours here any more" in found[8].message
     )
@@ -488,18 +495,5 @@ def test_of_many_who_come_at_once_no_more_are_kept_than_may_be(tmp_path: Path) -
 
 
 def test_an_error_says_which_item_of_the_batch_it_is_of(tmp_path: Path) -> None:
-    going = threading.Event()
-
-    def said(message: str, seed: int) -> str:
-        assert going.wait(30)
-        return reply(message, seed)
-
-    readers = Readers.open(str(tmp_path / "readers.db"))
-    with served(tmp_path / "b", model(said), readers=readers) as url, JudgeClient(url) as judge:
-        judge.put_reader("ann", reviews=[{"text": "A plot.", "review": "Fine.", "score": 3}])
-        batch = judge.submit("pointwise", [*EXAMPLES[:20], {"reader": "ann", "query": "a new plot"}])
-        readers.delete("default", "ann")
-        going.set()
-        finished(judge, batch)
-        told = httpx2.get(f"{url}/v1/judge/batches/{batch}/results").json()["results"][20]
-    assert told["error"]["param"] == "input.20"
+    _, sent = results_once_ann_is_gone(tmp_path, 20)
+    assert sent[20]["error"]["param"] == "input.20"
