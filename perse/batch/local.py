@@ -57,7 +57,7 @@ def score(
     """
     identity = _asked(question, loaded, settings) | {
         "prompts_sha256": judge.prompt_digest(question, loaded.examples[:32], settings),
-        "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
+        "judge": judge.for_manifest,
     }
     context = {
         "data_folder": str(loaded.folder.resolve()) if loaded.folder else None,

@@ -24,6 +24,7 @@ from perse.commands.measuring.report import report
 from perse.commands.models import app as models_app
 from perse.commands.plan import plan
 from perse.commands.preflight import preflight
+from perse.commands.rehearsal.app import app as rehearsal_app
 from perse.commands.scoring.app import app as score_app
 from perse.commands.serve import EXAMPLES as OF_SERVING
 from perse.commands.serve import serve
@@ -48,7 +49,9 @@ for command in (ask, evaluate, compare, agreement, report, plan, preflight, doct
 _OWN = [str(group.name) for group in app.registered_groups] + [
     str(each.callback.__name__) for each in app.registered_commands if each.callback
 ]
-CONSUMERS: Registry[Consumer] = Registry("perse.consumers", (Consumer("kgds", kgds_app),), kind=Consumer, reserved=_OWN)
+CONSUMERS: Registry[Consumer] = Registry(
+    "perse.consumers", (Consumer("kgds", kgds_app), Consumer("rehearsal", rehearsal_app)), kind=Consumer, reserved=_OWN
+)
 """The consumers of the judge. A new consumer is its room and one line here."""
 for consumer in CONSUMERS.values():
     app.add_typer(consumer.app, name=consumer.name)

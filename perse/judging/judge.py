@@ -8,8 +8,9 @@ ids, or in words, by a chat: all at once (`ask`), or each as it is ready (`strea
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -210,6 +211,11 @@ class Judge:
         TooLong: the example does not fit, with the numbers.
         """
         self._answering.render(question, example, settings)
+
+    @property
+    def for_manifest(self) -> dict[str, Any]:
+        """What its answers depend on besides what is asked; a folder by its name alone, as the weights have a digest."""
+        return {**asdict(self.identity.portable), **self.engine.settings, "context": self.renderer.context}
 
     def prompt_digest(self, question: Question, examples: Sequence[Asked], settings: JudgeSettings) -> str:
         """A digest of everything that the prompts of these examples depend on: wording, template, tokenizer, budget."""

@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -231,5 +230,5 @@ def identity_of(judge: Judge, benchmark: Benchmark, *questions: Question) -> dic
         "prompts_sha256": {
             question.name: judge.prompt_digest(question, [probes[question.example_type]], GREEDY) for question in questions
         },
-        "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
+        "judge": judge.for_manifest,
     }

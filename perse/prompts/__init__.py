@@ -11,7 +11,10 @@ from typing import Any
 
 from perse.formats.templates import templates
 
-DELIMITERS = ("Plot", "Answer", "Article", "Discussion", "Example", "Paragraph", "What must change")
+DELIMITERS = (
+    "Plot", "Answer", "Article", "Discussion", "Example", "Paragraph", "What must change",
+    "Summary", "Response", "Recommendations", "Suggestions", "Task", "User", "Notes", "Steps", "Criteria",
+)  # fmt: skip
 """What stands in brackets in the prompts that ask for a text, and so are no question's (`perse.rendering.neutralising`)."""
 
 

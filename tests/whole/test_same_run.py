@@ -15,7 +15,6 @@ from kgds_builders import benchmark
 from perse.batch.local import score
 from perse.batch.scored import read_run
 from perse.data.load import LoadedExamples
-from perse.data.persum.judging import judge_identity
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
 from perse.files.runlog import RunLog, read_manifest, write_whole
@@ -109,7 +108,7 @@ def test_a_verification_goes_on_whatever_the_judges_path_looks_like(spelled: str
 
 
 def test_persum_knows_its_judge_whatever_the_path_looks_like(spelled: str) -> None:
-    assert judge_identity(judge(spelled)) == judge_identity(judge("runs/first"))
+    assert judge(spelled).for_manifest == judge("runs/first").for_manifest
 
 
 def test_a_path_that_is_a_setting_may_be_written_otherwise_and_another_place_is_another_setting(

@@ -187,7 +187,7 @@ def agree(run: Run, judge: Judge) -> None:
 
     some = [parse_example(json.loads(one)) for one in run.plan.examples(run.plan.shards[0])[:32]]
     mine = {
-        "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
+        "judge": judge.for_manifest,
         "prompts_sha256": judge.prompt_digest(run.question, some, run.settings),
     }
     agree_on(run, mine)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import perse
 from perse.data.persum.filters import STEPS, Candidate, Funnel, filtered, hidden, limited
 from perse.data.persum.folder import GROUPS, PERSUM, Group, PersumSummary, Sample, Scores, Unseen, counted_samples, write_persum
-from perse.data.persum.judging import ASKED, Answers, ask, failure, judge_identity, notes, ranges, scores_of, unseen_reviews
+from perse.data.persum.judging import ASKED, Answers, ask, failure, notes, ranges, scores_of, unseen_reviews
 from perse.data.persum.options import PersumOptions
 from perse.data.sources.amazon import category_of, read_amazon
 from perse.data.sources.faults import Faults, skipped_lines
@@ -169,7 +169,7 @@ def _manifest(
         "perse": perse.__version__,
         "options": options.for_manifest(),
         "sources": {category_of(path): {"name": path.name, "sha256": file_digest(path)} for path in paths},
-        "judge": judge_identity(judge),
+        "judge": judge.for_manifest,
         "prompts_sha256": read_manifest(options.work)["run"]["prompts_sha256"],
         "judgements": statuses,
         "judged_scores": ranges(judged),

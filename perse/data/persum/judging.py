@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from perse.data.persum.filters import Candidate
 from perse.data.persum.folder import Scores, Unseen
@@ -65,7 +65,7 @@ def ask(
         "kind": "persum",
         "examples": {"count": len(candidates), "sha256": hashlib.sha256(lines.encode()).hexdigest()},
         "prompts_sha256": shown,
-        "judge": judge_identity(judge),
+        "judge": judge.for_manifest,
         "settings": asdict(settings),
     }
     together = max(_CHUNK, judge.engine.capabilities.at_once)
@@ -127,11 +127,6 @@ def unseen_reviews(candidates: Sequence[Candidate], judged: Mapping[str, Answers
             largest=round(max(cut, default=0.0), 4),
         )
     return found
-
-
-def judge_identity(judge: Judge) -> dict[str, Any]:
-    """The judge's identity; a folder by its name only, as the weights have a digest."""
-    return {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context}
 
 
 def notes(judge: Judge) -> tuple[str, ...]:

@@ -66,7 +66,7 @@ def mask(
         "kind": "kgds-masking",
         "facts": {"count": len(claims), "sha256": hashlib.sha256(lines.encode()).hexdigest()},
         "prompts_sha256": judge.prompt_digest(MASK_CONFLICT, claims[:_PROMPTS], settings),
-        "judge": {**asdict(judge.identity.portable), **judge.engine.settings, "context": judge.renderer.context},
+        "judge": judge.for_manifest,
         "settings": asdict(settings),
     }
     with RunLog(folder, identity, lines=JUDGEMENTS) as log:

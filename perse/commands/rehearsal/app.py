@@ -1,0 +1,12 @@
+"""`perse rehearsal ...`: personalized opinion summaries with a role-played reader, from the samples to the report."""
+
+from __future__ import annotations
+
+import typer
+
+from perse.commands.rehearsal.run import run
+from perse.commands.rehearsal.score import score
+
+app = typer.Typer(no_args_is_help=True, help="Opinion summaries for one reader, written with a role-played user (Rehearsal).")
+for command in (run, score):
+    app.command()(command)

@@ -1,0 +1,220 @@
+"""A Rehearsal run folder.
+
+    RUN/manifest.json      the samples, who plays which role, the settings
+    RUN/traces.jsonl       one line for each sample and method: the summary, and how it came about
+    RUN/rates.json         the pass rate of each iteration, of practice and formal suggestions
+    RUN/answers.sqlite     every answer of every agent, as it was given: the same command goes on from these
+    RUN/versions/          what the judge thinks of each version of a summary, by which the best is kept
+    RUN/scores/NAME/       `perse rehearsal score`: a judge's answers about the summaries
+
+A trace holds all that its sample's summary came from, so that nothing else need be read to tell its story.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from perse.errors import BadInput
+from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
+from perse.formats.json_text import read_json
+from perse.records import explain
+from perse.rehearsal.methods import METHODS
+from perse.strict import Strict
+
+TRACES = "traces.jsonl"
+RATES = "rates.json"
+ANSWERS = "answers.sqlite"
+VERSIONS = "versions"
+SCORES = "scores"
+KIND = "rehearsal"
+
+
+class _Record(Strict):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Response(_Record):
+    """What the user agent says of a summary."""
+
+    analysis: str
+    suggestions: str
+
+    @property
+    def text(self) -> str:
+        """As it is shown to the supervisor, and as a demonstration."""
+        return f"{self.analysis}\n{self.suggestions}"
+
+
+class Verdict(_Record):
+    """What the supervisor says of a response."""
+
+    thought: str
+    recommendations: str
+    """Empty if the response has passed."""
+    passed: bool
+
+
+class Turn(_Record):
+    """One iteration of the role-play: a response and the verdict on it. None where an answer could not be had (`failed` says why); the verdict is
+    then on the response before."""
+
+    response: Response | None
+    verdict: Verdict | None = None
+    """Also None where nobody supervises."""
+    failed: str | None = None
+
+
+class Played(_Record):
+    """A role-play of one sample: its turns up to the one that passed, or the last."""
+
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        return any(turn.verdict is not None and turn.verdict.passed for turn in self.turns)
+
+    @property
+    def response(self) -> Response | None:
+        """The last one that there is."""
+        return next((turn.response for turn in reversed(self.turns) if turn.response is not None), None)
+
+
+class Filtered(_Record):
+    """What was kept for the rewriting. Numbers count from 1, in the order of the sample's reviews."""
+
+    removed: tuple[int, ...] = ()
+    """Product reviews that were removed, in this order ..."""
+    drawn: tuple[int, ...] = ()
+    """... of which these were drawn at random, since the filter did not name enough."""
+    history: int | None = None
+    """The review of the history that was chosen; None where none could be."""
+    history_drawn: bool = False
+    """Whether it was drawn at random."""
+    failed: str | None = None
+
+
+class Version(_Record):
+    """One rewriting. `score` is what the judge gave it, 0 to 100; None where it gave none."""
+
+    summary: str | None
+    score: float | None = None
+    failed: str | None = None
+
+
+class Trace(_Record):
+    """One sample under one method. `summary` is None if there is none, and `failed` says at which step and why."""
+
+    sample: str
+    method: str
+    summary: str | None
+    failed: str | None = None
+    general: str | None = None
+    analysis: str | None = None
+    """The user's interests, under Ana+PerSum."""
+    practice: tuple[Played, ...] = ()
+    demonstrations: tuple[str, ...] = ()
+    """Responses of the practice that were shown as examples."""
+    suggestions: Played | None = None
+    filtered: Filtered | None = None
+    versions: tuple[Version, ...] = ()
+    kept: int | None = Field(default=None, ge=1)
+    """Which version is the summary, from 1."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.method, self.sample
+
+
+def check_run(run: Path) -> None:
+    """Raises:
+    BadInput: the folder is no Rehearsal run.
+    """
+    if (run / TRACES).is_file():
+        return
+    holds = f"holds {what_it_is(read_manifest(run))}, and" if (run / MANIFEST).is_file() else "has"
+    raise BadInput(f"{run} {holds} no {TRACES}; give a folder that `perse rehearsal run` wrote")
+
+
+def read_traces(run: Path) -> dict[str, dict[str, Trace]]:
+    """method -> sample -> trace; methods in the order of the paper, samples in that of the file.
+
+    Raises:
+        BadInput: no run, no traces yet, or an invalid line; the message names it.
+    """
+    check_run(run)
+    found: dict[tuple[str, str], Trace] = {}
+    for line, row in enumerate(read_lines(run / TRACES, remedy="remove the line"), start=1):
+        try:
+            trace = Trace.model_validate(row)
+        except ValidationError as error:
+            raise BadInput(f"{run / TRACES}, line {line}: {explain(error)}; remove the line, and run again") from None
+        if trace.key in found:
+            raise BadInput(f"{run / TRACES}, line {line}: '{trace.sample}' has a second trace under {trace.method}; remove one")
+        found[trace.key] = trace
+    if not found:
+        raise BadInput(f"{run} has no summaries yet; run `perse rehearsal run` to its end first")
+    order = [*METHODS, *sorted({method for method, _ in found} - set(METHODS))]
+    return {
+        method: {sample: trace for (of, sample), trace in found.items() if of == method}
+        for method in order
+        if any(of == method for of, _ in found)
+    }
+
+
+def read_rates(run: Path) -> dict[str, list[float]]:
+    """The pass rate after each iteration, by what was played; none where nobody supervised.
+
+    Raises:
+        BadInput: the file is none of ours.
+    """
+    path = run / RATES
+    if not path.exists():
+        return {}
+    found = read_json(path, remedy="run the same command again")
+    if not isinstance(found, Mapping) or not all(
+        isinstance(rates, list) and all(isinstance(rate, int | float) and 0 <= rate <= 1 for rate in rates)
+        for rates in found.values()
+    ):
+        raise BadInput(f"{path} holds no pass rates; run the same command again")
+    return {name: list(map(float, rates)) for name, rates in found.items()}
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What came of a run. `methods`: method -> summaries, and how many there are not, by the step and reason; `rates` as `read_rates`."""
+
+    methods: dict[str, dict[str, int]]
+    rates: dict[str, list[float]]
+
+    def lines(self) -> list[str]:
+        """In words."""
+        told = []
+        for method, counts in self.methods.items():
+            none = {why: count for why, count in counts.items() if why != "ok"}
+            why = "".join(f"; {count} None ({reason})" for reason, count in none.items())
+            told.append(f"{method}: {counts.get('ok', 0)} of {sum(counts.values())} summaries{why}")
+        told += [
+            f"{name}: {rates[-1]:.0%} passed after {len(rates)} iteration{'s' if len(rates) > 1 else ''}"
+            for name, rates in self.rates.items()
+        ]
+        return told
+
+
+def summary_of_run(run: Path) -> RunSummary:
+    """Raises:
+    BadInput: as `read_traces`.
+    """
+    methods = {
+        method: dict(Counter(_reason(trace) for trace in traces.values())) for method, traces in read_traces(run).items()
+    }
+    return RunSummary(methods, read_rates(run))
+
+
+def _reason(trace: Trace) -> str:
+    """ "ok", or the step without an answer and its kind."""
+    return "ok" if trace.summary is not None else ": ".join((trace.failed or "unknown").split(": ")[:2])

@@ -1,0 +1,95 @@
+"""`perse rehearsal score`: ask a judge about every summary of a run, against all three sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perse.data.persum.folder import Sample
+from perse.errors import BadInput
+from perse.files.path_names import PathName
+from perse.files.runlog import MANIFEST, read_manifest
+from perse.judging.judge import Judge
+from perse.judging.loop import JUDGEMENTS, read_judgements
+from perse.progress import OnProgress, unseen
+from perse.rehearsal.folder import SCORES, Trace, read_traces
+from perse.rehearsal.judging import SIDES, Judgements, Measure, Wanted, values_of
+
+Scores = dict[str, dict[str, dict[Measure, float | None]]]
+"""method -> sample -> what the judge gave; without those that have no summary."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The traces of a run with a judge's scores."""
+
+    traces: Mapping[str, Mapping[str, Trace]]
+    scores: Scores
+    judge: str
+
+
+def scores_folder(run: Path, name: str) -> Path:
+    """Raises:
+    BadInput: the name is none.
+    """
+    return run / SCORES / PathName(name, what="--name")
+
+
+def score(
+    judge: Judge, samples: Sequence[Sample], run: Path, *, digest: str, name: str, on_progress: OnProgress = unseen
+) -> Path:
+    """Ask about every summary that has no scores yet; the folder of the answers.
+
+    Raises:
+        BadInput: no run, or one of other samples.
+        RunMismatch: the folder has answers of another judge.
+        EngineLost: the engine is gone for good.
+    """
+    folder = scores_folder(run, name)
+    wanted = [one for _, of_one in wanted_of(samples, run, digest=digest).items() for one in of_one.values()]
+    with Judgements(judge, folder, digest) as judgements:
+        judgements.ask(wanted, SIDES, on_progress=on_progress)
+    return folder
+
+
+def wanted_of(samples: Sequence[Sample], run: Path, *, digest: str) -> dict[str, dict[str, Wanted]]:
+    """method -> sample -> the summary to be judged.
+
+    Raises:
+        BadInput: as `score`.
+    """
+    check_samples_of(run, digest)
+    by_id = {sample.id: sample for sample in samples}
+    return {
+        method: {name: Wanted(by_id[name], trace.summary) for name, trace in traces.items() if trace.summary is not None}
+        for method, traces in read_traces(run).items()
+    }
+
+
+def check_samples_of(run: Path, digest: str) -> None:
+    """Raises:
+    BadInput: the run is of other samples than those of this digest.
+    """
+    found = read_manifest(run).get("run", {}).get("samples", {})
+    if not isinstance(found, dict) or found.get("sha256") != digest:
+        count = found.get("count") if isinstance(found, dict) else None
+        raise BadInput(
+            f"{run} was made of other samples (it has {count}); give the folder that it was made from, and the --limit that it was made with"
+        )
+
+
+def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str) -> Scored:
+    """What a judge gave the summaries of a run.
+
+    Raises:
+        BadInput: as `score`, or nobody was asked under this name.
+    """
+    folder = scores_folder(run, name)
+    if not (folder / MANIFEST).is_file():
+        raise BadInput(f"{run} has no scores '{name}'; make them with `perse rehearsal score`")
+    answers = read_judgements(folder / JUDGEMENTS)
+    wanted = wanted_of(samples, run, digest=digest)
+    scores = {method: {sample: values_of(one, answers) for sample, one in of_one.items()} for method, of_one in wanted.items()}
+    judge = read_manifest(folder)["run"].get("judge", {})
+    return Scored(read_traces(run), scores, "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?")

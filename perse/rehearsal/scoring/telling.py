@@ -1,0 +1,145 @@
+"""A run's scores as a `Result`: the paper's tables with intervals, the published rows beside them, differences, and what is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from perse.rehearsal.judging import MEASURES, Measure
+from perse.rehearsal.methods import METHODS, TABLE_1, TABLE_2
+from perse.rehearsal.scoring import published
+from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
+from perse.results.result import Cell, Result, Table
+
+REHEARSAL_SCORE = "rehearsal-score"
+MEASURE_NAMES = ("Product AC", "Product SC", "History AC", "History SC", "User AC", "User SC")
+"""Aspect coverage and sentiment consistency, as in the paper's columns."""
+
+
+def rehearsal_result(found: Results) -> Result:
+    """Everything that `found` says."""
+    return Result(
+        name=REHEARSAL_SCORE,
+        asks="How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?",
+        answer=answer(found),
+        tables=(
+            *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
+            _differences(found),
+            *(_parts(found)),
+            _counts(found),
+            _published("Table 1", published.TABLE_1),
+            _published("Table 2", published.TABLE_2),
+        ),
+        notes=notes(found),
+        details={"judge": found.judge, "samples": found.samples, "compared": found.compared, "readers": found.readers},
+    )
+
+
+def answer(found: Results) -> str:
+    """What the method with the most parts is worth beside the others, in at most two sentences."""
+    last = list(found.rows)[-1]
+    value = found.rows[last][AVERAGE]
+    scores = f"{METHODS[last].published} scores {value.value:.1f} of 100 on average over {found.compared} samples of {found.readers} readers"
+    mine = [one for one in found.differences if one.method == last and one.of == AVERAGE]
+    if not mine:
+        return f"{scores}; no other method was run."
+    told = [
+        (word, [METHODS[one.minus].published for one in mine if chosen(one)])
+        for word, chosen in (
+            ("higher than", lambda one: one.higher),
+            ("lower than", lambda one: one.lower),
+            ("not shown to differ from", lambda one: not (one.higher or one.lower)),
+        )
+    ]
+    return f"{scores}. It is {'; '.join(f'{word} {_listed(names)}' for word, names in told if names)}."
+
+
+def notes(found: Results) -> tuple[str, ...]:
+    """What the numbers rest on."""
+    drawn = "readers and products are" if found.two_way else "readers are"
+    said = [
+        f"scores are of the judge {found.judge}, 0 to 100; a judge is lenient, and its scores are no grades of a person",
+        f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader, and are "
+        "adjusted for all differences told (Holm)",
+    ]
+    if found.compared < found.samples:
+        said.append(
+            f"{found.samples - found.compared} of {found.samples} samples are not compared, since some method has no summary or no scores of them"
+        )
+    return tuple(said)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _scores(found: Results, title: str, methods: Sequence[str]) -> Table | None:
+    here = [method for method in methods if method in found.rows]
+    if not here:
+        return None
+    columns: tuple[Measure | str, ...] = (*MEASURES, AVERAGE)
+    rows: list[tuple[Cell, ...]] = [
+        (METHODS[method].published, *(found.rows[method][column] for column in columns)) for method in here
+    ]
+    return Table(title=title, header=("method", *MEASURE_NAMES, "AVG"), rows=tuple(rows), digits=2)
+
+
+def _differences(found: Results) -> Table:
+    return Table(
+        title="Differences on the same samples",
+        header=("method", "minus", "AVG", "p", "User", "p"),
+        rows=tuple(
+            (METHODS[one.method].published, METHODS[one.minus].published, one.estimate, _p(one), other.estimate, _p(other))
+            for one, other in zip(
+                (each for each in found.differences if each.of == AVERAGE),
+                (each for each in found.differences if each.of == USER),
+                strict=True,
+            )
+        ),
+        notes=("User: the mean of the two scores against the user's own review.",),
+        digits=2,
+    )
+
+
+def _p(one: Difference) -> str:
+    if one.adjusted is None:
+        return one.p.reason or "undefined"
+    return "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
+
+
+def _parts(found: Results) -> list[Table]:
+    if not found.parts:
+        return []
+    rows: list[tuple[Cell, ...]] = [
+        (name, METHODS[method].published, means[AVERAGE], means[USER])
+        for name, of_one in found.parts.items()
+        for method, means in of_one.items()
+    ]
+    return [
+        Table(
+            title="By class and category", header=("samples", "method", "AVG", "User"), rows=tuple(rows), detail=True, digits=2
+        )
+    ]
+
+
+def _counts(found: Results) -> Table:
+    return Table(
+        title="Samples",
+        header=("method", "summaries", "scored"),
+        rows=tuple(
+            (METHODS[method].published, f"{count} of {found.samples}", f"{found.scored[method]} of {count}")
+            for method, count in found.summaries.items()
+        ),
+    )
+
+
+def _published(title: str, rows: Sequence[published.Published]) -> Table:
+    return Table(
+        title=f"{title} as published",
+        header=("model", "method", *MEASURE_NAMES, "AVG"),
+        rows=tuple(
+            (row.model, METHODS[row.method].published, *(f"{score:.2f}" for score in row.scores), f"{row.average:.2f}")
+            for row in rows
+        ),
+        notes=("Other models, other judges and another data set: not comparable with the rows above.",),
+        detail=True,
+    )

@@ -1,0 +1,68 @@
+"""The constants of Rehearsal, and when the role-play stops (section 4.3, appendix B)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from perse.errors import BadInput
+
+Best = Literal["visible", "all", "last"]
+Practice = Literal["apart", "together"]
+Rewrites = Literal["chain", "fresh"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """The paper's values where it gives them; what it leaves open is said at each."""
+
+    practice_rounds: int = 3
+    practice: Practice = "apart"
+    """Whether a round of practice is shown the passed responses of those before it (together); the paper does not say. Apart: none is."""
+    max_iterations: int = 16
+    """Of a role-play: it stops when more than 15 are done. Fewer are cheaper, and no longer the paper's."""
+    product_characters: int = 10_000
+    """Product reviews have fewer characters than this together, after the filter."""
+    rewrites: int = 5
+    rewriting: Rewrites = "chain"
+    """Whether each rewriting starts from the one before it (chain) or from the general summary (fresh); the paper has "multiple modifications"."""
+    best: Best = "visible"
+    """By what the best version is kept, which the paper does not say. visible: the judge's coverage and sentiment against the product's reviews and
+    the history. all: also against the user's own review of the product, which nobody has who writes for them. last: no judge; the last version."""
+    temperature: float = 1.0
+    """The paper has each model's default, which is 1 for most."""
+    max_new_tokens: int = 1024
+    tries: int = 3
+    """For an answer in the wrong form; ours."""
+    seed: int = 0
+    skip_failed: bool = False
+    """Go on without what the engine failed at, instead of stopping."""
+
+    def __post_init__(self) -> None:
+        least = {
+            "practice_rounds": 0,
+            "max_iterations": 1,
+            "product_characters": 1,
+            "rewrites": 1,
+            "max_new_tokens": 16,
+            "tries": 1,
+        }
+        for name, smallest in least.items():
+            if getattr(self, name) < smallest:
+                raise BadInput(f"{name} is {getattr(self, name)}, expected {smallest} or more")
+        for name, allowed in (("practice", Practice), ("rewriting", Rewrites), ("best", Best)):
+            if getattr(self, name) not in get_args(allowed):
+                raise BadInput(f"{name} is '{getattr(self, name)}', expected one of {', '.join(get_args(allowed))}")
+
+
+EARLY, EARLY_PERCENT, LATE_PERCENT, MOST = 5, 95, 85, 15
+
+
+def stops(iteration: int, passed: int, samples: int) -> bool:
+    """Whether a role-play of so many samples stops after this iteration, counted from 1 (appendix B).
+
+    At 95% up to iteration 5, at 85% from iteration 6 on, and after iteration 16 in any case. "Over" is read as "at least".
+    """
+    if iteration > MOST:
+        return True
+    return 100 * passed >= (EARLY_PERCENT if iteration <= EARLY else LATE_PERCENT) * samples
