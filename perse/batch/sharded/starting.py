@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,8 @@ class Request:
     limit: int | None = None
     adapters: Path | None = None
     """The folder of the adapters that rows name."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Of a data set: `data_folder`, where it lies, and its `data_digest`, so that baselines find its training side."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,18 @@ class Run:
     loading: LoadOptions
     adapters: Mapping[str, Adapter]
     """Those that rows name."""
+
+    @property
+    def served(self) -> bool:
+        """Whether judge servers answer it, and no worker that loads the judge."""
+        return self.judge.startswith(SERVED)
+
+    @property
+    def continuing(self) -> str:
+        """The command that goes on with it."""
+        if self.served:
+            return f"perse score --driver http --servers URL,URL --out {self.folder} and its other options"
+        return f"perse score work {self.folder}"
 
 
 @dataclass(frozen=True)
@@ -109,11 +123,12 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
         "settings": asdict(request.settings),
         "judge": {**who, **request.loading.identity},
         "shard_rows": request.shard_rows,
+        **({"fold": fold} if (fold := request.inputs.get("fold")) is not None else {}),
         **({"adapters": portable(str(request.adapters))} if request.adapters else {}),
     }
     named = Named(request.adapters, judge) if request.adapters else None
-    make_folder(out)
-    with locked(out / FOLDER):
+    with locked(out / FOLDER):  # makes the folder, and removes it again where it is left empty
+        make_folder(out)
         if (out / MANIFEST).exists():
             refuse_other_run(out, identity)
             return read(out)
@@ -124,6 +139,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
             "question": question.name,
             "examples": plan.rows,
             "files": [*request.files],
+            **request.data,
             "judge": judge if served or not parse_judge(judge).local else _placed(judge),
             **({"adapters": {name: vars(one) for name, one in named.used.items()}} if named else {}),
         }

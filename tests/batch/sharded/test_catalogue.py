@@ -155,7 +155,8 @@ def test_a_text_is_left_out_exactly_where_the_example_would_give_it_away(
         ([{"reviewer_id": "r", "item_id": "c"}], "c.csv, line 2: candidate 'c' is none of the texts"),
         ([{"reviewer_id": "a", "item_id": "a"}, {"reviewer_id": "r", "item_id": "a"}], "c.csv, line 2: reader 'a' is none of the readers"),
         ([{"reviewer_id": "r", "item_id": "a"}, {"reviewer_id": "z", "item_id": "a"}], "c.csv, line 3: reader 'z' is none of the readers"),
-        ([{"reader": "r", "item_id": "a"}], "c.csv, line 2: field 'reviewer_id' has no text"),
+        ([{"who": "r", "item_id": "a"}], "c.csv, line 2: no column for field 'reviewer_id'; columns found: who, item_id; name one of them 'reviewer_id'"),
+        ([{"reviewer_id": " ", "item_id": "a"}], "c.csv, line 2: field 'reviewer_id' has no text"),
     ],
 )  # fmt: skip
 def test_candidates_of_nobody_or_that_are_no_texts_are_refused_with_their_line(
@@ -202,8 +203,10 @@ def test_shards_have_other_names_when_anything_that_answers_depend_on_is_another
         ([{"reviewer_id": "r", "profile": [], "candidates": ["b"]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: candidate 'b' is none of the texts"),
         ([{"reviewer_id": "r", "profile": [], "candidates": "a"}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'candidates' is no list"),
         ([{"reviewer_id": "r", "profile": [{"text": "x"}]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'profile', "),
-        ([{"reader": "r", "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'reviewer_id' has no text"),
-        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "plot": "x"}], "t.jsonl, line 1: field 'text' has no text"),
+        ([{"who": "r", "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: no column for field 'reviewer_id'; columns found: who, profile"),
+        ([{"reviewer_id": True, "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'reviewer_id' has no text"),
+        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "story": "x"}], "t.jsonl, line 1: no column for field 'text'; columns found: item_id, story"),
+        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "text": ""}], "t.jsonl, line 1: field 'text' has no text"),
         ([{"reviewer_id": "r", "profiles": [{"text": "x"}]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'profile' is missing"),
     ],
 )  # fmt: skip
@@ -216,6 +219,18 @@ def test_what_is_no_catalogue_is_refused_with_its_file_and_line(
         given_readers, given_texts = read_readers(str(tmp_path / "r.jsonl")), read_texts(str(tmp_path / "t.jsonl"))
         make_catalogue(tmp_path / "run", given_readers, given_texts, identity="x", size=2)
     assert not (tmp_path / "run" / "plan").exists()
+
+
+@pytest.mark.parametrize("names", [("reviewer_id", "item_id", "text"), ("reviewer", "item", "text"), ("user", "ID", "plot")])
+def test_columns_of_a_catalogue_have_the_names_that_raw_files_have(tmp_path: Path, names: tuple[str, str, str]) -> None:
+    reader, item, text = names
+    (tmp_path / "r.jsonl").write_text(json.dumps({reader: 7, "profile": [], "candidates": [1, "b"]}) + "\n")
+    (tmp_path / "t.jsonl").write_text(json.dumps({item: 1, text: "One."}) + "\n" + json.dumps({item: "b", text: "Two."}) + "\n")
+    (tmp_path / "c.csv").write_text(f"{item},{reader}\nb,7\n")
+    [one] = read_readers(str(tmp_path / "r.jsonl"))
+    assert (one.reader, one.profile, one.candidates) == ("7", (), ("1", "b")), "whole numbers pass as names"
+    assert [(one.text, one.shown) for one in read_texts(str(tmp_path / "t.jsonl"))] == [("1", "One."), ("b", "Two.")]
+    assert [(one.reader, one.text) for one in read_candidates(str(tmp_path / "c.csv"))] == [("7", "b")]
 
 
 @given(

@@ -20,13 +20,14 @@ from scripted_package import install
 from perse.answering.base import JudgeSettings
 from perse.batch.sharded.asking import judge_of
 from perse.batch.sharded.claims import Claims, Holder
-from perse.batch.sharded.finishing import audit, merge, staged_file, status
+from perse.batch.sharded.finishing import audit, merge, staged_file
 from perse.batch.sharded.inputs import Row, _shown, digest_of_inputs
 from perse.batch.sharded.pieces import Pieces
 from perse.batch.sharded.plan import read_plan
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import read_answers, write_answers
 from perse.batch.sharded.starting import Request, Run, agree_on, start
+from perse.batch.sharded.underway import status
 from perse.engines.kind import LoadOptions
 from perse.errors import BadInput, RunMismatch
 from perse.judgement import Judgement, Status, Tokens
