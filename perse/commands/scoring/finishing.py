@@ -38,7 +38,7 @@ def status(*, run: RunFolder, as_json: options.AsJson = False) -> None:
     say(f"{now.judged:,} of {now.rows:,} examples judged, {now.done:,} of {now.shards:,} shards; {now.claimed:,} being judged")
     over = now.judged == now.rows
     if not now.workers and not over:
-        say(f"nobody is at it; {begun.continuing} goes on with it")
+        say(f"no shard is being judged; unless a worker is still loading its judge, go on with: {begun.continuing}")
     if now.each is None:
         return
     shared = "" if now.shared is None else f", {now.shared:.0%} of the prompt tokens shared"
@@ -136,6 +136,8 @@ def _say(run: Run, found: Audit, *, as_json: bool) -> None:
         return
     say(f"{found.rows - found.missing_rows:,} of {found.rows:,} examples have an answer ({counts})")
     if found.missing:
-        say(f"{len(found.missing):,} of {found.shards:,} shards are missing; {run.continuing} goes on with them")
+        say(f"{len(found.missing):,} of {found.shards:,} shards are missing; go on with: {run.continuing}")
     if found.damaged:
-        say(f"{len(found.damaged):,} damaged files of answers were set aside; {run.continuing} judges these examples again")
+        say(
+            f"{len(found.damaged):,} damaged files of answers were set aside; their examples are judged again by: {run.continuing}"
+        )

@@ -97,9 +97,14 @@ def plan(
     say(f"{chars:,} characters of examples, {shared / max(chars, 1):.0%} of them a profile that the example before has, too")
     if hours is not None and rate is not None:
         who = "servers that do" if run.served else f"{busy:,} {'worker' if busy == 1 else 'workers'} of"
-        cost = f", cost {told['cost']:,.2f}" if told["cost"] is not None else ""
-        say(f"{hours:,.2f} hours with {who} {rate:g} judgements a second{cost}")
+        cost = f", cost {_some(hours * price * busy)}" if price is not None else ""
+        say(f"{_some(hours)} hours with {who} {rate:g} judgements a second{cost}")
     err.print(f"planned: [bold]{escape(str(out))}[/bold]  next: {escape(run.continuing)}", soft_wrap=True)
+
+
+def _some(number: float) -> str:
+    """A number of which something is seen, however small it is."""
+    return f"{number:,.2f}" if number >= 1 else f"{number:.2g}"
 
 
 def _hours(rows: int, shards: int, workers: int, rate: float, *, served: bool) -> float:

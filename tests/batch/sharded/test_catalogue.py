@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from scripted_package import install
 
-from perse.batch.sharded.catalogue import make_catalogue, names_of, pair_id
+from perse.batch.sharded.catalogue import make_catalogue
 from perse.batch.sharded.catalogue_inputs import (
     Candidate,
     CatalogueReader,
@@ -33,6 +33,7 @@ from perse.batch.sharded.shard import write_answers
 from perse.batch.sharded.shards import Totals
 from perse.data.near import near_duplicate
 from perse.errors import BadInput
+from perse.identity import catalogue_id, catalogue_names
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import PointwiseExample, ProfileReview, parse_example
 
@@ -70,7 +71,7 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
     for number, want in enumerate(wants):
         asked = None if want is None else tuple(names[n] for n in want if n < len(names))
         readers.append(CatalogueReader(f"r/{number}%", past(*sorted(known)), asked, f"r, line {number}"))
-        expected += [pair_id(f"r/{number}%", name) for name in sorted(set(names if asked is None else asked) - known)]
+        expected += [catalogue_id(f"r/{number}%", name) for name in sorted(set(names if asked is None else asked) - known)]
     run = tmp_path_factory.mktemp("run")
     pairs = [Candidate(one.reader, text, "c") for one in reversed(readers) for text in one.candidates or ()] if apart else None
     given = [replace(one, candidates=None) for one in readers] if apart else readers
@@ -85,8 +86,8 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
     assert sorted(told) == sorted(expected)
     made = [parse_example(json.loads(one)) for shard in plan.shards for one in plan.examples(shard)]
     assert [one.id for one in made] == told
-    assert all(one.query == f"A story about {names_of(one.id)[1]} and nobody else." for one in made)  # type: ignore[union-attr]
-    assert [(one.reviewer_id, one.item_id) for one in made] == [names_of(id) for id in told]  # type: ignore[union-attr]
+    assert all(one.query == f"A story about {catalogue_names(one.id)[1]} and nobody else." for one in made)  # type: ignore[union-attr]
+    assert [(one.reviewer_id, one.item_id) for one in made] == [catalogue_names(id) for id in told]  # type: ignore[union-attr]
     assert all(len(plan.ids(shard)) == shard.rows <= size for shard in plan.shards)
     for _, shards in _by_reader(plan).items():
         assert len(shards) == 1 or all(shard.readers == 1 for shard in shards), "a reader whole in a shard, or alone in several"
@@ -101,21 +102,21 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
 def _by_reader(plan: Any) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
     for shard in plan.shards:
-        for reader in {names_of(id)[0] for id in plan.ids(shard)}:
+        for reader in {catalogue_names(id)[0] for id in plan.ids(shard)}:
             found[reader].append(shard)
     return found
 
 
 @given(reader=st.text(max_size=8), text=st.text(max_size=8))
 def test_a_pairs_id_is_split_into_the_names_that_it_was_made_of(reader: str, text: str) -> None:
-    assert names_of(pair_id(reader, text)) == (reader, text)
+    assert catalogue_names(catalogue_id(reader, text)) == (reader, text)
 
 
 def test_a_text_that_stands_word_for_word_in_the_profile_is_not_asked_about(tmp_path: Path) -> None:
     some = texts(["a", "b", "c"])
     profile = (ProfileReview(text=some[1].shown.upper(), review="fine", score=7, item_id="z"),)
     plan = make_catalogue(tmp_path, [CatalogueReader("r", profile, None, "r, line 1")], some, identity="x", size=9)
-    assert [names_of(id)[1] for shard in plan.shards for id in plan.ids(shard)] == ["a", "c"]
+    assert [catalogue_names(id)[1] for shard in plan.shards for id in plan.ids(shard)] == ["a", "c"]
     assert plan.shards.left_out == 1  # type: ignore[attr-defined]
 
 
@@ -146,7 +147,7 @@ def test_a_text_is_left_out_exactly_where_the_example_would_give_it_away(
             near_duplicate
         )
     ]
-    assert [names_of(id)[1] for shard in plan.shards for id in plan.ids(shard)] == sorted(slow)
+    assert [catalogue_names(id)[1] for shard in plan.shards for id in plan.ids(shard)] == sorted(slow)
 
 
 @pytest.mark.parametrize(
@@ -248,7 +249,7 @@ def test_the_best_of_each_reader_are_those_of_a_sorted_list(
     names = [f"t{n}" for n in range(6)]
     readers = [CatalogueReader(f"r{n}", past("p"), None, "") for n in range(len(scores))]
     plan = make_catalogue(run, readers, texts(names), identity="x", size=size)
-    of = {pair_id(f"r{r}", name): score for r, row in enumerate(scores) for name, score in zip(names, row, strict=True)}
+    of = {catalogue_id(f"r{r}", name): score for r, row in enumerate(scores) for name, score in zip(names, row, strict=True)}
     for shard in plan.shards:
         write_answers(Places(run).answers(shard), [_judged(id, of[id]) for id in plan.ids(shard)])
     slow = []
@@ -256,7 +257,7 @@ def test_the_best_of_each_reader_are_those_of_a_sorted_list(
         known = sorted((-score, name) for name, score in zip(names, row, strict=True) if score is not None)
         failed = [(0, name) for name, score in zip(names, row, strict=True) if score is None]
         slow += [
-            (f"r{r}", name, rank, of[pair_id(f"r{r}", name)])
+            (f"r{r}", name, rank, of[catalogue_id(f"r{r}", name)])
             for rank, (_, name) in enumerate([*known, *failed][:number], start=1)
         ]
     told = [*best(Places(run), plan, number)]

@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 from builders import pointwise_examples
 from command_line import perse
+from places import ROOT, SAMPLES
 
 from perse.answering.base import JudgeSettings
 from perse.batch.scored import read_run
+from perse.batch.sharded.catalogue_inputs import read_readers, read_texts
 from perse.batch.sharded.claims import Claims, Holder
 from perse.batch.sharded.inputs import Row
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import write_answers
-from perse.batch.sharded.starting import SERVED, Request, Run, start
+from perse.batch.sharded.starting import SERVED, Request, Run, read, start
 from perse.batch.sharded.underway import status
 from perse.batch.sharded.working import Telemetry
 from perse.engines.kind import LoadOptions
@@ -79,7 +81,11 @@ def test_a_worker_that_was_killed_on_this_machine_is_not_counted_however_lately_
     now = status(Places(run.folder), run.plan)
     assert (now.workers, now.claimed, now.a_second, now.seconds_left) == (0, 0, None, None)
     told = said("score", "status", run.folder)
-    assert "0 being judged nobody is at it; perse score work" in told and "each worker did" in told
+    assert (
+        "0 being judged no shard is being judged; unless a worker is still loading its judge, go on with: perse score work"
+        in told
+    )
+    assert "each worker did" in told
     alive = Holder.me("other")
     Claims(run.folder / "claims", alive).take(run.plan.shards[3].id)
     now = status(Places(run.folder), run.plan)
@@ -98,7 +104,7 @@ def test_a_run_that_has_ended_still_tells_how_fast_a_worker_was(tmp_path: Path) 
     judged(run, 4, Holder("w", "elsewhere", 1, "1"))
     told = said("score", "status", run.folder)
     assert told.startswith("16 of 16 examples judged, 4 of 4 shards; 0 being judged each worker did")
-    assert "25% of the prompt tokens shared" in told and "nobody" not in told and "left" not in told
+    assert "25% of the prompt tokens shared" in told and "go on with" not in told and "left" not in told
     assert json.loads(perse("score", "status", run.folder, "--json").stdout)["each"] > 0
 
 
@@ -108,7 +114,7 @@ def test_of_a_run_on_servers_the_command_that_goes_on_is_that_of_servers(tmp_pat
         told = said("score", command, run.folder)
         assert "perse score --driver http --servers URL,URL --out" in told and "score work" not in told, command
     here = begun(tmp_path / "here")
-    assert f"4 of 4 shards are missing; perse score work {here.folder} goes on with them" in said("score", "audit", here.folder)
+    assert f"4 of 4 shards are missing; go on with: perse score work {here.folder}" in said("score", "audit", here.folder)
 
 
 def planned(lines: Path, out: Path, *words: object, judge: str = JUDGE) -> dict[str, Any]:
@@ -155,8 +161,6 @@ def test_an_option_of_judges_that_are_loaded_here_is_refused_beside_servers(
 
 
 def test_a_data_set_scored_in_shards_has_its_baselines_and_a_file_has_not(tmp_path: Path) -> None:
-    from places import SAMPLES
-
     data = tmp_path / "data"
     built = perse(
         "data", "pointwise", "--reviews", SAMPLES / "reviews.jsonl", "--items", SAMPLES / "items.jsonl", "--valid", "0.34", "--out", data
@@ -167,8 +171,6 @@ def test_a_data_set_scored_in_shards_has_its_baselines_and_a_file_has_not(tmp_pa
     assert done.returncode == 0, done.stderr
     manifest = json.loads((run / "manifest.json").read_text())
     assert manifest["context"]["data_folder"] == str(data.resolve())
-    from perse.batch.sharded.starting import read
-
     whole = read(run)
     judged(whole, len(whole.plan.shards), Holder.me("w"))
     told, why = read_run(run).training_side()
@@ -204,3 +206,17 @@ def test_several_files_without_a_driver_are_refused_with_the_option_that_reads_t
     done = perse("score", "--examples", place, "--judge", JUDGE, "--out", tmp_path / "run")
     assert done.returncode == 2 and "are read in shards: add --driver local" in " ".join(done.stderr.split())
     assert not os.path.lexists(tmp_path / "run")
+
+
+@pytest.mark.slow
+def test_the_readers_that_the_page_makes_of_raw_reviews_are_those_of_a_catalogue(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "batch.md").read_text()
+    begin = page.index('python -c "import duckdb')
+    (tmp_path / "reviews.csv").write_text(
+        "reviewer,item,score,review,time\n" + "".join(f"ann,t{n},{n},Fine {n}.,2024-01-0{n}\n" for n in (4, 1, 3, 2))
+    )
+    (tmp_path / "texts.csv").write_text("item,text\n" + "".join(f"t{n},A story of {n}.\n" for n in range(1, 7)))
+    subprocess.run(["bash", "-c", page[begin : page.index("\n```", begin)]], cwd=tmp_path, check=True, capture_output=True)
+    [ann] = read_readers(str(tmp_path / "readers.parquet"))
+    assert ann.reader == "ann" and [(one.item_id, one.score) for one in ann.profile] == [("t2", 2), ("t3", 3), ("t4", 4)]
+    assert len([*read_texts(str(tmp_path / "texts.csv"))]) == 6
