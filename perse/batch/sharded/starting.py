@@ -28,7 +28,7 @@ from perse.errors import BadInput, ModelNotFound, RunMismatch
 from perse.files.disk import aside, refuse_link, write_first, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
-from perse.formats.json_text import read_object
+from perse.formats.json_text import read_object, shortened
 from perse.judging.judge import Judge
 from perse.judging.loading import parse_judge, portable_name
 from perse.questions import QUESTIONS, Question, question_for
@@ -164,12 +164,17 @@ def read(out: Path) -> Run:
         told = dict(run["judge"])
         loading = LoadOptions(**{name: told[name] for name in LoadOptions().identity})
         settings = JudgeSettings(**run["settings"])
-        question = QUESTIONS[context["question"]]
-        judge = context["judge"]
+        name, judge = context["question"], context["judge"]
         adapters = {name: Adapter(**one) for name, one in context.get("adapters", {}).items()}
-    except (KeyError, TypeError) as error:
+    except KeyError as error:
         raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
-    plan = read_plan(out)
+    except (TypeError, ValueError, AttributeError):
+        raise BadInput(f"{out / MANIFEST} has settings that no run has; score into another folder") from None
+    if not isinstance(name, str) or name not in QUESTIONS:
+        raise BadInput(f"{out / MANIFEST}: question is {shortened(name)}, which is none of perse's; score into another folder")
+    if not isinstance(judge, str):
+        raise BadInput(f"{out / MANIFEST}: judge is {shortened(judge)}, expected a name; score into another folder")
+    plan, question = read_plan(out), QUESTIONS[name]
     if plan.rows != context.get("examples"):
         raise BadInput(
             f"{out / FOLDER} is of {plan.rows:,} examples, and {MANIFEST} of {context.get('examples')}; score into another folder"
