@@ -163,7 +163,8 @@ def test_one_bad_item_does_not_fail_the_rest(http: TestClient, rounded: Callable
         (b"[1, 2]", 400, "expected a JSON object, as /docs has it"),
         (b"{}", 400, "field 'input': field required"),
         (b'{"input": []}', 400, "'input' is an empty list"),
-        (b'{"input": {"profile": [], "query": ""}}', 400, "field 'query': string should have at least 1 character"),
+        (b'{"input": {"reader": "", "query": "x"}}', 400, "field 'reader': found an empty text; give one that is not empty"),
+        (b'{"input": {"profile": [], "query": ""}}', 400, "field 'query': found an empty text; give one that is not empty"),
         (
             b'{"input": {"profile": [], "query": "x"}, "temperature": -1}',
             400,
