@@ -110,6 +110,4 @@ class Cast:
 
     def rehearse(self, out: Path, samples: Sequence[Sample], methods: Sequence[str] = ("rehearsal",), **settings: Any) -> Path:
         writers = dict.fromkeys(ROLES, self.writer)
-        return rehearse(
-            writers, self.judge, samples, out, digest="of these", methods=methods, settings=Settings(**settings)
-        )
+        return rehearse(writers, self.judge, samples, out, digest="of these", methods=methods, settings=Settings(**settings))
