@@ -8,9 +8,11 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+from perse.identity import draw
 
 TEXT_CHUNK = 400_000
 """Characters of text in a chunk: unpacked in a few milliseconds."""
@@ -45,6 +47,13 @@ def pack(head: dict[str, Any], texts: Numbered, details: Sequence[Any]) -> Packe
         texts=tuple(_packed(chunk) for _, chunk in chunks),
         items=tuple(_packed(details[start : start + ITEM_CHUNK]) for start in range(0, len(details), ITEM_CHUNK)),
     )
+
+
+def kept(ids: Sequence[str], failed: Collection[str], *, most: int, seed: int) -> Collection[str]:
+    """At most `most` of the samples: those that failed first, then a random draw of the others."""
+    if len(ids) <= most:
+        return ids
+    return set(sorted(ids, key=lambda name: (name not in failed, draw(seed, name, "report samples").random(), name))[:most])
 
 
 def _cut(texts: Iterable[str]) -> Iterator[tuple[int, list[str]]]:

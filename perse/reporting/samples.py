@@ -12,10 +12,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.records import Example, Parts
-from perse.reporting.packing import Numbered, Packed, pack
+from perse.reporting.packing import Numbered, Packed, kept, pack
 
 
 @dataclass(frozen=True)
@@ -32,16 +31,13 @@ def chosen(
     examples: Sequence[Example], judges: Mapping[str, Mapping[str, Judgement]], *, most: int, seed: int
 ) -> list[Example]:
     """At most `most` of the examples, in their order: failures first, then a random draw of the others."""
-    if len(examples) <= most:
-        return list(examples)
     failed = {
         example.id
         for example in examples
         if any(example.id in given and given[example.id].status is not Status.OK for given in judges.values())
     }
-    ranked = sorted(examples, key=lambda e: (e.id not in failed, draw(seed, e.id, "report samples").random(), e.id))
-    kept = {example.id for example in ranked[:most]}
-    return [example for example in examples if example.id in kept]
+    there = kept([example.id for example in examples], failed, most=most, seed=seed)
+    return [example for example in examples if example.id in there]
 
 
 def pack_samples(
@@ -65,28 +61,28 @@ def pack_samples(
         seed: of the draw.
     """
     judged = [example for example in examples if any(example.id in given for given in judges.values())]
-    kept = chosen(judged, judges, most=most, seed=seed)
+    shown = chosen(judged, judges, most=most, seed=seed)
     texts = Numbered()
     details = []
-    for example in kept:
+    for example in shown:
         answers = [given.get(example.id) for given in judges.values()]
         put = [(asked or {}).get(name, {}).get(example.id, example) for name in judges]
         same = [one.profile == example.profile for one in put]
         details.append(_detail(example, answers, same, labels, texts))
     reviewers, aspects = Numbered(), Numbered()
     head: dict[str, Any] = {
-        "pairs": any(example.kind == "pairwise" for example in kept),
+        "pairs": any(example.kind == "pairwise" for example in shown),
         "labels": list(labels),
         "judges": list(judges),
         "statuses": [str(status) for status in Status],
-        "id": [example.id for example in kept],
-        "reviewer": [reviewers.number(example.reviewer_id or "") for example in kept],
-        "aspect": [aspects.number(example.aspect) for example in kept if example.aspect is not None],
-        "gold": [example.truth for example in kept],
-        "answers": [_columns([given.get(example.id) for example in kept]) for given in judges.values()],
+        "id": [example.id for example in shown],
+        "reviewer": [reviewers.number(example.reviewer_id or "") for example in shown],
+        "aspect": [aspects.number(example.aspect) for example in shown if example.aspect is not None],
+        "gold": [example.truth for example in shown],
+        "answers": [_columns([given.get(example.id) for example in shown]) for given in judges.values()],
     }
     head["reviewers"], head["aspects"] = list(reviewers.known), list(aspects.known)
-    return Samples(pack(head, texts, details), shown=len(kept), judged=len(judged))
+    return Samples(pack(head, texts, details), shown=len(shown), judged=len(judged))
 
 
 def _columns(answers: Sequence[Judgement | None]) -> dict[str, list[Any]]:

@@ -106,7 +106,7 @@ class Cast:
         return [step_of(message) for message in self.asked]
 
     def agents(self, folder: Path, **settings: Any) -> Agents:
-        return Agents({role: self.writer for role in ROLES}, AnswerCache(folder / "answers.sqlite"), Settings(**settings))
+        return Agents(dict.fromkeys(ROLES, self.writer), AnswerCache(folder / "answers.sqlite"), Settings(**settings))
 
     def rehearse(self, out: Path, samples: Sequence[Sample], methods: Sequence[str] = ("rehearsal",), **settings: Any) -> Path:
         writers = dict.fromkeys(ROLES, self.writer)

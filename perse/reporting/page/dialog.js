@@ -23,7 +23,7 @@ function opener(contents, left) {
     };
     const close = make("button", { type: "button", className: "close" }, "Close (Esc)");
     close.addEventListener("click", () => dialog.close());
-    const title = make("h3", { id: "opened-title", tabIndex: -1 }, `Sample ${head.id[sample]}`);
+    const title = make("h3", { id: "opened-title", tabIndex: -1 }, "Sample ", make("bdi", {}, head.id[sample]));
     dialog.replaceChildren(make("div", { className: "bar-top" }, title, make("div", {}, go(-1, "Previous"), go(1, "Next"), close)), ...made);
     dialog.scrollTop = 0;
   }
