@@ -46,7 +46,8 @@ def changes(before: str, after: str) -> tuple[Change, ...]:
         for kind, text in (*_of(went, came), ("=", old_text)):
             if found and found[-1].kind == kind:
                 text = found.pop().text + text
-            found.append(Change(kind, text))
+            if text:
+                found.append(Change(kind, text))
         went = came = ""
     return (*found, *(Change(kind, text) for kind, text in _of(went, came)))
 
@@ -58,18 +59,22 @@ _Word = tuple[str, str]
 def _runs(matcher: SequenceMatcher[str], old: Sequence[_Word], new: Sequence[_Word]) -> Iterator[tuple[bool, str, str]]:
     """(whether it stayed, text before, text after), in order. The space behind a word that stayed may have changed."""
     for operation, a, b, c, d in matcher.get_opcodes():
+        went, came = _text(old[a:b]), _text(new[c:d])
         if operation != "equal":
-            went, came = ("".join(map("".join, words)) for words in (old[a:b], new[c:d]))
             space = _common_space(went, came)
             yield False, went.removesuffix(space), came.removesuffix(space)
             if space:
                 yield True, space, space
-            continue
-        for (word, old_space), (_, new_space) in zip(old[a:b], new[c:d], strict=True):
-            if word:
+        elif went == came:
+            yield True, went, came
+        else:
+            for (word, old_space), (_, new_space) in zip(old[a:b], new[c:d], strict=True):
                 yield True, word, word
-            if old_space or new_space:
                 yield old_space == new_space, old_space, new_space
+
+
+def _text(words: Sequence[_Word]) -> str:
+    return "".join([word + space for word, space in words])
 
 
 def _common_space(one: str, other: str) -> str:

@@ -36,7 +36,7 @@ def print_story(trace: Trace, console: Console, *, sample: Sample | None, chain:
     for depth, text in _story(
         trace, sample=sample, chain=chain, everything=everything, colours=console.color_system is not None
     ):
-        console.print(Padding(text, (0, 0, 0, depth * _STEP)), highlight=False)
+        console.print(Padding(text, (0, 0, 0, depth * _STEP), expand=False), highlight=False)
 
 
 def _story(trace: Trace, *, sample: Sample | None, chain: bool, everything: bool, colours: bool) -> Iterator[Line]:

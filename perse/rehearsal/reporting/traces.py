@@ -116,7 +116,7 @@ class _Stories:
     def _trace(self, trace: Trace, values: Values | None) -> dict[str, Any]:
         return {
             "summary": self._text(trace.summary),
-            "changes": self._changed(trace.general, trace.summary),
+            "changes": None if trace.versions else self._changed(trace.general, trace.summary),
             "scores": None if values is None else [_rounded(values.get(measure)) for measure in MEASURES],
             "failed": self._text(trace.failed),
             "general": self._text(trace.general),
