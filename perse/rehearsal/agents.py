@@ -10,7 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from perse.engines.base import Sampling
 from perse.errors import EngineLost
@@ -25,7 +25,6 @@ Role = Literal["writer", "user", "supervisor", "filter"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 TEMPLATE = "rehearsal.jinja"
-PROBE = "A text."
 
 Value = TypeVar("Value")
 
@@ -38,16 +37,10 @@ def wording_digest() -> str:
     return hashlib.sha256(source(TEMPLATE).encode()).hexdigest()
 
 
-@dataclass
-class Agents:
-    """Who plays each role. `cache` has their answers; `outcomes` counts what came of all tries, and `lost` what was recorded as None, by step."""
+class Asking(Protocol):
+    """Whoever answers for the agents: models (`Agents`), or a plan that counts what they would be asked."""
 
-    writers: Mapping[Role, Writer]
-    cache: AnswerCache
     settings: Settings
-    on_progress: OnPart = unseen_part
-    outcomes: Counter[str] = field(default_factory=Counter)
-    lost: dict[str, Counter[str]] = field(default_factory=dict)
 
     def ask(
         self,
@@ -65,6 +58,34 @@ class Agents:
             step: names the wave, for people and for the seeds.
             form: JSON Schema of an answer, for engines that obey one.
             tries: by default the settings'.
+        """
+
+    def fits(self, role: Role, prompt: Wording) -> bool:
+        """Whether the agent's context has room for the prompt and its answer."""
+
+
+@dataclass
+class Agents:
+    """Models that play the roles. `cache` has their answers; `outcomes` counts what came of all tries."""
+
+    writers: Mapping[Role, Writer]
+    cache: AnswerCache
+    settings: Settings
+    on_progress: OnPart = unseen_part
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+    def ask(
+        self,
+        role: Role,
+        step: str,
+        wordings: Mapping[str, Wording],
+        read: Callable[[str], Good[Value] | Bad],
+        *,
+        form: Mapping[str, Any] | None = None,
+        tries: int | None = None,
+    ) -> dict[str, Outcome[Value]]:
+        """See `Asking`.
+
         Raises:
             EngineLost: the engine is gone, or failed at some of the prompts, unless these may be skipped.
         """
@@ -91,12 +112,9 @@ class Agents:
                 "these again, and with --skip-failed goes on without them"
             )
         self.outcomes.update(counts(outcome.attempts for outcome in found.values()))
-        if none := Counter(str(outcome.kind) for outcome in found.values() if outcome.value is None):
-            self.lost[step] = self.lost.get(step, Counter()) + none
         return found
 
     def fits(self, role: Role, prompt: Wording) -> bool:
-        """Whether the agent's context has room for the prompt and its answer."""
         writer = self.writers[role]
         wanted = Sampling(self.settings.temperature, self.settings.max_new_tokens)
         return writer.excess(prompt(self._safe(writer)), wanted) is None

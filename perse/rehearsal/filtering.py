@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from perse.identity import draw
-from perse.rehearsal.agents import Agents, Wording, said
+from perse.rehearsal.agents import Asking, Wording, said
 from perse.rehearsal.answers import Numbers, numbers_form, read_numbers
 from perse.rehearsal.folder import Filtered
 from perse.writing.loop import Kind, Outcome
@@ -49,7 +49,7 @@ def to_remove(lengths: Sequence[int], limit: int) -> int:
     return min(len(lengths) - 1, max(1, ceil((total - limit) * len(lengths) / total)))
 
 
-def filter_reviews(agents: Agents, sets: Mapping[str, Sets], *, step: str) -> dict[str, Filtered]:
+def filter_reviews(agents: Asking, sets: Mapping[str, Sets], *, step: str) -> dict[str, Filtered]:
     """What is kept of each sample's reviews."""
     removed: dict[str, list[int]] = {name: [] for name in sets}
     drawn: dict[str, list[int]] = {name: [] for name in sets}
@@ -78,14 +78,14 @@ def kept(reviews: Sequence[str], filtered: Filtered) -> tuple[str, ...]:
     return tuple(review for number, review in enumerate(reviews, start=1) if number not in filtered.removed)
 
 
-def _parts(agents: Agents, name: str, sets: Sets, removed: Sequence[int]) -> list[_Part]:
+def _parts(agents: Asking, name: str, sets: Sets, removed: Sequence[int]) -> list[_Part]:
     """The next round of a sample: its reviews in one part or, where these are too many for the filter, in several."""
     places = tuple(place for place in range(len(sets.product)) if place not in removed)
     wanted = to_remove([len(sets.product[place]) for place in places], agents.settings.product_characters)
     return _fitting(agents, sets, _Part(name, places, wanted)) if wanted else []
 
 
-def _fitting(agents: Agents, sets: Sets, part: _Part) -> list[_Part]:
+def _fitting(agents: Asking, sets: Sets, part: _Part) -> list[_Part]:
     """The part, or random halves of it until each fits, which share what is wanted by their sizes; one review that does not fit is not asked about."""
     if not part.wanted:
         return []
@@ -108,7 +108,7 @@ def _prompt(sets: Sets, part: _Part) -> Wording:
     return said("irrelevant", reviews=reviews, suggestions=sets.suggestions, number=part.wanted)
 
 
-def _name_least(agents: Agents, sets: Mapping[str, Sets], parts: Sequence[_Part], *, step: str) -> None:
+def _name_least(agents: Asking, sets: Mapping[str, Sets], parts: Sequence[_Part], *, step: str) -> None:
     """Ask until each part names as many as it should, or the retries are used up."""
     for retry in range(RETRIES + 1):
         asked = {f"{part.sample}/{n}": part for n, part in enumerate(parts) if not part.over}
@@ -136,7 +136,7 @@ def _take(part: _Part, outcome: Outcome[Numbers], *, gather: bool) -> None:
         part.over = len(part.named) == part.wanted
 
 
-def _nearest(agents: Agents, sets: Mapping[str, Sets], *, step: str) -> dict[str, Filtered]:
+def _nearest(agents: Asking, sets: Mapping[str, Sets], *, step: str) -> dict[str, Filtered]:
     """The number of the one review of each history. Asked again up to 5 times where there is not one number; then the first of the next answer counts."""
     found = {name: Filtered(history=1) for name, one in sets.items() if len(one.history) == 1}
     for retry in range(EXACT_RETRIES + 2):

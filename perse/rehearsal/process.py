@@ -20,13 +20,13 @@ from perse.files.runlog import RunLog
 from perse.judging.judge import Judge
 from perse.progress import OnPart, unseen_part
 from perse.rehearsal import baselines
-from perse.rehearsal.agents import Agents, Role, wording_digest
+from perse.rehearsal.agents import Agents, Asking, Role, wording_digest
 from perse.rehearsal.baselines import Text, Texts, history_of, product_of
 from perse.rehearsal.filtering import Sets, filter_reviews, kept
 from perse.rehearsal.folder import ANSWERS, KIND, RATES, TRACES, VERSIONS, Filtered, Played, Trace, read_rates, read_traces
 from perse.rehearsal.judging import SIDES, VISIBLE, Judgements, Wanted, mean_of, values_of
 from perse.rehearsal.methods import METHODS, Method
-from perse.rehearsal.rewriting import Draft, best, rewrite
+from perse.rehearsal.rewriting import Draft, Rate, best, rewrite, unrated
 from perse.rehearsal.roleplay import Play, Scene, demonstrations, play, suggest
 from perse.rehearsal.settings import Settings
 from perse.writing.cache import AnswerCache
@@ -70,7 +70,8 @@ def rehearse(
             key for of_one in (read_traces(out) if log.read() else {}).values() for key in (one.key for one in of_one.values())
         }
         agents = Agents(writers, cache, settings, on_progress)
-        process = Process(agents, {one.id: one for one in samples}, judge if scored else None, out, digest)
+        by_id = {one.id: one for one in samples}
+        process = Process(agents, by_id, _rating(judge, by_id, out, digest, agents) if scored and judge else unrated)
         for method in chosen:
             if all((method.name, sample.id) in have for sample in samples):
                 continue
@@ -96,11 +97,10 @@ def run_identity(
 
 
 class Process:
-    """The stages, each computed once."""
+    """The stages, each computed once, whoever answers."""
 
-    def __init__(self, agents: Agents, samples: Mapping[str, Sample], judge: Judge | None, out: Path, digest: str) -> None:
-        self.agents, self.samples = agents, samples
-        self._judge, self._out, self._digest = judge, out, digest
+    def __init__(self, agents: Asking, samples: Mapping[str, Sample], rate: Rate) -> None:
+        self.agents, self.samples, self._rate = agents, samples, rate
         self.rates: dict[str, tuple[float, ...]] = {}
         self._played: dict[tuple[bool, bool], Mapping[str, Played]] = {}
 
@@ -214,18 +214,6 @@ class Process:
         history = () if filtered.history is None else (scene.history[filtered.history - 1],)
         return Draft(kept(product, filtered), scene.summary, suggestions, history)
 
-    def _rate(self, versions: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float | None]:
-        """The mean of what the judge gives each version; nothing without a judge."""
-        if self._judge is None:
-            return {}
-        sides = SIDES if self.agents.settings.best == "all" else VISIBLE
-        wanted = {(name, text): Wanted(self.samples[name], text) for name, of_one in versions.items() for text in of_one}
-        with Judgements(self._judge, self._out / VERSIONS, self._digest) as judgements:
-            told = self.agents.on_progress
-            judgements.ask(wanted.values(), sides, on_progress=lambda done, total: told("judging versions", done, total))
-            answers = judgements.read()
-        return {key: mean_of(values_of(one, answers, sides)) for key, one in wanted.items()}
-
     @staticmethod
     def _why_none(general: Text, played: Played | None, versions: Sequence[Any]) -> str:
         if general.text is None:
@@ -233,6 +221,21 @@ class Process:
         if played is None or played.response is None:
             return f"suggestions: {played.turns[0].failed if played else 'none'}"
         return f"rewriting: {versions[-1].failed}"
+
+
+def _rating(judge: Judge, samples: Mapping[str, Sample], out: Path, digest: str, agents: Agents) -> Rate:
+    """The mean of what the judge gives each version, from RUN/versions as far as that has it."""
+    sides = SIDES if agents.settings.best == "all" else VISIBLE
+
+    def rate(versions: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float | None]:
+        wanted = {(name, text): Wanted(samples[name], text) for name, of_one in versions.items() for text in of_one}
+        with Judgements(judge, out / VERSIONS, digest) as judgements:
+            told = agents.on_progress
+            judgements.ask(wanted.values(), sides, on_progress=lambda done, total: told("judging versions", done, total))
+            answers = judgements.read()
+        return {key: mean_of(values_of(one, answers, sides)) for key, one in wanted.items()}
+
+    return rate
 
 
 def _passed(rounds: Sequence[Played]) -> tuple[str, ...]:

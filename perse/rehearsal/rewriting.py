@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from perse.rehearsal.agents import Agents, said
+from perse.rehearsal.agents import Asking, said
 from perse.rehearsal.answers import SUMMARY, read_text, summary_form
 from perse.rehearsal.folder import Version
 
@@ -24,7 +24,12 @@ Rate = Callable[[Mapping[str, Sequence[str]]], Mapping[tuple[str, str], float | 
 """sample -> versions, to the score of each (sample, version)."""
 
 
-def rewrite(agents: Agents, drafts: Mapping[str, Draft], rate: Rate, *, step: str) -> dict[str, tuple[Version, ...]]:
+def unrated(_: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float | None]:
+    """A `Rate` of nobody: the last version is the best."""
+    return {}
+
+
+def rewrite(agents: Asking, drafts: Mapping[str, Draft], rate: Rate, *, step: str) -> dict[str, tuple[Version, ...]]:
     """All versions of each sample's summary, in order, with their scores. One that could not be had is None, and the next starts from the one before."""
     versions: dict[str, list[Version]] = {name: [] for name in drafts}
     latest = {name: draft.summary for name, draft in drafts.items()}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from perse.rehearsal.agents import Agents, said
+from perse.rehearsal.agents import Asking, said
 from perse.rehearsal.answers import ANALYSIS, SUGGESTIONS, read_response, read_verdict
 from perse.rehearsal.folder import Played, Response, Turn, Verdict
 from perse.rehearsal.settings import stops
@@ -33,14 +33,14 @@ class Play:
     rates: tuple[float, ...] = ()
 
 
-def suggest(agents: Agents, scenes: Mapping[str, Scene], *, step: str) -> Play:
+def suggest(agents: Asking, scenes: Mapping[str, Scene], *, step: str) -> Play:
     """One response for each sample, which nobody supervises."""
     first = _suggested(agents, scenes, {}, step=step)
     return Play({name: Played(turns=(_turn(outcome),)) for name, outcome in first.items()})
 
 
 def play(
-    agents: Agents,
+    agents: Asking,
     scenes: Mapping[str, Scene],
     *,
     step: str,
@@ -89,7 +89,7 @@ def demonstrations(rounds: Sequence[Played]) -> tuple[str, ...]:
 
 
 def _suggested(
-    agents: Agents, scenes: Mapping[str, Scene], shown: Mapping[str, Sequence[str]], *, step: str
+    agents: Asking, scenes: Mapping[str, Scene], shown: Mapping[str, Sequence[str]], *, step: str
 ) -> dict[str, Outcome[Response]]:
     prompts = {
         name: said("suggest", past=scene.history, summary=scene.summary, demonstrations=tuple(shown.get(name, ())))
@@ -99,7 +99,7 @@ def _suggested(
 
 
 def _supervised(
-    agents: Agents, scenes: Mapping[str, Scene], responses: Mapping[str, Response], *, step: str
+    agents: Asking, scenes: Mapping[str, Scene], responses: Mapping[str, Response], *, step: str
 ) -> dict[str, Outcome[Verdict]]:
     prompts = {
         name: said("supervise", past=scenes[name].history, summary=scenes[name].summary, said=response.text)
@@ -109,7 +109,7 @@ def _supervised(
 
 
 def _revised(
-    agents: Agents,
+    agents: Asking,
     scenes: Mapping[str, Scene],
     responses: Mapping[str, Response],
     advised: Mapping[str, Verdict | None],
@@ -130,7 +130,7 @@ def _revised(
     return agents.ask("user", step, prompts, read_response, form=_form(agents))
 
 
-def _form(agents: Agents) -> dict[str, object]:
+def _form(agents: Asking) -> dict[str, object]:
     return texts_form([ANALYSIS, SUGGESTIONS], max_new_tokens=agents.settings.max_new_tokens)
 
 

@@ -111,3 +111,11 @@ class Cast:
     def rehearse(self, out: Path, samples: Sequence[Sample], methods: Sequence[str] = ("rehearsal",), **settings: Any) -> Path:
         writers = dict.fromkeys(ROLES, self.writer)
         return rehearse(writers, self.judge, samples, out, digest="of these", methods=methods, settings=Settings(**settings))
+
+
+def persum_folder(folder: Path, samples: Sequence[Sample]) -> Path:
+    """A folder as `perse data persum` writes it, of these samples."""
+    folder.mkdir(parents=True)
+    (folder / "samples.jsonl").write_text("".join(one.model_dump_json() + "\n" for one in samples), "utf-8")
+    (folder / "manifest.json").write_text(json.dumps({"schema": 1, "kind": "persum", "options": {}}), "utf-8")
+    return folder

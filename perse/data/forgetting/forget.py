@@ -21,7 +21,7 @@ from perse.data.dataset.split_counts import parts_of
 from perse.data.forgetting.lines import Line, is_export, is_own, lines_of, own_lines
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.errors import BadInput
-from perse.files.belongings import CARD, kind_of, resolved
+from perse.files.belongings import CARD, kind_of, manifest_of, resolved
 from perse.files.disk import sweep_temporaries, write_bytes
 from perse.files.locking import locked
 from perse.files.replacing import claimed, manifest_text, settle, update_files
@@ -76,6 +76,11 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
                 f"{path}: is a run in shards, of which nobody can be taken out; forget the person in the data, remove the folder, and "
                 "score again"
             )
+        if _run_kind(path).startswith("rehearsal"):
+            raise BadInput(
+                f"{path}: is a run of perse rehearsal, whose summaries and answers are made of many people's reviews, and nobody can be taken out; "
+                "forget the person in the samples, remove the folder, and run again"
+            )
     ids = known_as(person, paths, salt=salt)
     places = _once_each(paths)
     for path in places:
@@ -86,6 +91,12 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
         for _, change in planned:
             change()
     return [gone for gone, _ in planned]
+
+
+def _run_kind(path: Path) -> str:
+    """Which command's run a folder is; empty if it is none."""
+    run = (manifest_of(path) or {}).get("run") if path.is_dir() else None
+    return str(run.get("kind")) if isinstance(run, dict) else ""
 
 
 def _once_each(paths: Sequence[Path]) -> list[Path]:

@@ -1,0 +1,170 @@
+"""Means, intervals and differences of a run's scores, against values derived by hand and a simple world."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rehearsal_builders import Cast, Said, sample, step_of, usual
+
+from perse.data.persum.folder import Sample
+from perse.errors import BadInput, RunMismatch
+from perse.rehearsal.folder import Trace
+from perse.rehearsal.judging import MEASURES, SIDES, Wanted, mean_of
+from perse.rehearsal.scoring.asking import Scored, check_samples_of, read_scores, score
+from perse.rehearsal.scoring.published import TABLE_1, TABLE_2
+from perse.rehearsal.scoring.results import AVERAGE, USER, Results, results
+from perse.rehearsal.scoring.telling import rehearsal_result
+from perse.results.markdown import markdown
+
+SAMPLES = [sample(n, group="Low" if n % 3 == 0 else "High") for n in range(12)]
+
+
+def scored(values: Mapping[str, Sequence[Sequence[float | None]]], samples: Sequence[Sample] = SAMPLES) -> Scored:
+    """method -> for each sample its six scores."""
+    traces = {
+        method: {one.id: Trace(sample=one.id, method=method, summary="A summary.") for one in samples} for method in values
+    }
+    scores = {
+        method: {one.id: dict(zip(MEASURES, six, strict=True)) for one, six in zip(samples, rows, strict=True)}
+        for method, rows in values.items()
+    }
+    return Scored(traces, scores, "judge")
+
+
+def found(values: Mapping[str, Sequence[Sequence[float | None]]], samples: Sequence[Sample] = SAMPLES) -> Results:
+    return results(samples, scored(values, samples), resamples=200, seed=0)
+
+
+def test_a_row_has_the_means_of_the_six_scores_their_average_and_that_of_the_users_two() -> None:
+    row = found({"onlysum": [[0, 20, 40, 60, 80, 100]] * 6 + [[20, 40, 60, 80, 100, 100]] * 6}).rows["onlysum"]
+    assert [row[measure].value for measure in MEASURES] == [10, 30, 50, 70, 90, 100]
+    assert row[AVERAGE].value == pytest.approx(350 / 6) and row[USER].value == 95
+
+
+def test_the_columns_are_in_the_papers_order() -> None:
+    assert (
+        tuple((side, name) for side in ("product", "history", "user") for name in ("coverage_100", "sentiment_100")) == MEASURES
+    )
+
+
+def test_methods_are_compared_on_the_samples_that_all_of_them_have() -> None:
+    whole = [[60.0] * 6] * 12
+    holes: list[list[float | None]] = [[100.0] * 6 for _ in range(12)]
+    holes[0] = [100.0, 100.0, None, 100.0, 100.0, 100.0]
+    made = found({"onlysum": whole, "rehearsal": holes})
+    assert (made.samples, made.compared, made.scored) == (12, 11, {"onlysum": 12, "rehearsal": 11})
+    assert made.rows["onlysum"][AVERAGE].items == 11
+    assert "1 of 12 samples are not compared" in " ".join(rehearsal_result(made).notes)
+
+
+def test_nothing_is_compared_where_a_method_has_no_scores() -> None:
+    with pytest.raises(BadInput, match="no sample has scores under every method .rehearsal has 0"):
+        found({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[None] * 6] * 12})
+
+
+def test_a_difference_is_paired_and_has_an_exact_p_value() -> None:
+    """All 12 readers differ by 10 or 20 the same way: of the 2^12 exchanges only none and all are as large, so p is 2 / 4,096."""
+    one = [[40.0 + 5 * n] * 6 for n in range(12)]
+    other = [[50.0 + 5 * n + 10 * (n % 2)] * 6 for n in range(12)]
+    made = found({"onlysum": one, "rehearsal": other})
+    average, user = made.differences
+    assert (average.method, average.minus, average.of, user.of) == ("rehearsal", "onlysum", AVERAGE, USER)
+    assert average.estimate.value == pytest.approx(15) and average.estimate.above_zero
+    assert average.p.p == pytest.approx(2 / 4096) and average.adjusted == pytest.approx(4 / 4096) and average.higher
+    assert "It is higher than OnlySum." in rehearsal_result(made).answer
+
+
+def test_no_difference_is_told_as_one_and_a_negative_one_as_lower() -> None:
+    generator = np.random.default_rng(1)
+    noise = [[float(value)] * 6 for value in generator.normal(50, 10, 12)]
+    mixed = [[row[0] + (5 if n % 2 else -5)] * 6 for n, row in enumerate(noise)]
+    worse = [[row[0] - 20] * 6 for row in noise]
+    told = rehearsal_result(found({"onlysum": noise, "sum-perchan": mixed})).answer
+    assert "not shown to differ from OnlySum" in told
+    assert "lower than OnlySum" in rehearsal_result(found({"onlysum": noise, "sum-perchan": worse})).answer
+
+
+def test_chance_is_rarely_called_a_difference() -> None:
+    """Three methods that differ by noise alone, 15 readers: with Holm's adjustment one of six differences is told in at most some 5% of worlds."""
+    samples = [sample(n) for n in range(15)]
+    generator = np.random.default_rng(0)
+    wrong = 0
+    for world in range(60):
+        values = {
+            method: [[float(value)] * 6 for value in generator.normal(60, 15, 15)]
+            for method in ("onlysum", "role", "rehearsal")
+        }
+        made = results(samples, scored(values, samples), resamples=200, seed=world)
+        wrong += any(one.higher or one.lower for one in made.differences)
+    assert wrong <= 7  # 60 worlds at 5%: 8 or more in 1 of 70
+
+
+def test_few_readers_have_no_interval_and_this_is_said() -> None:
+    few = SAMPLES[:4]
+    made = found({"onlysum": [[60.0] * 6] * 4, "rehearsal": [[80.0] * 6] * 4}, few)
+    assert made.rows["rehearsal"][AVERAGE].interval.low is None and not made.differences[0].higher
+    assert "few reviewers" in markdown(rehearsal_result(made))
+
+
+def test_classes_have_rows_of_their_own() -> None:
+    values = [[100.0 if one.group == "High" else 20.0] * 6 for one in SAMPLES]
+    made = found({"onlysum": values})
+    assert {name: part["onlysum"][AVERAGE].value for name, part in made.parts.items()} == {"High": 100.0, "Low": 20.0}
+
+
+def test_published_rows_stand_beside_ours_and_say_that_they_are_the_papers() -> None:
+    told = markdown(rehearsal_result(found({"onlysum": [[60.0] * 6] * 12})))
+    assert "Table 1 as published" in told and "not comparable" in told and "91.87" in told
+    assert len(TABLE_1) == 25 and len(TABLE_2) == 12
+
+
+def judging(message: str) -> Said:
+    step = step_of(message)
+    if step.startswith("scores"):
+        against = "user" if "Quiet enough" in message else "history" if "I like quiet" in message else "product"
+        return f"[Score] {20 * (1 + SIDES.index(against)) + (20 if step == 'scores sentiment' else 0)}"
+    return usual(message)
+
+
+def test_a_judge_is_asked_six_times_of_each_summary_and_never_twice(tmp_path: Path) -> None:
+    writing, scoring = Cast(), Cast(judging, name="another")
+    run = writing.rehearse(tmp_path / "run", SAMPLES[:2], ["onlysum", "sum-perchan"])
+    for _ in range(2):
+        score(scoring.judge, SAMPLES[:2], run, digest="of these", name="scored")
+    assert len(scoring.asked) == 2 * 2 * 6
+    made = read_scores(SAMPLES[:2], run, digest="of these", name="scored")
+    assert list(made.scores["onlysum"]["s0"].values()) == [20, 40, 40, 60, 60, 80] and made.judge == "another"
+
+
+def test_scores_of_another_judge_go_under_another_name(tmp_path: Path) -> None:
+    run = Cast().rehearse(tmp_path / "run", SAMPLES[:2], ["onlysum"])
+    score(Cast(judging).judge, SAMPLES[:2], run, digest="of these", name="scored")
+    with pytest.raises(RunMismatch, match="judge.model was"):
+        score(Cast(judging, name="another").judge, SAMPLES[:2], run, digest="of these", name="scored")
+    score(Cast(judging, name="another").judge, SAMPLES[:2], run, digest="of these", name="again")
+    assert sorted(path.name for path in (run / "scores").iterdir()) == ["again", "scored"]
+
+
+def test_a_run_of_other_samples_is_refused(tmp_path: Path) -> None:
+    run = Cast().rehearse(tmp_path / "run", SAMPLES[:2], ["onlysum"])
+    with pytest.raises(BadInput, match=r"made of other samples \(it has 2\)"):
+        check_samples_of(run, "another")
+    with pytest.raises(BadInput, match="no scores 'scored'; make them with `perse rehearsal score`"):
+        read_scores(SAMPLES[:2], run, digest="of these", name="scored")
+    with pytest.raises(BadInput, match="no path"):
+        score(Cast().judge, SAMPLES[:2], run, digest="of these", name="../scored")
+
+
+def test_a_mean_needs_every_score() -> None:
+    assert mean_of({("product", "coverage_100"): 20.0, ("product", "sentiment_100"): 40.0}) == 30.0
+    assert mean_of({("product", "coverage_100"): 20.0, ("product", "sentiment_100"): None}) is None
+    assert mean_of({}) is None
+
+
+def test_the_same_summary_is_the_same_example_whoever_wrote_it() -> None:
+    one, other = Wanted(SAMPLES[0], "Loud."), Wanted(SAMPLES[0], "Loud.")
+    assert one.example("product") == other.example("product")
+    assert one.example("product").id != Wanted(SAMPLES[0], "Quiet.").example("product").id
