@@ -5,9 +5,11 @@ from __future__ import annotations
 import typer
 
 from perse.commands.rehearsal.plan import plan
+from perse.commands.rehearsal.report import report
 from perse.commands.rehearsal.run import run
 from perse.commands.rehearsal.score import score
+from perse.commands.rehearsal.trace import trace
 
 app = typer.Typer(no_args_is_help=True, help="Opinion summaries for one reader, written with a role-played user (Rehearsal).")
-for command in (plan, run, score):
+for command in (plan, run, score, report, trace):
     app.command()(command)
