@@ -27,7 +27,8 @@ class ComparedVersion:
 
 def in_chain(made: Mapping[str, Any]) -> bool:
     """Whether each version was made from the one before it, by the run's manifest."""
-    return made.get("run", {}).get("settings", {}).get("rewriting") != "fresh"
+    rewriting: object = made.get("run", {}).get("settings", {}).get("rewriting")
+    return rewriting != "fresh"
 
 
 def turns(played: Played) -> list[ComparedTurn]:
