@@ -90,8 +90,9 @@ def test_differences_are_marked_and_both_texts_can_be_read_from_them(visit: Any,
     for number, version in enumerate(trace.versions):
         text = rewritings.nth(number).locator("p.text")
         parts = text.evaluate("element => [...element.childNodes].map((one) => [one.nodeName, one.textContent])")
-        assert "".join(words for name, words in parts if name != "INS") == before
         assert "".join(words for name, words in parts if name != "DEL") == version.summary
+        if "a new text" not in rewritings.nth(number).locator("h5").inner_text():
+            assert "".join(words for name, words in parts if name != "INS") == before
         before = version.summary
     assert dialog.locator("ins").count() and dialog.locator("del").count()
 
@@ -108,7 +109,7 @@ def test_another_method_of_the_same_sample_is_one_choice_away(visit: Any, made: 
     page.locator("#opened-title", has_text="s3").wait_for()
     assert dialog.locator("h4", has_text="The summary: OnlySum").count() == 1
     unfold(dialog)
-    dialog.locator("td", has_text=read_traces(run)["rehearsal"]["s3"].summary or "").wait_for()
+    dialog.locator("article", has_text=read_traces(run)["rehearsal"]["s3"].summary or "").last.wait_for()
     dialog.get_by_role("button", name="Rehearsal", exact=True).click()
     dialog.locator("h4", has_text="The summary: Rehearsal").wait_for()
     assert page.evaluate("document.activeElement.id") == "opened-title"

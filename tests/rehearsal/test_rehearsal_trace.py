@@ -64,6 +64,12 @@ def test_colours_stand_for_signs_where_there_are_colours() -> None:
     assert "[-loud-]" not in told and "\x1b[9;31mloud" in told and "\x1b[4;32mquiet" in told
 
 
+def test_a_version_of_which_nothing_stayed_is_shown_without_the_one_before_it() -> None:
+    versions = (Version(summary="My daughter broke the case.", score=80.0),)
+    told = shown(TRACE.model_copy(update={"versions": versions}))
+    assert "(a new text) My daughter broke the case." in told and "[-" not in told.partition("Version 1")[2]
+
+
 def test_what_a_terminal_would_obey_is_not_printed() -> None:
     hostile = TRACE.model_copy(update={"general": "a\x1b[2Jb\u202ec [red]d[/red]", "sample": "s\x1b]0;x\x07"})
     told = shown(hostile)
