@@ -41,6 +41,10 @@ class Asking(Protocol):
 
     settings: Settings
 
+    @property
+    def on_progress(self) -> OnPart:
+        """Told of each wave."""
+
     def ask(
         self,
         role: Role,

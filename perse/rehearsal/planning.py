@@ -16,9 +16,10 @@ from typing import Any, TypeVar
 
 from perse.data.persum.folder import Sample
 from perse.errors import BadInput
+from perse.progress import OnPart, unseen_part
 from perse.rehearsal.agents import Role, Wording
 from perse.rehearsal.judging import QUESTIONS, SIDES, VISIBLE, Side, Wanted
-from perse.rehearsal.methods import METHODS
+from perse.rehearsal.methods import METHODS, PAPER
 from perse.rehearsal.process import Process
 from perse.rehearsal.settings import Settings
 from perse.writing.loop import Attempt, Bad, Good, Kind, Outcome
@@ -123,9 +124,9 @@ def plan(
     """
     if not samples:
         raise BadInput("there are no samples to plan for")
-    unknown = [name for name in methods if name not in METHODS]
+    unknown = [name for name in methods if name not in PAPER]
     if unknown:
-        raise BadInput(f"unknown method '{unknown[0]}'; there are {', '.join(METHODS)}")
+        raise BadInput(f"no plan is made of the method '{unknown[0]}'; of these there are: {', '.join(PAPER)}")
     standing_in = StandIns(settings, assumed, count or (lambda text: -(-len(text) // CHARACTERS)))
     by_id = {sample.id: sample for sample in samples}
     sides = SIDES if settings.best == "all" else VISIBLE
@@ -165,6 +166,7 @@ class StandIns:
     count: Count
     loads: dict[str, Load] = field(default_factory=dict)
     none: dict[str, int] = field(default_factory=dict)
+    on_progress: OnPart = unseen_part
     _begun: set[int] = field(default_factory=set)
 
     def ask(

@@ -11,7 +11,7 @@ from typing import Any
 from rehearsal_builders import Cast, persum_folder, review, sample, step_of, usual
 
 from perse.data.persum.folder import Sample
-from perse.rehearsal.methods import METHODS
+from perse.rehearsal.methods import PAPER
 from perse.rehearsal.samples import Samples, read_samples
 from perse.rehearsal.scoring.asking import score
 
@@ -136,7 +136,7 @@ def scored_run(
     folder: Path,
     samples: Sequence[Sample],
     *,
-    methods: Sequence[str] = tuple(METHODS),
+    methods: Sequence[str] = PAPER,
     cast: Cast | None = None,
     **settings: Any,
 ) -> tuple[Samples, Path]:
