@@ -144,6 +144,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "nearly_constant": (),
     "long_profiles": ("--model", "MODEL"),
     "recipes": ("--data", "examples.jsonl"),
+    "rehearsal_page": ("--json",),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
     "chosen_weights": (),
