@@ -12,6 +12,7 @@ from perse.records.pairwise import ChoiceReference, Pair, PairwiseExample, Profi
 from perse.records.pointwise import PointwiseExample, ProfileReview, ReviewReference
 from perse.records.reviews import ASPECTS, Comparison, Kind, Review, Split
 from perse.records.summary import SummaryExample, SummaryReference
+from perse.records.summary_pair import PastReview, SummaryPairExample
 from perse.records.verbatim import VerbatimExample
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "Pair",
     "PairwiseExample",
     "Parts",
+    "PastReview",
     "PersonalExample",
     "PointwiseExample",
     "ProfileComparison",
@@ -38,6 +40,7 @@ __all__ = [
     "Served",
     "Split",
     "SummaryExample",
+    "SummaryPairExample",
     "SummaryReference",
     "VerbatimExample",
     "chooses",

@@ -5,6 +5,7 @@
     RUN/rates.json         the pass rate of each iteration, of practice and formal suggestions
     RUN/answers.sqlite     every answer of every agent, as it was given: the same command goes on from these
     RUN/versions/          what the judge thinks of each version of a summary, by which the best is kept
+    RUN/personal/          what the personal judge prefers, where the method `personal` was asked for
     RUN/scores/NAME/       `perse rehearsal score`: a judge's answers about the summaries
 
 A trace holds all that its sample's summary came from, so that nothing else need be read to tell its story.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from pydantic import ConfigDict, Field, ValidationError
@@ -30,6 +31,7 @@ TRACES = "traces.jsonl"
 RATES = "rates.json"
 ANSWERS = "answers.sqlite"
 VERSIONS = "versions"
+PREFERENCES = "personal"
 SCORES = "scores"
 KIND = "rehearsal"
 
@@ -106,6 +108,22 @@ class Version(_Record):
     failed: str | None = None
 
 
+class Round(_Record):
+    """One round under the personal judge: a suggestion, the rewriting that came of it, and whether that stands. `failed` says what could not be had."""
+
+    suggestions: Response | None = None
+    filtered: Filtered | None = None
+    summary: str | None = None
+    """The rewriting."""
+    preferred: float | None = Field(default=None, ge=0, le=1 + 1e-6)
+    """The probability that the reader would rather have it than the summary before; 0.5 of one that changes nothing."""
+    order_gap: float | None = None
+    """By how much the two orders in which the judge was asked differ; None where it was not asked."""
+    stands: bool = False
+    """Whether the gain, `preferred` - 0.5, is above the threshold. The round in which it is not is the sample's last."""
+    failed: str | None = None
+
+
 class Trace(_Record):
     """One sample under one method. `summary` is None if there is none, and `failed` says at which step and why."""
 
@@ -124,6 +142,8 @@ class Trace(_Record):
     versions: tuple[Version, ...] = ()
     kept: int | None = Field(default=None, ge=1)
     """Which version is the summary, from 1."""
+    rounds: tuple[Round, ...] = ()
+    """Under the personal judge."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -186,10 +206,12 @@ def read_rates(run: Path) -> dict[str, list[float]]:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What came of a run. `methods`: method -> summaries, and how many there are not, by the step and reason; `rates` as `read_rates`."""
+    """What came of a run. `methods`: method -> summaries, and how many there are not, by the step and reason; `rates` as `read_rates`; `ends`: why
+    samples ended under the personal judge."""
 
     methods: dict[str, dict[str, int]]
     rates: dict[str, list[float]]
+    ends: dict[str, int] = field(default_factory=dict)
 
     def lines(self) -> list[str]:
         """In words."""
@@ -202,6 +224,8 @@ class RunSummary:
             f"{name}: {rates[-1]:.0%} passed after {len(rates)} iteration{'s' if len(rates) > 1 else ''}"
             for name, rates in self.rates.items()
         ]
+        if self.ends:
+            told.append(f"personal judge: {', '.join(f'{count} ended with {why}' for why, count in self.ends.items())}")
         return told
 
 
@@ -209,12 +233,21 @@ def summary_of_run(run: Path) -> RunSummary:
     """Raises:
     BadInput: as `read_traces`.
     """
-    methods = {
-        method: dict(Counter(_reason(trace) for trace in traces.values())) for method, traces in read_traces(run).items()
-    }
-    return RunSummary(methods, read_rates(run))
+    found = read_traces(run)
+    methods = {method: dict(Counter(_reason(trace) for trace in traces.values())) for method, traces in found.items()}
+    ends = Counter(_end(trace.rounds[-1]) for traces in found.values() for trace in traces.values() if trace.rounds)
+    return RunSummary(methods, read_rates(run), dict(ends))
+
+
+def _end(last: Round) -> str:
+    """Why a sample went no further."""
+    return _step(last.failed) if last.failed else "the last round" if last.stands else "no gain"
 
 
 def _reason(trace: Trace) -> str:
     """ "ok", or the step without an answer and its kind."""
-    return "ok" if trace.summary is not None else ": ".join((trace.failed or "unknown").split(": ")[:2])
+    return "ok" if trace.summary is not None else _step(trace.failed or "unknown")
+
+
+def _step(failed: str) -> str:
+    return ": ".join(failed.split(": ")[:2])

@@ -2,7 +2,7 @@
 
 The run itself is played through (`perse.rehearsal.process`), with stand-ins for the agents that count what they are asked and answer in the right form, in
 words of a stated length. So a plan has the stages of a run, and follows from the same code; what it cannot know, it is told: how long answers are, and in
-which iteration a supervisor passes a response.
+which iteration a supervisor passes a response. A personal judge is assumed to prefer every rewriting, so that no round is left out.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from typing import Any, TypeVar
 
 from perse.data.persum.folder import Sample
 from perse.errors import BadInput
+from perse.questions.summary_pair import SUMMARY_PAIR
 from perse.rehearsal.agents import Role, Wording
 from perse.rehearsal.judging import QUESTIONS, SIDES, VISIBLE, Side, Wanted
 from perse.rehearsal.methods import METHODS
+from perse.rehearsal.personal import Preference, Supervision
+from perse.rehearsal.preferring import pair_of
 from perse.rehearsal.process import Process
 from perse.rehearsal.settings import Settings
 from perse.writing.loop import Attempt, Bad, Good, Kind, Outcome
@@ -88,7 +91,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Plan:
-    """By role, "judge" among them, in the order in which they are asked first. `none`: prompts that do not fit, by step."""
+    """By role, "judge" and "personal judge" among them, in the order in which they are asked first. `none`: prompts that do not fit, by step."""
 
     samples: int
     methods: tuple[str, ...]
@@ -148,7 +151,14 @@ def plan(
                 judged(one, sides, of_versions)
         return dict.fromkeys(found, 50.0)
 
-    process = Process(standing_in, by_id, rate)
+    def prefer(changed: Mapping[str, tuple[str, str]], step: str) -> dict[str, Preference]:
+        for name, (before, after) in changed.items():
+            pair = pair_of(by_id[name], before, after)
+            for ask in SUMMARY_PAIR.asks(pair, pair.profile):
+                standing_in.note("personal judge", ask.text, generated=1)
+        return dict.fromkeys(changed, Preference(1.0))
+
+    process = Process(standing_in, by_id, rate, Supervision(prefer, gain=0.0))
     for name in methods:
         for trace in process.traces(METHODS[name]):
             if scored and trace.summary is not None:

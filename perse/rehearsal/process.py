@@ -23,9 +23,23 @@ from perse.rehearsal import baselines
 from perse.rehearsal.agents import Agents, Asking, Role, wording_digest
 from perse.rehearsal.baselines import Text, Texts, history_of, product_of
 from perse.rehearsal.filtering import Sets, filter_reviews, kept
-from perse.rehearsal.folder import ANSWERS, KIND, RATES, TRACES, VERSIONS, Filtered, Played, Trace, read_rates, read_traces
+from perse.rehearsal.folder import (
+    ANSWERS,
+    KIND,
+    PREFERENCES,
+    RATES,
+    TRACES,
+    VERSIONS,
+    Filtered,
+    Played,
+    Trace,
+    read_rates,
+    read_traces,
+)
 from perse.rehearsal.judging import SIDES, VISIBLE, Judgements, Wanted, mean_of, values_of
-from perse.rehearsal.methods import METHODS, Method
+from perse.rehearsal.methods import METHODS, Method, check_judged
+from perse.rehearsal.personal import Supervision, personal_traces
+from perse.rehearsal.preferring import PersonalJudge, supervision
 from perse.rehearsal.rewriting import Draft, Rate, best, rewrite, unrated
 from perse.rehearsal.roleplay import Play, Scene, demonstrations, play, suggest
 from perse.rehearsal.settings import Settings
@@ -42,6 +56,7 @@ def rehearse(
     digest: str,
     methods: Iterable[str],
     settings: Settings,
+    personal: PersonalJudge | None = None,
     on_progress: OnPart = unseen_part,
 ) -> Path:
     """Write the summaries that `out` does not have yet, by each of the methods.
@@ -50,17 +65,19 @@ def rehearse(
         writers: who plays each role.
         judge: scores the versions of a summary; None only if `settings.best` is "last", or no method rewrites.
         digest: of the samples.
+        personal: the readers' judge, which the method `personal` needs.
     Raises:
-        BadInput: an unknown method, no samples, or no judge where one is needed.
+        BadInput: an unknown method, no samples, no judge where one is needed, or a personal judge whom no method asks.
         RunMismatch: the folder was begun with other models, samples or settings; the message names what differs.
         EngineLost: an engine is gone, or failed at some answers; the same command goes on.
     """
     chosen = [_method(name) for name in methods]
     if not samples:
         raise BadInput("there are no samples; build some with `perse data persum`")
-    scored = settings.best != "last" and any(method.plays for method in chosen)
+    scored = settings.best != "last" and any(method.plays and not method.judged for method in chosen)
     if scored and judge is None:
         raise BadInput("the best version is kept by a judge's score; name a judge, or keep the last version (--best last)")
+    check_judged([method.name for method in chosen], personal=personal is not None)
     for sample in samples:
         if not sample.history or not sample.product_reviews:
             raise BadInput(f"sample '{sample.id}' has no {'history' if sample.product_reviews else 'product reviews'}")
@@ -71,7 +88,10 @@ def rehearse(
         }
         agents = Agents(writers, cache, settings, on_progress)
         by_id = {one.id: one for one in samples}
-        process = Process(agents, by_id, _rating(judge, by_id, out, digest, agents) if scored and judge else unrated)
+        rate = _rating(judge, by_id, out, digest, agents) if scored and judge else unrated
+        process = Process(
+            agents, by_id, rate, supervision(personal, by_id, out / PREFERENCES, digest, agents) if personal else None
+        )
         for method in chosen:
             if all((method.name, sample.id) in have for sample in samples):
                 continue
@@ -90,7 +110,7 @@ def run_identity(
         "kind": KIND,
         "samples": {"count": len(samples), "sha256": digest},
         "roles": {role: {**writer.identity, "context": writer.context} for role, writer in writers.items()},
-        "judge": judge.for_manifest if judge else None,
+        "judge": judge.for_manifest if judge else {},  # read_manifest wants an object
         "settings": kept_out,
         "prompts_sha256": wording_digest(),
     }
@@ -99,13 +119,20 @@ def run_identity(
 class Process:
     """The stages, each computed once, whoever answers."""
 
-    def __init__(self, agents: Asking, samples: Mapping[str, Sample], rate: Rate) -> None:
-        self.agents, self.samples, self._rate = agents, samples, rate
+    def __init__(
+        self, agents: Asking, samples: Mapping[str, Sample], rate: Rate, supervision: Supervision | None = None
+    ) -> None:
+        self.agents, self.samples, self._rate, self._supervision = agents, samples, rate, supervision
         self.rates: dict[str, tuple[float, ...]] = {}
         self._played: dict[tuple[bool, bool], Mapping[str, Played]] = {}
 
     def traces(self, method: Method) -> list[Trace]:
         """One for each sample."""
+        if method.judged:
+            assert self._supervision is not None, method.name
+            return personal_traces(
+                self.agents, self._supervision, self.samples, self.generals, lambda: self.suggestions(method)
+            )
         if method.plays:
             return self._rehearsed(method)
         analyses: Texts = {}

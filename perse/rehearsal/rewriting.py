@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from perse.rehearsal.agents import Asking, said
 from perse.rehearsal.answers import SUMMARY, read_text, summary_form
@@ -34,28 +34,38 @@ def rewrite(agents: Asking, drafts: Mapping[str, Draft], rate: Rate, *, step: st
     versions: dict[str, list[Version]] = {name: [] for name in drafts}
     latest = {name: draft.summary for name, draft in drafts.items()}
     for number in range(1, agents.settings.rewrites + 1):
-        prompts = {
-            name: said(
-                "rewrite",
-                reviews=draft.product,
-                summary=latest[name] if agents.settings.rewriting == "chain" else draft.summary,
-                suggestions=draft.suggestions,
-                past=draft.history,
-            )
-            for name, draft in drafts.items()
-        }
-        form = summary_form(agents.settings.max_new_tokens)
-        found = agents.ask(
-            "writer", f"{step}: rewriting {number}", prompts, lambda answer: read_text(answer, SUMMARY), form=form
-        )
-        for name, outcome in found.items():
-            failed = None if outcome.value is not None else f"{outcome.kind}: {outcome.reason}"
-            versions[name].append(Version(summary=outcome.value, failed=failed))
-            latest[name] = outcome.value or latest[name]
+        chained = agents.settings.rewriting == "chain"
+        begun = {name: replace(draft, summary=latest[name]) if chained else draft for name, draft in drafts.items()}
+        for name, version in rewrite_once(agents, begun, step=f"{step}: rewriting {number}").items():
+            versions[name].append(version)
+            latest[name] = version.summary or latest[name]
     scores = rate({name: [one.summary for one in of_one if one.summary is not None] for name, of_one in versions.items()})
     return {
         name: tuple(one.model_copy(update={"score": scores.get((name, one.summary or ""))}) for one in of_one)
         for name, of_one in versions.items()
+    }
+
+
+def rewrite_once(agents: Asking, drafts: Mapping[str, Draft], *, step: str) -> dict[str, Version]:
+    """One version of each sample's summary; None where it could not be had."""
+    prompts = {
+        name: said(
+            "rewrite",
+            reviews=draft.product,
+            summary=draft.summary,
+            suggestions=draft.suggestions,
+            past=draft.history,
+        )
+        for name, draft in drafts.items()
+    }
+    form = summary_form(agents.settings.max_new_tokens)
+    found = agents.ask("writer", step, prompts, lambda answer: read_text(answer, SUMMARY), form=form)
+    return {
+        name: Version(
+            summary=outcome.value,
+            failed=None if outcome.value is not None else f"{outcome.kind}: {outcome.reason}",
+        )
+        for name, outcome in found.items()
     }
 
 

@@ -11,6 +11,21 @@ Best = Literal["visible", "all", "last"]
 Practice = Literal["apart", "together"]
 Rewrites = Literal["chain", "fresh"]
 
+GAIN = 0.05
+"""Under the method `personal` a rewriting stands if the reader prefers it with a probability of more than 0.55. Not 0: rounding alone (bfloat16) moves a
+probability by a few hundredths, and each of five rounds is another chance for that. The two mistakes differ, too: what is thrown away wrongly is one
+more rewriting of a sound summary; what is kept wrongly is read by a person, and rewritten further."""
+
+
+def check_gain(gain: float) -> None:
+    """Raises:
+    BadInput: a gain that no probability is above, or below 0.
+    """
+    if not 0 <= gain < 0.5:
+        raise BadInput(
+            f"the gain is {gain:g}, expected from 0 to below 0.5, which is the gain of a summary that the reader surely prefers"
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:

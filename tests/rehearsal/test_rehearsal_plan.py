@@ -11,7 +11,7 @@ import pytest
 from rehearsal_builders import Cast, Said, sample, step_of, usual
 
 from perse.errors import BadInput
-from perse.rehearsal.methods import METHODS
+from perse.rehearsal.methods import PAPER
 from perse.rehearsal.planning import Assumed, plan
 from perse.rehearsal.settings import Settings
 from perse.rehearsal.telling import plan_result
@@ -51,11 +51,11 @@ ROLE_OF = {
 )
 def test_a_plan_has_the_calls_of_the_run(tmp_path: Path, settings: dict[str, object]) -> None:
     cast = Cast(passing_at_second)
-    cast.rehearse(tmp_path / "run", SAMPLES, list(METHODS), product_characters=600, **settings)
+    cast.rehearse(tmp_path / "run", SAMPLES, list(PAPER), product_characters=600, **settings)
     asked = [ROLE_OF.get(step, "writer") for step in cast.steps()]
     found = plan(
         SAMPLES,
-        list(METHODS),
+        list(PAPER),
         Settings(product_characters=600, **settings),
         assumed=Assumed(),
         scored=False,  # type: ignore[arg-type]

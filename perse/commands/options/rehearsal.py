@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from perse.commands import options
+from perse.errors import BadInput
 from perse.rehearsal.methods import METHODS
-from perse.rehearsal.settings import Best, Practice, Rewrites, Settings
+from perse.rehearsal.settings import GAIN, Best, Practice, Rewrites, Settings, check_gain
 
 if TYPE_CHECKING:
     from perse.rehearsal.agents import Role
@@ -20,10 +21,17 @@ Data = Annotated[Path, typer.Argument(metavar="DATA", help="A folder that `perse
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `perse rehearsal run` wrote.", show_default=False)]
 Samples = Annotated[int | None, typer.Option("--limit", min=1, help="The first so many samples.", show_default=False)]
 
+PERSONAL_JUDGE = "personal:"
+"""What stands before the personal judge's name."""
+
 MethodName = StrEnum("MethodName", {name: name for name in METHODS})  # type: ignore[misc]
 Methods = Annotated[
     list[MethodName] | None,
-    typer.Option("--method", help="May be repeated; see docs/rehearsal.md.", show_default="all"),
+    typer.Option(
+        "--method",
+        help="May be repeated; see docs/rehearsal.md. The method personal needs --supervisor personal:JUDGE.",
+        show_default="all that there are models for",
+    ),
 ]
 
 
@@ -38,7 +46,20 @@ class Cast:
         ),
     ]
     user: Annotated[str | None, typer.Option(help="Plays the user.", show_default="the writer")] = None
-    supervisor: Annotated[str | None, typer.Option(help="Supervises the user.", show_default="the writer")] = None
+    supervisor: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Supervises the user, as in the paper. personal:JUDGE is the reader's own judge, which says after each rewriting of the method "
+            "personal whether it stands. May be given once each.",
+            show_default="the writer; no personal judge",
+        ),
+    ] = None
+    gain: Annotated[
+        float,
+        typer.Option(
+            help="A rewriting stands if the personal judge's probability of it is above one half by more than this.",
+        ),
+    ] = GAIN
     filter: Annotated[str | None, typer.Option(help="Retrieves reviews.", show_default="the writer")] = None
     judge: Annotated[str | None, typer.Option(help="Scores versions of a summary.", show_default="the writer")] = None
 
@@ -47,9 +68,30 @@ class Cast:
         return {
             "writer": self.writer,
             "user": self.user or self.writer,
-            "supervisor": self.supervisor or self.writer,
+            "supervisor": self._one_of(personal=False) or self.writer,
             "filter": self.filter or self.writer,
         }
+
+    @property
+    def personal(self) -> str | None:
+        """The personal judge's name.
+
+        Raises:
+            BadInput: it has none, two are given, or the gain is none.
+        """
+        check_gain(self.gain)
+        found = self._one_of(personal=True)
+        if found is not None and not found.removeprefix(PERSONAL_JUDGE).strip():
+            raise BadInput(f"--supervisor {found} names no judge; write {PERSONAL_JUDGE}JUDGE")
+        return None if found is None else found.removeprefix(PERSONAL_JUDGE)
+
+    def _one_of(self, *, personal: bool) -> str | None:
+        found = [one for one in self.supervisor or () if one.startswith(PERSONAL_JUDGE) == personal]
+        if len(found) > 1:
+            raise BadInput(
+                f"--supervisor names {' and '.join(found)}; give one for the paper's role, and one {PERSONAL_JUDGE}JUDGE"
+            )
+        return found[0] if found else None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -42,7 +42,7 @@ def plan(
     Example:  perse rehearsal plan work/persum --prefill 20000 --decode 2000
     """
     from perse.errors import BadInput
-    from perse.rehearsal.methods import METHODS
+    from perse.rehearsal.methods import PAPER
     from perse.rehearsal.planning import Assumed
     from perse.rehearsal.planning import plan as planned
     from perse.rehearsal.samples import read_samples
@@ -51,7 +51,7 @@ def plan(
     if (prefill is None) != (decode is None):
         raise BadInput("hours need both rates: give --prefill and --decode")
     given = read_samples(data, limit=samples)
-    methods = [str(one.value) for one in method or []] or list(METHODS)
+    methods = [str(one.value) for one in method or []] or list(PAPER)
     with err.status("planning"):
         found = planned(
             given.samples, methods, constants.settings(),

@@ -37,33 +37,41 @@ def run(
     As the paper:  perse rehearsal run work/persum --writer openai:https://api.openai.com/v1#gpt-4o --out runs/gpt-4o
 
     One method:  perse rehearsal run work/persum --writer vllm:MODEL --method rehearsal --method sum-perchan --out runs/two
+
+    The reader's own judge beside the paper's supervisor:  perse rehearsal run work/persum --writer MODEL --supervisor personal:runs/judge --out runs/both
     """
     from perse.rehearsal.folder import summary_of_run
-    from perse.rehearsal.methods import METHODS
+    from perse.rehearsal.methods import METHODS, PAPER, check_judged
+    from perse.rehearsal.preferring import PersonalJudge
     from perse.rehearsal.process import rehearse
     from perse.rehearsal.samples import read_samples
     from perse.writing.writer import Writer
 
     settings = constants.settings()
     given = read_samples(data, limit=samples)
-    methods = [str(one.value) for one in method or []] or list(METHODS)
+    own = cast.personal
+    methods = [str(one.value) for one in method or []] or list(METHODS if own else PAPER)
+    check_judged(methods, personal=own is not None)
     scored = settings.best != "last"
     names = {str(role): name for role, name in cast.roles.items()}
     if scored:
         names["judge"] = cast.judge or cast.writer
+    if own:
+        names["personal judge"] = own
     loaded: dict[str, Judge] = {}
     for name in names.values():
         if name not in loaded:
-            loaded[name] = loading.load(name, writes=name != names.get("judge"))
+            loaded[name] = loading.load(name, writes=name not in (names.get("judge"), own))
     writers = {role: Writer(loaded[name]) for role, name in cast.roles.items()}
     with shown_on(err) as on_part:
         rehearse(
             writers, loaded[names["judge"]] if scored else None, given.samples, out,
             digest=given.digest, methods=methods, settings=settings, on_progress=on_part,
+            personal=PersonalJudge(loaded[own], cast.gain) if own else None,
         )  # fmt: skip
     told = summary_of_run(out)
     for line in told.lines():
         say(line)
     say(f"summaries: {out}  next: perse rehearsal score {data} {out} --judge JUDGE")
     if as_json:
-        typer.echo(json.dumps({"run": str(out), "methods": told.methods, "rates": told.rates}, indent=2))
+        typer.echo(json.dumps({"run": str(out), "methods": told.methods, "rates": told.rates, "ends": told.ends}, indent=2))

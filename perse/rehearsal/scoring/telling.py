@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perse.rehearsal.judging import MEASURES, Measure
-from perse.rehearsal.methods import METHODS, TABLE_1, TABLE_2
+from perse.rehearsal.methods import BESIDE, METHODS, TABLE_1, TABLE_2
 from perse.rehearsal.scoring import published
 from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
 from perse.results.result import Cell, Result, Table
@@ -23,6 +23,7 @@ def rehearsal_result(found: Results) -> Result:
         answer=answer(found),
         tables=(
             *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
+            *_beside(found),
             _differences(found),
             *(_parts(found)),
             _counts(found),
@@ -81,6 +82,12 @@ def _scores(found: Results, title: str, methods: Sequence[str]) -> Table | None:
         (METHODS[method].published, *(found.rows[method][column] for column in columns)) for method in here
     ]
     return Table(title=title, header=("method", *MEASURE_NAMES, "AVG"), rows=tuple(rows), digits=2)
+
+
+def _beside(found: Results) -> list[Table]:
+    """Ours, where it was run."""
+    table = _scores(found, "The personal judge beside the paper's supervisor", BESIDE) if BESIDE[-1] in found.rows else None
+    return [table] if table else []
 
 
 def _differences(found: Results) -> Table:
