@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
+from perse.commands.rehearsal.leniency import leniency
 from perse.commands.rehearsal.plan import plan
 from perse.commands.rehearsal.run import run
 from perse.commands.rehearsal.score import score
 
 app = typer.Typer(no_args_is_help=True, help="Opinion summaries for one reader, written with a role-played user (Rehearsal).")
-for command in (plan, run, score):
+for command in (plan, run, score, leniency):
     app.command()(command)
