@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from hashlib import blake2b
+from urllib.parse import unquote
 
 
 def draw(seed: int, who: str, purpose: str) -> random.Random:
@@ -53,6 +54,17 @@ def text_key(text: str) -> str:
 def reader_key(reader: str) -> str:
     """12 hex digits that stand for a reader where the name must not be told."""
     return blake2b(reader.encode(), digest_size=6).hexdigest()
+
+
+def catalogue_id(reader: str, text: str) -> str:
+    """The id of a reader and a text of a catalogue: READER/TEXT, in which % and / of a name are %25 and %2F."""
+    return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in (reader, text))
+
+
+def catalogue_names(id: str) -> tuple[str, str]:
+    """Reader and text of a `catalogue_id`."""
+    reader, text = id.split("/")
+    return unquote(reader), unquote(text)
 
 
 def pair_key(text_a: str, text_b: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from perse.batch.local import EXAMPLES
+from perse.batch.local import EXAMPLES, chosen_by
 from perse.batch.sharded.reading import is_sharded, read_sharded
 from perse.data.dataset.folder import is_data_folder
 from perse.data.examples_file import read_examples
@@ -17,6 +17,7 @@ from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, read_lines, read_manifest, what_it_is
 from perse.formats.json_text import shortened
 from perse.judgement import Judgement, Prices, Status, parse_judgement
+from perse.judging.loading import parse_judge
 from perse.judging.loop import JUDGEMENTS, TIMING, read_timing
 from perse.records import Example, explain
 
@@ -80,10 +81,10 @@ def read_run(folder: Path) -> ScoredRun:
         raise BadInput(f"{folder / MANIFEST}: fold is {shortened(fold)}, expected a whole number or null; score again")
     if is_sharded(manifest):
         examples, judgements = read_sharded(folder)
-        seconds = None
+        seconds, chosen = None, _chosen_of(context.get("judge"), examples)
     else:
         examples, judgements = read_examples(folder / EXAMPLES), _one_each(folder / JUDGEMENTS)
-        seconds = _seconds(folder, judged=len(judgements))
+        seconds, chosen = _seconds(folder, judged=len(judgements)), context.get("chosen_by")
     return ScoredRun(
         examples=examples,
         judgements=judgements,
@@ -92,13 +93,21 @@ def read_run(folder: Path) -> ScoredRun:
         fold=fold,
         prices=_prices(folder, context.get("prices")),
         seconds=seconds,
-        chosen_by=_chosen_by(context.get("chosen_by"), asked=len(examples)),
+        chosen_by=_chosen_by(chosen, asked=len(examples)),
     )
 
 
 def _chosen_by(told: object, *, asked: int) -> int:
     """0 where it is not known, as of a run of an older perse."""
     return told if isinstance(told, int) and not isinstance(told, bool) and 0 <= told <= asked else 0
+
+
+def _chosen_of(judge: object, examples: Sequence[Example]) -> int:
+    """The same of a run in shards, whose plan does not look into the judge: counted when it is read, as far as the judge is still there."""
+    if not isinstance(judge, str):
+        return 0
+    parts = parse_judge(judge)
+    return chosen_by(parts.model, parts.adapter, examples)
 
 
 def _prices(folder: Path, told: object) -> Prices | None:

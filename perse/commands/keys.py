@@ -32,9 +32,13 @@ def add(
 
     Example:  perse keys add keys.txt alice --scope judge --scope readers
     """
+    from perse.files.privacy import within_reach
     from perse.serving.front.keys import add_key
+    from perse.settings.serving import KEYS_HOLD
 
     key = add_key(file, name, scope)
+    for warning in within_reach([(file, KEYS_HOLD)]):
+        say(warning)
     say(f"a key of '{name}' for {', '.join(scope)}; {file} holds its digest. This is the only time that you see it:")
     typer.echo(key)
 
@@ -45,9 +49,13 @@ def list_keys(file: File, as_json: options.AsJson = False) -> None:
 
     Example:  perse keys list keys.txt
     """
+    from perse.files.privacy import within_reach
     from perse.serving.front.keys import read_keys
+    from perse.settings.serving import KEYS_HOLD
 
     stored = read_keys(file)
+    for warning in within_reach([(file, KEYS_HOLD)]):
+        say(warning)
     told = [
         {"name": one.caller.name, "scopes": sorted(one.caller.scopes), "since": one.since, "digest": one.digest[:8]}
         for one in stored

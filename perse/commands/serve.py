@@ -30,10 +30,12 @@ Examples:
 
 def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_recipes: ShowRecipes = False) -> None:
     """Serve a judge over HTTP: on vLLM when it is installed, else on the embedded engine."""
+    from perse.files.privacy import within_reach
     from perse.judging.loading import require_vllm, vllm_installed
     from perse.models.finding import find, find_adapter
     from perse.models.opening import check_adapter, check_model
     from perse.serving.front.keys import read_keys
+    from perse.serving.readers.store import Readers
     from perse.settings.serving import load_config, recipes
 
     if show_recipes:
@@ -42,6 +44,10 @@ def serve(overrides: Overrides = None, config: ServingConfig = "embedded", show_
     settings = load_config(config, overrides or [])
     if settings.key_file:
         read_keys(settings.key_file)  # refused before a model is loaded
+    if settings.store:
+        Readers.open(settings.store).close()
+    for warning in within_reach(settings.private_files):
+        say(warning)
     if config in recipes() and not any(given.startswith("model=") for given in overrides or ()):
         say(f"no judge was named, so the recipe's is served, {settings.model}; name another with model=PATH")
     on_vllm = settings.engine == "vllm" or (settings.engine == "auto" and vllm_installed())

@@ -1,7 +1,7 @@
 """Talking to a server of the OpenAI API: the SDK's client, the key, the models it lists, and its errors in our words.
 
 Patience is the SDK's: 408, 409, 429, 5xx and lost connections are tried again, after half a second at first, eight at last, or
-when Retry-After says; one of more than two minutes fails at once.
+when Retry-After says; one of more than two minutes fails at once. A request to which nothing comes is sent twice at most.
 """
 
 from __future__ import annotations
@@ -17,19 +17,24 @@ from concurrent.futures import ThreadPoolExecutor
 from ssl import SSLContext
 from typing import Any, ClassVar, TypeVar
 
-from openai import APIConnectionError, APIError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
+from openai import APIConnectionError, APIError, APIStatusError, APITimeoutError, AsyncOpenAI, DefaultAsyncHttpxClient, Timeout
 from openai import __version__ as openai_version
 from pydantic import BaseModel
 
 from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
 from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, asked_to_wait, not_followed
+from perse.models.silence import patience
 from perse.secrets import printable, redact
 from perse.strict import Strict
 
-TIMEOUT = Timeout(600, connect=10)
-FIRST_TIMEOUT = Timeout(60, connect=10)
+CONNECT = 10
+"""Seconds until a connection must be there."""
+FIRST_TIMEOUT = Timeout(60, connect=CONNECT)
 """Timeout of a server's self-description, which takes no computing."""
+
+SILENT_TRIES = 2
+"""How often a request is sent to which nothing comes in time: a connection may have been lost unseen, a server that is at work would begin anew."""
 
 _HTTP: Any = importlib.import_module(DefaultAsyncHttpxClient.__mro__[1].__module__.partition(".")[0])
 """The SDK's HTTP library: httpx for openai 2, httpx2 for openai 3. Their objects do not mix."""
@@ -39,6 +44,10 @@ LONGEST_WAIT, HEEDED = 120, 60
 
 _UNFIT = "perse.unfit"
 """The extension of an answer that says why it was not read."""
+_SILENT = "perse.silent"
+"""The extension of one that stands for none."""
+_RETRIES = "x-stainless-retry-count"
+"""The SDK's header."""
 
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
@@ -79,13 +88,14 @@ def api_client(url: str, retries: int, tls: SSLContext | None = None) -> AsyncOp
     """A client for one event loop. `tls` is shared by who makes many: reading the certificates takes longer than a request.
 
     Raises:
-        BadInput: the address has a key in it, an invalid key, or an invalid proxy address in the environment.
+        BadInput: the address has a key in it, an invalid key, or an invalid proxy address or time in the environment.
     """
     url = plain_address(url, of="the server's address", keys="into the environment variable OPENAI_API_KEY")
     _check_headers(os.environ.get("OPENAI_CUSTOM_HEADERS", ""))
+    timeout = Timeout(patience(), connect=CONNECT)
     try:
-        http = _Http(verify=True if tls is None else tls, timeout=TIMEOUT, follow_redirects=False, headers=ACCEPTED)
-        return _Client(base_url=url, api_key=api_key(), timeout=TIMEOUT, max_retries=retries, http_client=http)
+        http = _Http(verify=True if tls is None else tls, timeout=timeout, follow_redirects=False, headers=ACCEPTED)
+        return _Client(base_url=url, api_key=api_key(), timeout=timeout, max_retries=retries, http_client=http)
     except (
         ValueError,
         ImportError,
@@ -132,6 +142,10 @@ class _Http(DefaultAsyncHttpxClient):
             if not limit.expired():  # the network's own
                 raise
             response = _unread(request, deadline.unfit)
+        except _HTTP.ReadTimeout:
+            if int(request.headers.get(_RETRIES, 0)) + 1 < SILENT_TRIES:
+                raise
+            response = _HTTP.Response(502, headers={"x-should-retry": "false"}, request=request, extensions={_SILENT: True})
         except (_HTTP.HTTPError, _HTTP.InvalidURL, OSError, UnicodeError):
             raise
         except Exception as error:
@@ -174,6 +188,7 @@ class _Client(AsyncOpenAI):
 
         Raises:
             BadInput: the server points to another address.
+            APITimeoutError: nothing came in time, `SILENT_TRIES` times.
             Unfit: its answer cannot be read.
         """
         try:
@@ -183,6 +198,8 @@ class _Client(AsyncOpenAI):
         except APIStatusError as error:
             if unfit := error.response.extensions.get(_UNFIT):
                 raise Unfit(unfit) from None
+            if error.response.extensions.get(_SILENT):
+                raise APITimeoutError(error.request) from None
             if error.response.has_redirect_location:
                 raise BadInput(not_followed(str(self.base_url).rstrip("/"), error.response.headers["location"])) from None
             raise
@@ -273,7 +290,7 @@ def key_refused(url: str, error: APIStatusError) -> BadInput:
 
 
 def tries(error: APIError) -> str:
-    tries = 1 + int(error.request.headers.get("x-stainless-retry-count", 0))
+    tries = 1 + int(error.request.headers.get(_RETRIES, 0))
     return "1 try" if tries == 1 else f"{tries} tries"
 
 

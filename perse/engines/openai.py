@@ -2,14 +2,14 @@
 
 A vLLM server is asked as vLLM in this process is (see `vllm` and `labels`), and gives the same. What it could silently do
 differently is set in every request (its own sampling defaults) or checked in `connect` (another tokenizer, processed
-log-probabilities). Patience is the SDK's: 408, 409, 429, 5xx and lost connections are tried seven times in all, after half
-a second at first, eight at last, or when Retry-After says; one of more than two minutes fails at once.
+log-probabilities). Patience is that of `http`, with seven tries in all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,11 +28,24 @@ from perse.engines.base import (
     none_answered,
 )
 from perse.engines.completions import Completion, distribution_of, generation_of, possible
-from perse.engines.http import Answer, SharedClient, cause, key_refused, listed, safe, said, served_models, tls_context, tries
+from perse.engines.http import (
+    SILENT_TRIES,
+    Answer,
+    SharedClient,
+    cause,
+    key_refused,
+    listed,
+    safe,
+    said,
+    served_models,
+    tls_context,
+    tries,
+)
 from perse.engines.labels import Read, reads
 from perse.errors import BadInput
 from perse.judgement import MOST_TOKENS, Tokens
 from perse.models.incoming import Unfit
+from perse.models.silence import TOLD_AFTER, Watch, patience
 from perse.rendering.prompt import Ids, LabelTokens
 from perse.secrets import without_keys
 
@@ -60,6 +73,7 @@ class Server:
         self.model = model
         self.concurrency = concurrency
         self._shared = SharedClient(url, RETRIES, tls_context(), concurrency)
+        self._silence = Watch(url, patience(), tries=SILENT_TRIES)
 
     def ask(self, requests: Sequence[Request], work: Work[Answer], *, prompts: int) -> list[Answer | Failure]:
         """The answers in the order of the requests, which so many prompts take, or why there is none.
@@ -82,11 +96,20 @@ class Server:
             for task in tasks:
                 task.cancel()
 
+    async def _watched(self, answer: Awaitable[Answer]) -> Answer:
+        asked = time.monotonic()
+        telling = asyncio.get_running_loop().call_later(TOLD_AFTER, self._silence.tell, asked)
+        try:
+            return await answer
+        finally:
+            telling.cancel()
+            self._silence.heard(asked)
+
     async def _one(self, request: Request, work: Work[Answer]) -> Answer | Failure:
         client = self._shared.client
         try:
             async with self._shared.gate:
-                return await work(client, request)
+                return await self._watched(work(client, request))
         except APIConnectionError as error:
             return RequestFailure(f"no answer from {self.url} after {tries(error)} ({cause(error)})", 0)
         except APIStatusError as error:

@@ -41,6 +41,7 @@ from perse.engines.base import Capabilities, Failure, Generation, LabelDistribut
 from perse.engines.calls import Calls
 from perse.engines.completions import Completion, distribution_of, generation_of
 from perse.engines.labels import Read, reads
+from perse.engines.orphans import end_engines_with_us
 from perse.errors import BadInput, EngineLost
 from perse.formats.json_text import read_object
 from perse.rendering.prompt import Ids, LabelTokens
@@ -155,6 +156,7 @@ class VLLMEngine:
         lora = lora_request(adapter) if adapter else None
         if given := [*([adapter] if adapter else []), *others]:
             options |= {"enable_lora": True, "max_lora_rank": rank_room(given), "max_loras": min(len(given), LORAS)}
+        end_engines_with_us()
         ours = set(multiprocessing.active_children())
         llm = LLM(str(path), **options, disable_log_stats=True)
         watch = _end_with_us([process.pid for process in multiprocessing.active_children() if process not in ours])
@@ -301,8 +303,7 @@ for engine in engines:
 
 
 def _end_with_us(processes: Sequence[int | None]) -> subprocess.Popen[bytes] | None:
-    """Have these processes end when this one does, however: of kill -9 vLLM's engine knows nothing, and would wait for it and
-    keep its memory, which the same command given again needs.
+    """Have these processes end when this one does, however (see `orphans`), where vLLM forked them.
 
     Returns:
         The read end of a pipe that closes with this process, or once the returned object is dropped; None if impossible.
@@ -508,12 +509,16 @@ def serve(
             raise BadInput(f"vLLM has no option '{name}'; {hint}")
         setattr(args, name, value)
     args.perse, args.perse_served = serving, None
-    # Naming one plugin switches off all that are not named; those that are installed would have run.
+    # Naming one plugin switches off all that are not named; those that are installed would have run. Two of ours have this name.
     named = os.environ.get("VLLM_PLUGINS")
     points = [point for package in distributions() for point in package.entry_points]
     installed = {point.name for point in points if point.group.startswith("vllm.") and point.group != PLUGINS}
     os.environ["VLLM_PLUGINS"] = ",".join([*(sorted(installed) if named is None else named.split(",")), "perse"])
     validate_parsed_serve_args(args)
+    os.environ.setdefault(
+        "VLLM_WORKER_MULTIPROC_METHOD", "spawn"
+    )  # as vLLM's own command does; a forked engine loads no plugins
+    end_engines_with_us()
     uvloop.run(run_server(args, **uvicorn))
     if args.perse_served and args.perse_served.lost:
         raise EngineLost(

@@ -130,15 +130,17 @@ def explain(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
     where, said = ".".join(str(part) for part in first["loc"]), first["msg"]
     message = said.removeprefix("Value error, ")
-    told = _of_lists(first) or (message if message != said else message[0].lower() + message[1:])
+    told = _in_our_words(first) or (message if message != said else message[0].lower() + message[1:])
     told = told if len(told) <= _LONGEST else f"{told[:_LONGEST]}..."
     return f"field '{where}': {told}" if where else told
 
 
-def _of_lists(error: ErrorDetails) -> str | None:
-    """What is wrong with a list in our words: a file has no tuples, and knows nothing of validation."""
+def _in_our_words(error: ErrorDetails) -> str | None:
+    """What is wrong with a list, or an empty text: a file has no tuples, and knows nothing of validation."""
     if error["type"] in ("tuple_type", "list_type"):
         return f"found {json_kind(error['input'])}, expected a list"
+    if error["type"] in ("too_short", "string_too_short") and error["input"] == "":
+        return "found an empty text; give one that is not empty"
     if error["type"] != "too_short":
         return None
     least, found = error["ctx"]["min_length"], error["ctx"]["actual_length"]

@@ -7,9 +7,8 @@ arrives, under all that it depends on: a run that was killed goes through the sa
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from perse.engines.base import Sampling
@@ -18,7 +17,7 @@ from perse.progress import OnPart, unseen_part
 from perse.prompts import macros, source
 from perse.rehearsal.settings import Settings
 from perse.writing.cache import AnswerCache
-from perse.writing.loop import Bad, Good, Kind, Outcome, ask_until_good, counts
+from perse.writing.loop import Bad, Good, Kind, Outcome, ask_until_good
 from perse.writing.writer import Writer
 
 Role = Literal["writer", "user", "supervisor", "filter"]
@@ -66,13 +65,12 @@ class Asking(Protocol):
 
 @dataclass
 class Agents:
-    """Models that play the roles. `cache` has their answers; `outcomes` counts what came of all tries."""
+    """Models that play the roles; `cache` has their answers."""
 
     writers: Mapping[Role, Writer]
     cache: AnswerCache
     settings: Settings
     on_progress: OnPart = unseen_part
-    outcomes: Counter[str] = field(default_factory=Counter)
 
     def ask(
         self,
@@ -95,7 +93,7 @@ class Agents:
         wording: Any = macros(TEMPLATE)
         found = ask_until_good(
             writer,
-            {name: prompt(self._safe(writer)) for name, prompt in wordings.items()},
+            _neighbours({name: prompt(self._safe(writer)) for name, prompt in wordings.items()}),
             lambda _, answer: read(answer),
             cache=self.cache,
             again=wording.again,
@@ -111,8 +109,7 @@ class Agents:
                 f"the engine failed at {len(failed)} of {len(found)} answers of '{step}' ({failed[0].reason}); the same command asks for "
                 "these again, and with --skip-failed goes on without them"
             )
-        self.outcomes.update(counts(outcome.attempts for outcome in found.values()))
-        return found
+        return {name: found[name] for name in wordings}
 
     def fits(self, role: Role, prompt: Wording) -> bool:
         writer = self.writers[role]
@@ -122,6 +119,11 @@ class Agents:
     @staticmethod
     def _safe(writer: Writer) -> Callable[[str], str]:
         return lambda text: " ".join(writer.neutralise(text).split())
+
+
+def _neighbours(prompts: Mapping[str, str]) -> dict[str, str]:
+    """The prompts in the order of their words: those that begin alike stand side by side, and the engine shares what they begin with."""
+    return dict(sorted(prompts.items(), key=lambda one: one[1]))
 
 
 def said(prompt: str, **texts: Any) -> Wording:

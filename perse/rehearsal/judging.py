@@ -25,6 +25,7 @@ from perse.questions import Question
 from perse.questions.coverage import COVERAGE_100
 from perse.questions.sentiment import SENTIMENT_100
 from perse.records import SummaryExample
+from perse.scale import HUNDREDS
 
 Side = Literal["product", "history", "user"]
 SIDES: tuple[Side, ...] = get_args(Side)
@@ -117,11 +118,14 @@ def value_of(judgement: Judgement | None) -> float | None:
     """0 to 100: the expected score, or the label of a judge without distributions; None where it gave none."""
     if judgement is None or judgement.status is not Status.OK:
         return None
-    if judgement.expected is not None:
-        return judgement.expected
-    if judgement.label is None:
-        raise BadInput(f"the answer '{judgement.id}' is ok and has no score; remove its line, and ask again")
-    return float(judgement.label)
+    label = judgement.label or ""
+    value = judgement.expected if judgement.expected is not None or label not in HUNDREDS.labels else float(label)
+    if label not in HUNDREDS.labels or value is None or not 0 <= value <= 100:
+        raise BadInput(
+            f"the answer '{judgement.id}' to '{judgement.question}' is '{label}' ({judgement.expected}), expected one of "
+            f"{', '.join(HUNDREDS.labels)}; it is of another scale: remove its line, and ask again"
+        )
+    return value
 
 
 def values_of(

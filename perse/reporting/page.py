@@ -35,7 +35,7 @@ SIGNS: Mapping[Standing, str] = {
     "silent": "∅",
 }
 
-SCRIPTS = ("page.js", "texts.js", "opened.js", "samples.js", "start.js")
+SCRIPTS = ("page.js", "packed.js", "judged.js", "opened.js", "dialog.js", "listing.js", "samples.js", "start.js")
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class PageData:
 
 def render_page(page: PageData) -> str:
     """The whole HTML file, the same for the same data. Half surrogate pairs, which no file can hold, become "?"."""
-    return fill("page.html.jinja", SCRIPTS, page=page, signs=SIGNS, head=_embedded(page.samples.head))
+    return fill("page.html.jinja", SCRIPTS, page=page, signs=SIGNS, head=embedded(page.samples.packed.head))
 
 
 def fill(template: str, scripts: Sequence[str], **values: object) -> str:
@@ -135,7 +135,7 @@ def _sha256(script: str) -> str:
     return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
-def _embedded(value: Any) -> Markup:
+def embedded(value: Any) -> Markup:
     """JSON that cannot end its element: ASCII without <, > and &."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for sign in "<>&":

@@ -8,31 +8,20 @@ the first search unpacks everything (about a second for ten thousand samples).
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.records import Example, Parts
-
-TEXT_CHUNK = 400_000
-"""Characters of text in a chunk: unpacked in a few milliseconds."""
-ITEM_CHUNK = 250
-"""Samples in a chunk of details."""
+from perse.reporting.packing import Numbered, Packed, kept, pack
 
 
 @dataclass(frozen=True)
 class Samples:
-    """What the page's script reads. Chunks are base64 of gzipped JSON arrays."""
+    """What the page shows of them. The head has columns, one entry a sample: id, reviewer, gold, and each judge's status, label and prediction."""
 
-    head: dict[str, Any]
-    """Columns, one entry a sample: id, reviewer, gold, and each judge's status, label and prediction."""
-    texts: tuple[str, ...]
-    items: tuple[str, ...]
+    packed: Packed
     shown: int
     judged: int
     """Samples before some were left out."""
@@ -42,16 +31,13 @@ def chosen(
     examples: Sequence[Example], judges: Mapping[str, Mapping[str, Judgement]], *, most: int, seed: int
 ) -> list[Example]:
     """At most `most` of the examples, in their order: failures first, then a random draw of the others."""
-    if len(examples) <= most:
-        return list(examples)
     failed = {
         example.id
         for example in examples
         if any(example.id in given and given[example.id].status is not Status.OK for given in judges.values())
     }
-    ranked = sorted(examples, key=lambda e: (e.id not in failed, draw(seed, e.id, "report samples").random(), e.id))
-    kept = {example.id for example in ranked[:most]}
-    return [example for example in examples if example.id in kept]
+    there = kept([example.id for example in examples], failed, most=most, seed=seed)
+    return [example for example in examples if example.id in there]
 
 
 def pack_samples(
@@ -75,47 +61,28 @@ def pack_samples(
         seed: of the draw.
     """
     judged = [example for example in examples if any(example.id in given for given in judges.values())]
-    kept = chosen(judged, judges, most=most, seed=seed)
-    texts = _Numbered()
+    shown = chosen(judged, judges, most=most, seed=seed)
+    texts = Numbered()
     details = []
-    for example in kept:
+    for example in shown:
         answers = [given.get(example.id) for given in judges.values()]
         put = [(asked or {}).get(name, {}).get(example.id, example) for name in judges]
         same = [one.profile == example.profile for one in put]
         details.append(_detail(example, answers, same, labels, texts))
-    reviewers, aspects = _Numbered(), _Numbered()
+    reviewers, aspects = Numbered(), Numbered()
     head: dict[str, Any] = {
-        "pairs": any(example.kind == "pairwise" for example in kept),
+        "pairs": any(example.kind == "pairwise" for example in shown),
         "labels": list(labels),
         "judges": list(judges),
         "statuses": [str(status) for status in Status],
-        "id": [example.id for example in kept],
-        "reviewer": [reviewers.number(example.reviewer_id or "") for example in kept],
-        "aspect": [aspects.number(example.aspect) for example in kept if example.aspect is not None],
-        "gold": [example.truth for example in kept],
-        "answers": [_columns([given.get(example.id) for example in kept]) for given in judges.values()],
-        "itemChunk": ITEM_CHUNK,
+        "id": [example.id for example in shown],
+        "reviewer": [reviewers.number(example.reviewer_id or "") for example in shown],
+        "aspect": [aspects.number(example.aspect) for example in shown if example.aspect is not None],
+        "gold": [example.truth for example in shown],
+        "answers": [_columns([given.get(example.id) for example in shown]) for given in judges.values()],
     }
     head["reviewers"], head["aspects"] = list(reviewers.known), list(aspects.known)
-    chunks = list(_cut(texts.known))
-    head["textStarts"] = [start for start, _ in chunks]
-    return Samples(
-        head=head,
-        texts=tuple(_packed(chunk) for _, chunk in chunks),
-        items=tuple(_packed(details[start : start + ITEM_CHUNK]) for start in range(0, len(details), ITEM_CHUNK)),
-        shown=len(kept),
-        judged=len(judged),
-    )
-
-
-class _Numbered:
-    """Texts in the order of their first use, each once."""
-
-    def __init__(self) -> None:
-        self.known: dict[str, int] = {}
-
-    def number(self, text: str) -> int:
-        return self.known.setdefault(text, len(self.known))
+    return Samples(pack(head, texts, details), shown=len(shown), judged=len(judged))
 
 
 def _columns(answers: Sequence[Judgement | None]) -> dict[str, list[Any]]:
@@ -142,7 +109,7 @@ def _detail(
     answers: Sequence[Judgement | None],
     same: Sequence[bool],
     labels: Sequence[str],
-    texts: _Numbered,
+    texts: Numbered,
 ) -> dict[str, Any]:
     """The details of a sample: `query` and each profile entry are pairs of caption and text number; `same` says of each judge
     whether it was shown the example's profile."""
@@ -156,11 +123,11 @@ def _detail(
     }
 
 
-def _captioned(parts: Parts, texts: _Numbered) -> list[tuple[str, int]]:
+def _captioned(parts: Parts, texts: Numbered) -> list[tuple[str, int]]:
     return [(caption, texts.number(text)) for caption, text in parts if text]
 
 
-def _answer(answer: Judgement, labels: Sequence[str], texts: _Numbered) -> dict[str, Any]:
+def _answer(answer: Judgement, labels: Sequence[str], texts: Numbered) -> dict[str, Any]:
     shares = answer.distribution
     return {
         "text": texts.number(answer.text) if answer.text else None,
@@ -172,22 +139,3 @@ def _answer(answer: Judgement, labels: Sequence[str], texts: _Numbered) -> dict[
         "finish": answer.finish_reason,
         "tokens": [answer.tokens.prompt, answer.tokens.cached, answer.tokens.generated],
     }
-
-
-def _cut(texts: Iterable[str]) -> Iterable[tuple[int, list[str]]]:
-    """Chunks of about `TEXT_CHUNK` characters, each with the number of its first text."""
-    start, size, chunk = 0, 0, list[str]()
-    for text in texts:
-        chunk.append(text)
-        size += len(text)
-        if size >= TEXT_CHUNK:
-            yield start, chunk
-            start, size, chunk = start + len(chunk), 0, []
-    if chunk:
-        yield start, chunk
-
-
-def _packed(rows: Sequence[Any]) -> str:
-    """Base64 of gzipped JSON. ASCII throughout, so that half a surrogate pair in a text cannot break the file."""
-    plain = json.dumps(rows, separators=(",", ":"), allow_nan=False).encode()
-    return base64.b64encode(gzip.compress(plain, compresslevel=6, mtime=0)).decode()

@@ -31,6 +31,7 @@ from perse.addresses import header_key, plain_address
 from perse.errors import BadInput
 from perse.judgement import Judgement
 from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
+from perse.models.silence import Watch, patience
 from perse.records import Asked, ClaimsExample, ProfileComparison, ProfileReview
 from perse.serving.answers import Answers, Problem, ServerError
 from perse.serving.requests import judge_routes
@@ -59,18 +60,17 @@ class JudgeClient:
         url: where the server is, such as http://127.0.0.1:8000, without a key in it (`BadInput`).
         model: a served model's or adapter's name; by default the server's model.
         key: by default that in PERSE_API_KEY.
-        timeout: seconds to wait for each part of an answer; a minute more for all of it.
+        timeout: seconds to wait for each part of an answer, and a minute more for all of it; by default PERSE_TIMEOUT, or 600.
         tries: how often a request is sent that may come right on another try.
     """
 
     def __init__(
-        self, url: str, *, model: str | None = None, key: str | None = None, timeout: float = 600, tries: int = 5
+        self, url: str, *, model: str | None = None, key: str | None = None, timeout: float | None = None, tries: int = 5
     ) -> None:
-        key = _key(key)
+        key, seconds = _key(key), _patience(timeout)
         self._calls = _Calls(model, tries, Answers(_plain(url), key))
-        self._http = httpx2.Client(
-            base_url=_plain(url), headers=_headers(key), timeout=_patience(timeout), follow_redirects=False
-        )
+        self._silence = Watch(_plain(url), seconds, given=timeout is not None)
+        self._http = httpx2.Client(base_url=_plain(url), headers=_headers(key), timeout=seconds, follow_redirects=False)
 
     def pointwise(self, item: Item, **settings: Any) -> Judgement:
         """Would this reader like this text, and what would they say? `settings`: question, temperature, max_new_tokens, seed.
@@ -199,7 +199,7 @@ class JudgeClient:
         while True:
             deadline = Deadline(self._http.timeout.read)
             try:
-                with self._http.stream(call.method, call.path, **call.sent) as response:
+                with self._silence.waiting(), self._http.stream(call.method, call.path, **call.sent) as response:
                     body = call.body(response, deadline)
                     for part in response.iter_bytes():
                         body.add(part)
@@ -220,7 +220,7 @@ class AsyncJudgeClient:
         *,
         model: str | None = None,
         key: str | None = None,
-        timeout: float = 600,
+        timeout: float | None = None,
         tries: int = 5,
         at_once: int = 32,
     ) -> None:
@@ -461,7 +461,7 @@ class _Call:
             return self._pause(None)
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
             raise ServerError(
-                f"{url} took longer than the client waits; give a longer timeout=, or fewer new tokens", 0
+                f"{url} took longer than the client waits; give a longer timeout= (or PERSE_TIMEOUT), or fewer new tokens", 0
             ) from error
         reason = self._answers.words(str(error)) or type(error).__name__
         raise ServerError(f"no answer from {url} ({reason}); is the server running? python serve.py starts one", 0) from error
@@ -527,7 +527,9 @@ def _several(items: Sequence[Item]) -> None:
         )
 
 
-def _patience(seconds: float) -> float:
+def _patience(seconds: float | None) -> float:
+    if seconds is None:
+        return patience()
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds < 1e8:
         raise BadInput(f"timeout={seconds!r:.100} is no number of seconds above 0; give one, such as 600")
     return seconds

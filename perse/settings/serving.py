@@ -23,6 +23,10 @@ KEY = "PERSE_API_KEY"
 ADMIN_KEY = "PERSE_ADMIN_KEY"
 """The same for the key that may change the server."""
 
+KEYS_HOLD = "says whose keys the server takes"
+READERS_HOLD = "holds what readers wrote"
+"""What is told of files that others on the machine get at."""
+
 READERS = "PERSE_READERS"
 """Environment variable with the address of a database that keeps readers: it may hold a password, so it is no setting."""
 
@@ -104,6 +108,18 @@ class ServeConfig(Section):
     def store(self) -> str | None:
         """Where readers are kept: a file's path, or the address in PERSE_READERS."""
         return self.readers or os.environ.get(READERS) or None
+
+    @property
+    def private_files(self) -> list[tuple[Path, str]]:
+        """Files that are not for everybody on this machine, as far as they are files, and what each holds."""
+        store = self.store.removeprefix("sqlite:///") if self.store else None
+        known = [
+            (self.keys, KEYS_HOLD),
+            (self.certificate_key, "holds the private key of the certificate"),
+            (store, READERS_HOLD),
+            (store and f"{store}-wal", READERS_HOLD),
+        ]
+        return [(Path(place), holds) for place, holds in known if place]
 
     @property
     def batch_folder(self) -> Path | None:

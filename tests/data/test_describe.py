@@ -260,7 +260,9 @@ def test_real_files_are_described(name: str) -> None:
 
 
 def test_a_zero_that_means_not_rated_widens_no_scale(tmp_path: Path) -> None:
-    rows = [REVIEW | {"reviewer_id": f"r{n % 3}", "item_id": f"i{n}", "score": n // 3 % 6} for n in range(36)]
+    rows = [
+        REVIEW | {"reviewer_id": f"r{n % 3}", "item_id": f"i{n}", "score": n // 3 % 6, "review": f"fine {n}"} for n in range(36)
+    ]
     found = describe(lines(tmp_path / "r.jsonl", rows))
     assert found.next is not None and "--scale 1-5 --on-error skip" in found.next
     assert any(
@@ -313,6 +315,8 @@ def kept_as(path: Path, rows: list[dict[str, Any]]) -> Path:
         path.write_text(json.dumps(rows, indent=1), "utf-8")
     elif path.suffix == ".parquet":
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), path)
+    elif path.suffix == ".jsonl":
+        lines(path, rows)
     else:
         with path.open("w", encoding="utf-8", newline="") as file:
             table = csv.DictWriter(file, list(rows[0]), delimiter=";")
@@ -346,6 +350,30 @@ def test_the_command_that_ends_a_description_builds_the_file(
     done = CliRunner().invoke(app, shlex.split(found.next)[1:])
     assert done.exit_code == 0, done.stderr
     assert len(load_folder(Path(found.next.split()[-1])).rows) == 4 * count
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv"])
+@pytest.mark.parametrize(
+    ("repeating", "others", "count", "needed"),
+    [(4, 0, 8, True), (4, 0, 3, True), (1, 3, 8, True), (1, 30, 8, False), (3, 30, 8, True), (0, 4, 8, False)],
+)
+def test_the_command_builds_a_file_whose_readers_always_say_the_same(
+    tmp_path: Path, name: str, repeating: int, others: int, count: int, needed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of readers of whom each has one thing to say no review has a profile of others: which side of the split they fall on is chance.
+    same = table_of(count, repeating, review="Great!")
+    path = kept_as(tmp_path / name, same + [row | {"reviewer_id": f"o{row['reviewer_id']}"} for row in table_of(count, others)])
+    found = describe(path)
+    assert found.next is not None and ("--keep-repeats" in found.next) == needed == bool(found.note), found.next
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, shlex.split(found.next)[1:])
+    assert done.exit_code == 0, done.stderr
+
+
+def test_one_review_that_says_something_else_has_a_profile_of_the_others(tmp_path: Path) -> None:
+    rows = [row | ({"review": "No."} if row["item_id"] == "i7" else {}) for row in table_of(8, 4, review="Great!")]
+    found = describe(kept_as(tmp_path / "rows.jsonl", rows))
+    assert found.next is not None and "--keep-repeats" not in found.next
 
 
 def built_from(found: Description, monkeypatch: pytest.MonkeyPatch, folder: Path) -> int:

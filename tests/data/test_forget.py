@@ -52,6 +52,9 @@ def test_a_person_is_forgotten_by_name_or_pseudonym_and_the_others_stay(tmp_path
     assert after.manifest["forgotten"] == 1 and after.digest != before.digest
     assert after.manifest["counts"]["records"] == len(after.reviews)
     assert forget(person, [tmp_path / "set"])[0].records == 0
+    other = sorted(one.reviewer_id for one in after.reviews.values())[0]
+    assert forget(other, [tmp_path / "set"])[0].records > 0
+    assert load_folder(tmp_path / "set").manifest["forgotten"] == 2
 
 
 def test_a_comparing_annotator_is_forgotten(tmp_path: Path) -> None:

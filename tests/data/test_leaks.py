@@ -430,3 +430,26 @@ def test_many_leaks_are_counted_and_the_first_are_named(critics: DataSet) -> Non
     rows = [replace(row, profile_ids=(row.query_id,)) for row in critics.rows]
     with pytest.raises(BadInput, match=f"in {len(rows)} examples: {rows[0].example_id}.* and {len(rows) - 3} more"):
         check_leaks(rows, critics.reviews, {}, disjoint_items=False)
+
+
+def test_an_item_in_training_and_in_validation_of_a_fold(endings: DataSet) -> None:
+    """With folds, each is validation once, and all others are its training."""
+    one = endings.rows[0]
+    texts = {endings.comparisons[one.query_id].text_a, endings.comparisons[one.query_id].text_b}
+    other = next(
+        row
+        for row in endings.rows
+        if not texts & {endings.comparisons[row.query_id].text_a, endings.comparisons[row.query_id].text_b}
+    )
+    records = dict(endings.comparisons)
+    shared = replace(records[other.query_id], text_a=records[one.query_id].text_a, text_b=records[one.query_id].text_b)
+    rows = [
+        replace(row, split=None, fold=fold, reviewer_id=f"r{fold}", profile_ids=())
+        for fold, row in enumerate((one, other), start=1)
+    ]
+    owned = {row.query_id: replace(records[row.query_id], reviewer_id=row.reviewer_id) for row in rows}
+    check_leaks(rows, {}, owned, disjoint_items=True)
+    owned[other.query_id] = replace(shared, reviewer_id=rows[1].reviewer_id)
+    with pytest.raises(BadInput, match="an item is in training and in validation"):
+        check_leaks(rows, {}, owned, disjoint_items=True)
+    check_leaks(rows, {}, owned, disjoint_items=False)

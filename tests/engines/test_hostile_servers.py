@@ -22,6 +22,7 @@ from perse.engines.openai import ChatCompletionsEngine, CompletionsEngine
 from perse.errors import BadInput
 from perse.judging.connecting import connect
 from perse.models.incoming import not_followed
+from perse.models.silence import patience
 from perse.rendering.prompt import LabelTokens
 
 DEEP = b"[" * 100_000
@@ -331,14 +332,14 @@ def test_an_answer_larger_than_one_can_be_is_not_read_to_its_end_nor_asked_for_a
 def test_an_answer_that_never_ends_is_waited_for_so_long_and_not_asked_for_again(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(0.5))
+    monkeypatch.setenv("PERSE_TIMEOUT", "0.5")
     monkeypatch.setattr(perse.models.incoming, "PATIENCE", 0.25)
     with dripping(*DRIPS[kind]) as url:
         assert "the answer was not whole after 0.75 s" in reason(chat(url))
 
 
 def test_a_slow_answer_that_comes_in_time_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(perse.engines.http, "TIMEOUT", Timeout(30))
+    monkeypatch.setenv("PERSE_TIMEOUT", "30")
     text = json.dumps(said()).encode()
     whole = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % (len(text) + 3) + text
     with dripping(whole, b" ") as url:
@@ -349,7 +350,7 @@ def test_a_server_that_says_nothing_of_itself_is_not_waited_for_as_one_that_comp
     monkeypatch.setattr(perse.engines.http, "FIRST_TIMEOUT", Timeout(0.1))
     with dripping(b"", b"") as url, pytest.raises(BadInput, match=f"nothing answers at {url}/v1 .*Timeout"):
         connect(f"{url}/v1", "m", tokenizer=None, context=None)
-    assert perse.engines.http.TIMEOUT.read == 600
+    assert patience() == 600
 
 
 def test_an_answer_that_is_packed_once_is_read_and_one_packed_twice_is_not() -> None:

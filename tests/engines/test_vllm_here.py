@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from builders import tiny_llama
-from places import importing
+from places import ROOT, importing
 
 pytestmark = [
     pytest.mark.integration,
@@ -76,10 +79,50 @@ def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kil
 
 def wait_until_gone(process: str) -> None:
     """Or a zombie that nobody has asked after."""
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while (found := Path("/proc", process, "stat")).exists() and found.read_text().rpartition(") ")[2][0] != "Z":
         assert time.monotonic() < end, "vLLM's engine outlives the process that was killed, and keeps its memory"
         time.sleep(0.1)
+
+
+@pytest.mark.parametrize("when", ["it loads", "it serves"])
+def test_the_engine_of_a_server_that_is_killed_ends_with_it(tokenizers: dict[str, Any], tmp_path: Path, when: str) -> None:
+    model = tmp_path / "tiny"
+    tiny_llama(tokenizers["chatml"]).save_pretrained(model)
+    tokenizers["chatml"].save_pretrained(model)
+    start = ["--config", "embedded", f"model={model}", "engine=vllm", "port=0", "dtype=float32", "context=2048", "memory_gb=1"]
+    with (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen([sys.executable, ROOT / "serve.py", *start], stdout=log, stderr=log, env=ENVIRONMENT)
+    try:
+        engine = waited_for(lambda: engine_of(server.pid), server)
+        if when == "it serves":
+            waited_for(lambda: ready(tmp_path / "log"), server)
+    finally:
+        server.kill()
+        server.wait()
+    wait_until_gone(engine)
+
+
+def waited_for(what: Callable[[], Any], server: subprocess.Popen[bytes]) -> Any:
+    end = time.monotonic() + 480
+    while not (found := what()):
+        assert server.poll() is None and time.monotonic() < end
+        time.sleep(0.1)
+    return found
+
+
+def engine_of(server: int) -> str:
+    """vLLM's engine process, once it is called so, or once it is there."""
+    told = subprocess.run(["ps", "--ppid", str(server), "-o", "pid=,args="], capture_output=True, text=True, check=False).stdout
+    return next((line.split()[0] for line in told.splitlines() if "spawn_main" in line or "EngineCore" in line), "")
+
+
+def ready(log: Path) -> bool:
+    address = re.search(r"at (http://\S+)", log.read_text())
+    try:
+        return bool(address) and httpx2.get(f"{address[1]}/ready").status_code == 200
+    except httpx2.TransportError:
+        return False
 
 
 SENT = """

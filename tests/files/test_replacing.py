@@ -10,7 +10,7 @@ import pytest
 from kills import killed_at
 
 from perse.errors import BadInput, RunMismatch, SaveFailed
-from perse.files.belongings import LIST, Belongings, check_file, kind_of
+from perse.files.belongings import LIST, Belongings, check_file, kind_of, own_files
 from perse.files.locking import locked
 from perse.files.own_files import write_together
 from perse.files.replacing import COMMIT, STAGING, claimed, reading, settle, update_files
@@ -439,3 +439,37 @@ def test_a_file_that_is_there_is_replaced_only_on_request_and_never_an_input(tmp
 def test_what_cannot_be_read_is_not_replaced_and_a_sentence_says_so() -> None:
     with pytest.raises(BadInput, match=r"^/proc/self/mem: cannot be looked into"):
         check_file(Path("/proc/self/mem"), overwrite=True)
+
+
+def test_a_folder_is_one_of_ours_by_its_manifest_with_a_schema_and_a_known_kind(tmp_path: Path) -> None:
+    ours = Belongings(what="data set", kinds=frozenset({"pointwise"}), names=("*.parquet",))
+    for manifest in ({"schema": 1}, {"schema": 1, "kind": "persum"}, {"kind": "pointwise"}, {"schema": 1, "kind": 5}):
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(BadInput, match="holds files and is no data set, so it is not overwritten"):
+            own_files(tmp_path, ours, overwrite=True)
+    (tmp_path / "manifest.json").write_text(json.dumps({"schema": 1, "kind": "pointwise"}))
+    assert own_files(tmp_path, ours, overwrite=True) == {"manifest.json"}
+
+
+def test_a_name_of_ours_in_a_folder_below_is_not_ours() -> None:
+    ours = Belongings(what="data set", kinds=frozenset(), names=("*.parquet", "figures/*.png"))
+    owned = {name: ours.may_own(name) for name in ("a.parquet", "below/a.parquet", "a.parquet/below", "figures/a.png", "a.png")}
+    assert owned == {
+        "a.parquet": True,
+        "below/a.parquet": False,
+        "a.parquet/below": False,
+        "figures/a.png": True,
+        "a.png": False,
+    }
+
+
+def test_a_file_beside_a_manifest_of_some_other_program_may_be_replaced(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    out.write_text("before")
+    for manifest in ({}, {"name": "a web page's"}, {"schema": 1}, {"kind": "x", "perse_like": 1}):
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        check_file(out, overwrite=True)
+    for manifest in ({"schema": 1, "kind": "pointwise"}, {"run": {"kind": "judge"}}, {"perse": "0.1.0"}):
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(BadInput, match="belongs to the folder .*, which perse wrote, and is not overwritten"):
+            check_file(out, overwrite=True)

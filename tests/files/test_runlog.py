@@ -11,7 +11,7 @@ import pytest
 from perse.errors import BadInput, RunMismatch
 from perse.files import runlog
 from perse.files.locking import lock_file
-from perse.files.runlog import RunLog, read_lines, read_manifest, write_whole
+from perse.files.runlog import RunLog, read_lines, read_manifest, what_it_is, write_whole
 
 
 def test_lines_are_read_back_and_a_run_is_continued(tmp_path: Path) -> None:
@@ -131,3 +131,22 @@ def test_a_run_whose_lines_were_replaced_while_it_was_opened_adds_nothing_to_the
     monkeypatch.setattr(runlog, "lock_file", late)
     with pytest.raises(RunMismatch, match="was changed by another process just now; give the command again"):
         RunLog(tmp_path / "run", {}, lines="x.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "told"),
+    [
+        ({"run": {"kind": "judge"}}, "a run of perse judge"),
+        ({"run": {"kind": "persum"}}, "a run of perse data persum"),
+        ({"run": {"kind": "kgds-masking"}}, "a run of perse kgds build"),
+        ({"run": {"kind": "kgds-verify"}}, "a run of perse kgds verify"),
+        ({"run": {"kind": "study", "study": "order"}}, "a run of perse study order"),
+        ({"run": {"kind": "study", "study": "kgds-agreement-more"}}, "a run of perse kgds agreement-more"),
+        ({"run": {}}, "a run"),
+        ({"kind": "pointwise"}, "a folder of another kind (pointwise)"),
+        ({"run": 5}, "something else than a run"),
+        ({}, "something else than a run"),
+    ],
+)
+def test_what_lies_in_a_folder_is_told_by_the_command_that_wrote_it(manifest: dict[str, Any], told: str) -> None:
+    assert what_it_is(manifest) == told

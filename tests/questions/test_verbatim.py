@@ -78,7 +78,7 @@ def test_a_line_with_a_prompt_is_a_verbatim_example(tmp_path: Path) -> None:
     ("line", "message"),
     [
         ({"prompt": "x"}, "line 1: verbatim example, field 'id': field required"),
-        ({"id": "a", "prompt": ""}, "field 'prompt': string should have at least 1 character"),
+        ({"id": "a", "prompt": ""}, "field 'prompt': found an empty text; give one that is not empty"),
         ({"id": "a", "prompt": "x", "profile": []}, "field 'profile': extra inputs are not permitted"),
         (
             {"id": "a", "prompt": "x", "reference": {"review": "r", "score": 11}},

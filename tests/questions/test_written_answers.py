@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perse.questions import QUESTIONS
+from perse.questions.base import AnswerLayout
 
 REVIEW_AND_SCORE = [
     ("[Review] Fine.\n[Score] 7", "7", "Fine."),
@@ -237,3 +238,14 @@ def test_two_scores_on_a_line_are_none(first: str, second: str) -> None:
 @given(answer=st.text(st.characters(categories=("Ll", "Lu"), include_characters=" \n.,[]"), max_size=120))
 def test_without_a_digit_there_is_no_score(answer: str) -> None:
     assert read("pointwise", answer)[0] is None
+
+
+def test_a_review_in_json_keeps_its_letters_and_is_read_back_as_it_was() -> None:
+    layout = AnswerLayout('{"Review":', '"Score": ', closing="}", keys=("Review", "Score"))
+    free = 'Schön, "ja" 🎭\nund mehr'
+    line = layout.free_line(free)
+    assert line == '{"Review": "Schön, \\"ja\\" 🎭\\nund mehr",\n'
+    assert layout.free_text(line.removeprefix('{"Review":') + '"Score": 7}') == free
+    assert layout.completion("7", free) == (line, '"Score": 7}') and layout.surroundings == len('{"Review":"Score": }')
+    plain = AnswerLayout("[Review]", "[Score] ")
+    assert plain.free_line("Schön ") == "[Review] Schön\n" and plain.surroundings == 0

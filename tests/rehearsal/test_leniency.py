@@ -22,7 +22,7 @@ from perse.judging.judge import Judge
 from perse.questions.coverage import COVERAGE_100
 from perse.questions.sentiment import SENTIMENT_100
 from perse.rehearsal.leniency.asking import UNRELATED, Asked, ask
-from perse.rehearsal.leniency.kept import FOUND, finding_of, keep
+from perse.rehearsal.leniency.kept import FOUND, keep, leniency_of
 from perse.rehearsal.leniency.measuring import Leniency, leniency
 from perse.rehearsal.leniency.reading import Graded, hundred, read_graded, unrelated
 from perse.rehearsal.leniency.telling import finding, leniency_result, unknown
@@ -246,17 +246,20 @@ def measured_in(folder: Path, judge: Cast, tmp_path: Path) -> Path:
     return folder
 
 
-def test_scores_say_the_judges_leniency_before_any_number(tmp_path: Path) -> None:
-    judge = scoring(lambda question, text: 60)
-    told = finding_of(measured_in(tmp_path / "leniency", judge, tmp_path), judge.judge)
-    assert told.startswith("scripted is not shown to be lenient or strict")
+def test_scores_say_the_judges_leniency_before_any_number_from_then_on(tmp_path: Path) -> None:
     cast, samples = Cast(), [sample(n) for n in range(1, 4)]
     run = cast.rehearse(tmp_path / "run", samples, ["onlysum"])
-    score(cast.judge, samples, run, digest="of these", name="scored")
-    found = results(samples, read_scores(samples, run, digest="of these", name="scored"), resamples=10, seed=0)
-    with_it, without = rehearsal_result(found, leniency=told), rehearsal_result(found)
-    assert with_it.answer.splitlines()[0] == told and "OnlySum scores" in with_it.answer.splitlines()[1]
-    assert without.answer.splitlines()[0] == unknown("scripted") and "perse rehearsal leniency" in unknown("scripted")
+    folder = score(cast.judge, samples, run, digest="of these", name="scored")
+
+    def told() -> list[str]:
+        scored = read_scores(samples, run, digest="of these", name="scored")
+        return rehearsal_result(results(samples, scored, resamples=10, seed=0)).answer.splitlines()
+
+    first, second = told()
+    assert first == unknown("scripted") and "perse rehearsal leniency" in first and "OnlySum scores" in second
+    found = leniency_of(measured_in(tmp_path / "leniency", Cast(), tmp_path), cast.judge)
+    keep(folder, found)
+    assert told() == [found.answer, second] and found.answer.startswith("scripted is not shown to be lenient or strict")
 
 
 def test_the_leniency_of_another_judge_is_refused(tmp_path: Path) -> None:
@@ -264,19 +267,19 @@ def test_the_leniency_of_another_judge_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         BadInput, match="is of the judge scripted, not of other, which scores here; measure that one's leniency"
     ):
-        finding_of(folder, Cast(name="other").judge)
+        leniency_of(folder, Cast(name="other").judge)
 
 
 def test_a_folder_without_a_finding_is_refused_with_the_command(tmp_path: Path) -> None:
     judge = scoring(lambda question, text: 60)
     with pytest.raises(BadInput, match="has no leniency.json; run `perse rehearsal leniency` to its end"):
-        finding_of(tmp_path / "nothing", judge.judge)
+        leniency_of(tmp_path / "nothing", judge.judge)
     ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
     with pytest.raises(BadInput, match="holds a run of perse rehearsal leniency, and no leniency.json"):
-        finding_of(tmp_path / "out", judge.judge)
+        leniency_of(tmp_path / "out", judge.judge)
     (tmp_path / "out" / FOUND).write_text("{}")
     with pytest.raises(BadInput, match="leniency.json: .*; run `perse rehearsal leniency` again"):
-        finding_of(tmp_path / "out", judge.judge)
+        leniency_of(tmp_path / "out", judge.judge)
 
 
 def test_an_engine_that_failed_at_some_is_asked_again(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from rehearsal_builders import Cast, Said, sample, step_of, usual
 
 from perse.data.persum.folder import Sample
 from perse.errors import BadInput, RunMismatch
+from perse.judgement import Judgement
 from perse.rehearsal.folder import Trace
-from perse.rehearsal.judging import MEASURES, SIDES, Wanted, mean_of
+from perse.rehearsal.judging import MEASURES, SIDES, Wanted, mean_of, value_of
 from perse.rehearsal.scoring.asking import Scored, check_samples_of, read_scores, score
 from perse.rehearsal.scoring.published import TABLE_1, TABLE_2
 from perse.rehearsal.scoring.results import AVERAGE, USER, Results, results
@@ -156,6 +157,24 @@ def test_a_run_of_other_samples_is_refused(tmp_path: Path) -> None:
         read_scores(SAMPLES[:2], run, digest="of these", name="scored")
     with pytest.raises(BadInput, match="no path"):
         score(Cast().judge, SAMPLES[:2], run, digest="of these", name="../scored")
+
+
+def judgement(**fields: object) -> Judgement:
+    whole = {"id": "s1/user/0", "question": "coverage_100", "status": "ok", "model": "judge", "k_effective": 1}
+    return Judgement.model_validate({**whole, "tokens": {"prompt": 0, "cached": 0, "generated": 0}, **fields})
+
+
+def test_a_score_is_the_expected_one_or_the_label_and_nothing_where_there_is_none() -> None:
+    assert value_of(judgement(label="0", expected=0.0)) == 0.0
+    assert value_of(judgement(label="80", expected=71.5)) == 71.5
+    assert value_of(judgement(label="80")) == 80.0
+    assert value_of(judgement(status="unparsed")) is None and value_of(None) is None
+
+
+@pytest.mark.parametrize("other", [{"label": "7"}, {"label": "4", "expected": 3.5}, {"label": "80", "expected": 480.0}])
+def test_scores_of_another_scale_are_refused(other: dict[str, object]) -> None:
+    with pytest.raises(BadInput, match="expected one of 0, 20, 40, 60, 80, 100"):
+        value_of(judgement(**other))
 
 
 def test_a_mean_needs_every_score() -> None:

@@ -378,3 +378,10 @@ def test_many_threads_render_the_same_as_one(tokenizers: dict[str, Any]) -> None
     with ThreadPoolExecutor(16) as threads:
         together = list(threads.map(lambda example: renderer.render(QUESTIONS["pointwise"], example)[0].ids, examples * 4))
     assert together == alone * 4
+
+
+def test_a_text_is_shown_on_one_line_unless_lines_are_asked_for(tokenizers: dict[str, Any]) -> None:
+    renderer = Renderer(tokenizers["chatml"], 2048)
+    for clean in (renderer.clean, renderer.neutralise):
+        assert "\n" not in clean("one\ntwo") and clean("one\ntwo", lines=True) == "one\ntwo"
+    assert renderer.clean(" \n ") == renderer.clean("") == "(empty)" and renderer.neutralise("") == ""

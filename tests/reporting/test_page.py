@@ -86,8 +86,8 @@ def test_every_plot_carries_its_words_and_its_numbers() -> None:
 
 def test_a_profile_that_repeats_is_packed_once() -> None:
     samples = packed(16)  # two readers, three past reviews each
-    texts = unpacked(samples.texts)
-    details = unpacked(samples.items)
+    texts = unpacked(samples.packed.texts)
+    details = unpacked(samples.packed.items)
     assert len(texts) == len(set(texts)) == 2 * 3 * 2 + 16 * (1 + 1 + 1) + 1  # and the error of the one that could not be read
     assert details[0]["profile"] == details[7]["profile"] != details[8]["profile"]
 
@@ -96,7 +96,7 @@ def test_a_sample_is_found_again_whole() -> None:
     examples = score_examples(8)
     answers = score_answers(examples)
     samples = pack_samples(examples, {"one": answers}, labels=LABELS, most=10, seed=0)
-    texts, details = unpacked(samples.texts), unpacked(samples.items)
+    texts, details = unpacked(samples.packed.texts), unpacked(samples.packed.items)
     for example, detail in zip(examples, details, strict=True):
         assert isinstance(example, PointwiseExample)
         assert example.reference
@@ -110,11 +110,11 @@ def test_a_sample_is_found_again_whole() -> None:
 
 
 def test_text_chunks_begin_where_the_head_says(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("perse.reporting.samples.TEXT_CHUNK", 2000)
+    monkeypatch.setattr("perse.reporting.packing.TEXT_CHUNK", 2000)
     samples = packed(16)
-    lengths = [len(unpacked((chunk,))) for chunk in samples.texts]
+    lengths = [len(unpacked((chunk,))) for chunk in samples.packed.texts]
     assert len(lengths) > 2
-    assert samples.head["textStarts"] == [sum(lengths[:n]) for n in range(len(lengths))]
+    assert samples.packed.head["textStarts"] == [sum(lengths[:n]) for n in range(len(lengths))]
 
 
 def test_failures_are_kept_before_others_and_the_order_stays() -> None:
@@ -138,13 +138,13 @@ def test_an_example_that_one_judge_was_not_asked_stays() -> None:
     answers = score_answers(examples)
     fewer = {key: value for key, value in answers.items() if key != examples[0].id}
     samples = pack_samples(examples, {"one": answers, "two": fewer}, labels=LABELS, most=10, seed=0)
-    assert samples.head["answers"][1]["status"][0] is None
-    assert unpacked(samples.items)[0]["answers"][1] is None
+    assert samples.packed.head["answers"][1]["status"][0] is None
+    assert unpacked(samples.packed.items)[0]["answers"][1] is None
 
 
 def test_pairs_carry_the_probability_of_a() -> None:
     examples = pair_examples()
-    head = pack_samples(examples, {"one": pair_answers(examples)}, labels=("A", "B"), most=10, seed=0).head
+    head = pack_samples(examples, {"one": pair_answers(examples)}, labels=("A", "B"), most=10, seed=0).packed.head
     assert head["pairs"]
     assert head["answers"][0]["value"] == [0.9, 0.6, 0.3, None]
     assert head["gold"] == ["A"] * 4
@@ -158,7 +158,7 @@ def test_summaries_and_prompts_open_too() -> None:
     answers = {key: next(iter(score_answers(score_examples(1)).values())) for key in ("s", "v")}
     for example, words in ((summary, ["both", "one", "two"]), (prompt, ["as it is"])):
         samples = pack_samples([example], {"one": answers}, labels=LABELS, most=10, seed=0)
-        assert unpacked(samples.texts)[: len(words)] == words
+        assert unpacked(samples.packed.texts)[: len(words)] == words
 
 
 def test_no_samples_are_no_crash() -> None:
@@ -185,4 +185,4 @@ def test_whose_profile_a_sample_shows_is_known_of_each_judge() -> None:
     samples = pack_samples(
         examples, {"full": answers, "bare": answers}, asked={"bare": without}, labels=LABELS, most=10, seed=0
     )
-    assert [detail["same"] for detail in unpacked(samples.items)] == [[True, False]] * 8
+    assert [detail["same"] for detail in unpacked(samples.packed.items)] == [[True, False]] * 8

@@ -323,7 +323,7 @@ def test_what_is_no_list_of_items_is_one_sentence(items: Any) -> None:
         asyncio.run(later())
 
 
-@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, 10**30, "5", None, True])
+@pytest.mark.parametrize("timeout", [0, -1, math.nan, math.inf, 10**30, "5", True])
 @pytest.mark.parametrize("client", [JudgeClient, AsyncJudgeClient])
 def test_a_timeout_that_is_none_is_one_sentence(client: Any, timeout: Any) -> None:
     with pytest.raises(BadInput, match="is no number of seconds above 0; give one, such as 600"):

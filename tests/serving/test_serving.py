@@ -163,7 +163,8 @@ def test_one_bad_item_does_not_fail_the_rest(http: TestClient, rounded: Callable
         (b"[1, 2]", 400, "expected a JSON object, as /docs has it"),
         (b"{}", 400, "field 'input': field required"),
         (b'{"input": []}', 400, "'input' is an empty list"),
-        (b'{"input": {"profile": [], "query": ""}}', 400, "field 'query': string should have at least 1 character"),
+        (b'{"input": {"reader": "", "query": "x"}}', 400, "field 'reader': found an empty text; give one that is not empty"),
+        (b'{"input": {"profile": [], "query": ""}}', 400, "field 'query': found an empty text; give one that is not empty"),
         (
             b'{"input": {"profile": [], "query": "x"}, "temperature": -1}',
             400,
@@ -583,3 +584,15 @@ def test_claims_about_a_text_and_summaries_of_reviews_are_judged_as_by_the_libra
     bare = http.post("/v1/judge/claim", json={"input": {"text": "The bridge opened.", "claim": "It did."}})
     assert bare.status_code == 200 and bare.json()["question"] == "verify_fact"
     assert http.post("/v1/judge/claim", json={"input": {"text": "x"}}).status_code == 400
+
+
+@pytest.mark.slow
+def test_a_list_of_a_thousand_bad_items_is_answered_item_by_item_and_one_of_more_as_a_whole(http: TestClient) -> None:
+    def asked(number: int) -> Any:
+        return http.post("/v1/judge/pointwise", json={"input": [{"query": 5}] * number})
+
+    each = asked(1000)
+    assert each.status_code == 200 and len(each.json()["results"]) == 1000
+    assert all("error" in one for one in each.json()["results"])
+    whole = asked(1001)
+    assert whole.status_code == 400 and "results" not in whole.json()

@@ -9,14 +9,14 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from places import SAMPLES
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from perse.answering.base import JudgeSettings
 from perse.data.examples_file import read_examples
@@ -26,10 +26,10 @@ from perse.engines.kind import Identity
 from perse.errors import BadInput
 from perse.evaluation.stats.significance import Permutation
 from perse.judgement import Judgement, Prices, Status, Tokens
-from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines
+from perse.records import ASPECTS, SummaryExample, SummaryReference, example_lines, explain
 from perse.rendering.prompt import ChatFrame, LabelTokens, Message, Rendered, Segment
 from perse.results.result import Estimate, Interval
-from perse.scale import CHOICES, SCORES, Scale, rescale
+from perse.scale import CHOICES, ERRORS, GRADES, HUNDREDS, SCORES, YES_NO, Scale, rescale
 
 
 def rows(name: str) -> list[dict[str, object]]:
@@ -208,3 +208,49 @@ def test_sample_reviewers_use_the_scale_and_disagree() -> None:
         by_item[review["item_id"]].append(int(str(review["score"])))
     assert all(max(scores) - min(scores) >= 4 for scores in by_reader.values())
     assert sum(max(scores) - min(scores) >= 4 for scores in by_item.values()) >= 40
+
+
+def test_a_scale_is_shown_as_a_range_where_it_is_one_and_label_by_label_else() -> None:
+    assert (SCORES.shown, CHOICES.shown, HUNDREDS.shown) == ("1 to 10", "A, B", "0, 20, 40, 60, 80, 100")
+    assert Scale("s", ("2", "3", "4")).shown == "2 to 4" and Scale("s", ("1", "2")).shown == "1, 2"
+    assert Scale("s", ("1", "3", "4")).shown == "1, 3, 4" and Scale("s", ("1", "2", "4")).shown == "1, 2, 4"
+
+
+def test_the_scales_have_the_values_of_the_papers() -> None:
+    assert SCORES.labels == ("1", "2", "3", "4", "5", "6", "7", "8", "9", "10") and GRADES.labels == ERRORS.labels == tuple(
+        "12345"
+    )
+    for scale in (SCORES, GRADES, HUNDREDS):
+        assert scale.values == tuple(map(float, scale.labels))
+    assert HUNDREDS.labels == ("0", "20", "40", "60", "80", "100") and YES_NO.labels == ("yes", "no")
+    assert CHOICES.values is YES_NO.values is ERRORS.values is None
+
+
+def test_an_expected_score_is_the_sum_of_values_by_their_probabilities() -> None:
+    assert Scale("s", ("1", "2"), (1.0, 2.0)).expected((0.25, 0.75)) == 1.75
+    assert GRADES.expected((0.5, 0.0, 0.0, 0.0, 0.5)) == 3.0 and CHOICES.expected((0.5, 0.5)) is None
+
+
+class Listed(BaseModel):
+    """Records that a file may hold."""
+
+    some: list[int] = Field(min_length=1)
+    more: tuple[int, ...] = Field(default=(1, 2), min_length=2)
+    name: Literal["short"] = "short"
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"some": []}, "field 'some': found an empty list, expected at least 1 entry"),
+        ({"some": [1], "more": [1]}, "field 'more': found 1 entries, expected at least 2 entries"),
+        ({"some": None}, "field 'some': found null, expected a list"),
+        ({"some": {"a": 1}}, "field 'some': found an object, expected a list"),
+        ({"some": ["x"]}, "field 'some.0': input should be a valid integer, unable to parse string as an integer"),
+        ({"some": [1], "name": "long"}, "field 'name': input should be 'short'"),
+    ],
+)
+def test_what_is_wrong_with_a_record_is_said_by_its_field_and_in_full(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError) as refused:
+        Listed.model_validate(given)
+    assert explain(refused.value) == told

@@ -484,3 +484,14 @@ def test_a_key_in_the_address_of_a_request_opens_nothing_and_is_not_in_the_acces
     assert '"GET /v1/models HTTP/1.1" 401' in printed and '"GET /health HTTP/1.1" 404' in printed, printed
     assert '"WebSocket ***" 403' in printed and '"WebSocket ***" [accepted]' in printed, printed
     assert not any(secret in printed for secret in PLANTED)
+
+
+@pytest.mark.parametrize("key", ["abcd5f", "abcde6g", "abcdefgh"])
+def test_a_key_is_known_as_one_from_six_characters_with_a_digit_and_from_eight_without(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    assert redact(f"the server said {key}.") == "the server said ***."
+    for short in ("abcdefg", "abc1e"):
+        monkeypatch.setenv("OPENAI_API_KEY", short)
+        assert redact(f"the server said {short}.") == f"the server said {short}."

@@ -74,6 +74,15 @@ def test_an_answer_that_takes_all_of_the_context_is_a_mistake_of_the_settings(ti
     assert writer.excess("one", Sampling(max_new_tokens=300)) is None
 
 
+def test_a_message_may_take_all_the_room_that_its_answer_leaves(tiny_model_folder: Path) -> None:
+    writer = Writer.load(tiny_model_folder, dtype="float32", context=400)
+    tokens = len(writer.prompt("one two three"))
+    assert writer.excess("one two three", Sampling(max_new_tokens=400 - tokens)) is None
+    assert writer.excess("one two three", Sampling(max_new_tokens=401 - tokens)) == Unwritable(
+        f"too_long: {tokens} tokens, {tokens - 1} allowed", too_long=True
+    )
+
+
 @pytest.mark.parametrize("status", [400, 403, 404, 408, 409, 413, 422, 425, 429, 500, 502, 503])
 def test_only_a_status_that_another_try_does_not_heal_is_blamed_on_the_message(status: int) -> None:
     """408, 409 and 429 tell of the server's moment, as every 5xx does: the same message may well be answered later."""

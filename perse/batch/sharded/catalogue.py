@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +26,7 @@ from perse.batch.sharded.catalogue_rows import READERS, TEXTS, TEXTS_A_GROUP, Kn
 from perse.batch.sharded.pieces import Pieces
 from perse.batch.sharded.shards import FOLDER, Groups, Plan, Shard, digest, group_file, read_group, staged
 from perse.errors import BadInput
+from perse.identity import catalogue_id
 from perse.records import PointwiseExample
 
 Places = npt.NDArray[np.int32]
@@ -47,14 +47,14 @@ class Catalogue:
             profile = PROFILE.validate_json(row["profile"])
             for text, shown in _texts_at(self.folder, places):
                 one = PointwiseExample(
-                    id=pair_id(row["reader"], text), reviewer_id=row["reader"], item_id=text, profile=profile, query=shown
+                    id=catalogue_id(row["reader"], text), reviewer_id=row["reader"], item_id=text, profile=profile, query=shown
                 )
                 made.append(one.model_dump_json(exclude_none=True))
         return made
 
     def ids(self, shard: Shard) -> list[str]:
         """The ids of a shard's examples."""
-        return [pair_id(reader, text) for reader, text in self.pairs(shard)]
+        return [catalogue_id(reader, text) for reader, text in self.pairs(shard)]
 
     def pairs(self, shard: Shard) -> list[tuple[str, str]]:
         """The reader and the text of each of a shard's examples."""
@@ -74,17 +74,6 @@ class Catalogue:
             if begin < end:
                 yield row, places[begin:end]
             before += len(places)
-
-
-def pair_id(reader: str, text: str) -> str:
-    """The id of a pair: READER/TEXT, in which % and / of a name are %25 and %2F."""
-    return "/".join(name.replace("%", "%25").replace("/", "%2F") for name in (reader, text))
-
-
-def names_of(id: str) -> tuple[str, str]:
-    """Reader and text of a `pair_id`."""
-    reader, text = id.split("/")
-    return unquote(reader), unquote(text)
 
 
 def make_catalogue(

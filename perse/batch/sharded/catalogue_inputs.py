@@ -1,18 +1,28 @@
-"""The readers and the texts of a catalogue, one by one, each with the place where it stands; formats are those of `inputs`."""
+"""The readers and the texts of a catalogue, one by one, each with the place where it stands; formats are those of `inputs`.
+
+A field is found by its name, or by the other names that such columns usually have, as in raw files (`perse.data.sources.columns`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from perse.batch.sharded.inputs import files_at, nested
+from perse.data.sources.columns import ALIASES, Header, Role
 from perse.data.sources.lines import read_records
 from perse.errors import BadInput
 from perse.records import ProfileReview, explain
 
 PROFILE = TypeAdapter(tuple[ProfileReview, ...])
+
+_NAMES = {**ALIASES, "reviewer_id": (*ALIASES["reviewer_id"], "reader"), "item_id": (*ALIASES["item_id"], "id")}
+_READERS = Role(("reviewer_id", "profile", "candidates"), _NAMES)
+_TEXTS = Role(("item_id", "text"), _NAMES)
+_CANDIDATES = Role(("reviewer_id", "item_id"), _NAMES)
 
 
 @dataclass(frozen=True)
@@ -49,27 +59,23 @@ def read_readers(place: str) -> Iterator[CatalogueReader]:
     Raises:
         BadInput: file, line and field of the first problem.
     """
-    for path, name in files_at(place):
-        for line, fields in read_records(path):
-            where = f"{name}, line {line}"
-            try:
-                told = nested(fields)
-                if "profile" not in told:
-                    raise BadInput(
-                        "field 'profile' is missing: what the reader said before; give an empty list for one of whom nothing is known"
-                    )
-                profile = PROFILE.validate_python(told["profile"] or ())
-            except ValidationError as error:
-                raise BadInput(f"{where}: field 'profile', {explain(error)}") from None
-            except BadInput as error:
-                raise BadInput(f"{where}: {error}") from None
-            candidates = told.get("candidates")
-            if candidates is not None and not (
-                isinstance(candidates, list) and all(isinstance(one, str) for one in candidates)
-            ):
-                raise BadInput(f"{where}: field 'candidates' is no list of ids of texts")
-            reader = _name(told.get("reviewer_id"), where, "reviewer_id")
-            yield CatalogueReader(reader, profile, None if candidates is None else tuple(candidates), where)
+    for told, where in _rows(place, _READERS):
+        try:
+            given = nested(told)
+            if "profile" not in given:
+                raise BadInput(
+                    "field 'profile' is missing: what the reader said before; give an empty list for one of whom nothing is known"
+                )
+            profile = PROFILE.validate_python(given["profile"] or ())
+        except ValidationError as error:
+            raise BadInput(f"{where}: field 'profile', {explain(error)}") from None
+        except BadInput as error:
+            raise BadInput(f"{where}: {error}") from None
+        candidates = given.get("candidates")
+        if candidates is not None and not (isinstance(candidates, list) and all(map(_is_name, candidates))):
+            raise BadInput(f"{where}: field 'candidates' is no list of ids of texts")
+        reader = _name(told, "reviewer_id", where)
+        yield CatalogueReader(reader, profile, None if candidates is None else tuple(map(str, candidates)), where)
 
 
 def read_texts(place: str) -> Iterator[CatalogueText]:
@@ -78,10 +84,8 @@ def read_texts(place: str) -> Iterator[CatalogueText]:
     Raises:
         BadInput: file, line and field of the first problem.
     """
-    for path, name in files_at(place):
-        for line, fields in read_records(path):
-            where = f"{name}, line {line}"
-            yield CatalogueText(_name(fields.get("item_id"), where, "item_id"), _name(fields.get("text"), where, "text"), where)
+    for told, where in _rows(place, _TEXTS):
+        yield CatalogueText(_name(told, "item_id", where), _name(told, "text", where), where)
 
 
 def read_candidates(place: str) -> Iterator[Candidate]:
@@ -90,14 +94,38 @@ def read_candidates(place: str) -> Iterator[Candidate]:
     Raises:
         BadInput: file, line and field of the first problem.
     """
+    for told, where in _rows(place, _CANDIDATES):
+        yield Candidate(_name(told, "reviewer_id", where), _name(told, "item_id", where), where)
+
+
+def _rows(place: str, role: Role) -> Iterator[tuple[dict[str, Any], str]]:
+    """The fields of each row, by our names, and where it stands.
+
+    Raises:
+        BadInput: as `read_records`; a row without a column for the reader, or for the text.
+    """
+    headers: dict[tuple[str, ...], Header] = {}
     for path, name in files_at(place):
         for line, fields in read_records(path):
-            where = f"{name}, line {line}"
-            reader, text = (_name(fields.get(field), where, field) for field in ("reviewer_id", "item_id"))
-            yield Candidate(reader, text, where)
+            where, columns = f"{name}, line {line}", tuple(fields)
+            if columns not in headers:
+                headers[columns] = Header(columns, {}, role=role)
+            found = {field: headers[columns].columns_for(field) for field in role.fields}
+            for field, at in found.items():
+                if at is None and field not in ("profile", "candidates"):
+                    raise BadInput(
+                        f"{where}: no column for field '{field}'; columns found: {', '.join(columns) or 'none'}; name one of them '{field}'"
+                    )
+            yield {field: fields[at[0]] for field, at in found.items() if at is not None}, where
 
 
-def _name(value: object, where: str, field: str) -> str:
-    if not isinstance(value, str) or not value.strip():
+def _is_name(value: object) -> bool:
+    """Whole numbers pass as names, as in raw files."""
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _name(told: dict[str, Any], field: str, where: str) -> str:
+    value = told[field]
+    if not _is_name(value) or not str(value).strip():
         raise BadInput(f"{where}: field '{field}' has no text")
-    return value
+    return str(value)

@@ -109,7 +109,7 @@ class Claims:
         """Let others have it."""
         self._held.discard(name)
         path = self.folder / name
-        if self._holder(path) == self.holder:
+        if _holder(path) == self.holder:
             with suppress(OSError):
                 path.unlink()
 
@@ -129,7 +129,7 @@ class Claims:
             return True
         if not stat.S_ISREG(held.st_mode):
             raise BadInput(f"{path} is no claim, but stands in the place of one; move it away")
-        holder = self._holder(path)
+        holder = _holder(path)
         if not (holder and holder.gone) and self._now() - held.st_mtime < self._lease:
             return False
         away = path.with_name(f".{path.name}.{secrets.token_hex(4)}.left")
@@ -159,12 +159,6 @@ class Claims:
             self._set_again = time.monotonic() + self._lease
         return time.monotonic() + self._behind
 
-    def _holder(self, path: Path) -> Holder | None:
-        try:
-            return Holder(**json.loads(own_text(path)))
-        except (OSError, ValueError, TypeError, BadInput):
-            return None
-
     def _live(self) -> None:
         while not self._stop.wait(self._touch):
             for name in [*self._held]:
@@ -173,13 +167,20 @@ class Claims:
 
 
 def living(folder: Path, now: float) -> Counter[str]:
-    """The workers that hold shards, as far as their last signs of life tell, and how many each holds."""
+    """The workers that hold shards, and how many each holds: as far as their last signs of life tell, and on this machine their processes."""
     held: Counter[str] = Counter()
     for path in _claimed(folder):
-        with suppress(OSError, ValueError, TypeError, KeyError, BadInput):
-            if now - path.stat().st_mtime < LEASE:
-                held[str(json.loads(own_text(path))["worker"])] += 1
+        with suppress(OSError):
+            if now - path.stat().st_mtime < LEASE and (holder := _holder(path)) and not holder.gone:
+                held[str(holder.worker)] += 1
     return held
+
+
+def _holder(path: Path) -> Holder | None:
+    try:
+        return Holder(**json.loads(own_text(path)))
+    except (OSError, ValueError, TypeError, BadInput):
+        return None
 
 
 def _claimed(folder: Path) -> list[Path]:
@@ -191,5 +192,5 @@ def _started(pid: int) -> str | None:
     """When a process of this machine was started, in the system's ticks; None where it is not there."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
-    except (OSError, IndexError):
+    except (OSError, ValueError, IndexError):
         return None

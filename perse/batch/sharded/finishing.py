@@ -1,35 +1,29 @@
-"""What became of a run in shards: status while it goes, an audit at its end, and all answers as one file.
+"""What became of a run in shards: an audit at its end, and all answers as one file.
 
-The order of a merged file is the plan's: by reader, then by example; however many workers there were and however often they
-were interrupted, it is the same file.
+The order of a merged file is the plan's: by adapter and reader, of a reader those with one profile together, among these by id; however many
+workers there were and however often they were interrupted, it is the same file.
 """
 
 from __future__ import annotations
 
 import secrets
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyarrow import parquet
 
-from perse.batch.sharded.claims import LEASE, living
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import ANSWERS, answers_table, read_answers
 from perse.batch.sharded.shards import Plan, Shard
-from perse.batch.sharded.working import TELEMETRY
 from perse.errors import BadInput
 from perse.files.disk import writing
-from perse.files.runlog import read_lines
 from perse.judgement import Judgement, judgement_line
 from perse.progress import OnProgress, unseen
 
 DAMAGED = ".damaged"
-LATELY = 20
-"""Last shards of a worker that say how fast it is."""
 
 
 @dataclass(frozen=True)
@@ -151,68 +145,8 @@ def staged_file(out: Path) -> Iterator[Path]:
         stage.unlink(missing_ok=True)
 
 
-@dataclass(frozen=True)
-class StatusNow:
-    """How far a run is."""
-
-    rows: int
-    judged: int
-    shards: int
-    done: int
-    claimed: int
-    workers: int
-    """Those that hold a shard now, or held one a moment ago."""
-    a_second: float | None
-    """Judgements of these together, each as fast as of late; those that have finished none yet as fast as the others."""
-    shared: float | None
-    """Of the prompt tokens, those that came from a cache."""
-    seconds_left: float | None
-
-
-def status(places: Places, plan: Plan, *, now: float | None = None) -> StatusNow:
-    """Look at the files of a run; it may be going on."""
-    now = time.time() if now is None else now
-    there = places.finished()
-    done = [shard for shard in plan.shards if shard.id in there]
-    judged = sum(shard.rows for shard in done)
-    by_worker = {path.stem: _told(path) for path in sorted((places.run / TELEMETRY).glob("*.jsonl"))}
-    prompt, cached = (sum(line[name] for told in by_worker.values() for line in told) for name in ("prompt", "cached"))
-    holders = living(places.run / "claims", now)
-    at_it = {*holders, *(name for name, told in by_worker.items() if told and now - told[-1]["ended"] < LEASE)}
-    paces = [_pace(told) for name in at_it if (told := by_worker.get(name))]
-    pace = sum(paces) / len(paces) * len(at_it) if paces else None
-    return StatusNow(
-        rows=plan.rows,
-        judged=judged,
-        shards=len(plan.shards),
-        done=len(done),
-        claimed=sum(holders.values()),
-        workers=len(at_it),
-        a_second=pace,
-        shared=cached / prompt if prompt else None,
-        seconds_left=(plan.rows - judged) / pace if pace else None,
-    )
-
-
-def _pace(told: Sequence[Mapping[str, float]]) -> float:
-    """Judgements a second of one worker, from the begin of one of its shards to the end of another: it may judge two side by side."""
-    lately = told[-LATELY:]
-    return sum(line["judged"] for line in lately) / max(
-        lately[-1]["ended"] - min(line["ended"] - line["seconds"] for line in lately), 1e-9
-    )
-
-
-def _told(path: Path) -> list[dict[str, float]]:
-    """What a worker finished; lines that say something else are passed over, since nothing hangs on them."""
-    names = ("prompt", "cached", "ended", "seconds", "judged")
-    lines = [{name: line.get(name) for name in names} for line in read_lines(path)]
-    return [line for line in lines if all(isinstance(value, int | float) for value in line.values())]  # type: ignore[misc]
-
-
 def _answers(places: Places, shard: Shard) -> list[Judgement]:
     path = places.answers(shard)
     if not path.exists():
-        raise BadInput(
-            f"{places.run} lacks the answers of shard {shard.id}; the command that began it, or `perse score work`, goes on with it"
-        )
+        raise BadInput(f"{places.run} lacks the answers of shard {shard.id}; the command that judged the others judges it, too")
     return read_answers(path)

@@ -153,6 +153,16 @@ def files_at(place: str) -> Iterator[tuple[Path, str]]:
     yield from ((one, str(one)) for one in found)
 
 
+def for_shards_alone(place: str) -> bool:
+    """Whether only runs in shards read what is at `place`: several files, tables, or an object store."""
+    path = Path(place)
+    if path.is_dir():
+        return not (path / MANIFEST).exists() and any(one.is_file() and holds_records(one) for one in path.iterdir())
+    if path.exists():
+        return is_csv(path) or suffix(path) == ".parquet"
+    return "://" in place or glob.has_magic(place) or is_csv(path) or suffix(path) == ".parquet"
+
+
 def _fetched(url: str) -> Iterator[tuple[Path, str]]:
     try:
         import fsspec

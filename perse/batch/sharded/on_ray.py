@@ -135,7 +135,7 @@ class _Worker:
             while not self._places.done(shard):
                 if self._claims.take(name):
                     try:
-                        with Telemetry(self._run.folder, self._claims.holder.worker) as telemetry:
+                        with Telemetry(self._run.folder, self._claims.holder) as telemetry:
                             judge_claimed(
                                 self._places, self._run.plan, shard, self._asker, self._claims, telemetry, session=self._session
                             )

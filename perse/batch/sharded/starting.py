@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from perse.errors import BadInput, ModelNotFound, RunMismatch
 from perse.files.disk import aside, refuse_link, write_first, write_whole
 from perse.files.locking import locked
 from perse.files.runlog import MANIFEST, environment, make_folder, read_manifest, refuse_other_run
-from perse.formats.json_text import read_object
+from perse.formats.json_text import read_object, shortened
 from perse.judging.judge import Judge
 from perse.judging.loading import parse_judge, portable_name
 from perse.questions import QUESTIONS, Question, question_for
@@ -65,6 +65,8 @@ class Request:
     limit: int | None = None
     adapters: Path | None = None
     """The folder of the adapters that rows name."""
+    data: Mapping[str, Any] = field(default_factory=dict)
+    """Of a data set: `data_folder`, where it lies, and its `data_digest`, so that baselines find its training side."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,18 @@ class Run:
     loading: LoadOptions
     adapters: Mapping[str, Adapter]
     """Those that rows name."""
+
+    @property
+    def served(self) -> bool:
+        """Whether judge servers answer it, and no worker that loads the judge."""
+        return self.judge.startswith(SERVED)
+
+    @property
+    def continuing(self) -> str:
+        """The command that goes on with it."""
+        if self.served:
+            return f"perse score --driver http --servers URL,URL --out {self.folder} and its other options"
+        return f"perse score work {self.folder}"
 
 
 @dataclass(frozen=True)
@@ -109,11 +123,12 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
         "settings": asdict(request.settings),
         "judge": {**who, **request.loading.identity},
         "shard_rows": request.shard_rows,
+        **({"fold": fold} if (fold := request.inputs.get("fold")) is not None else {}),
         **({"adapters": portable(str(request.adapters))} if request.adapters else {}),
     }
     named = Named(request.adapters, judge) if request.adapters else None
-    make_folder(out)
-    with locked(out / FOLDER):
+    with locked(out / FOLDER):  # makes the folder, and removes it again where it is left empty
+        make_folder(out)
         if (out / MANIFEST).exists():
             refuse_other_run(out, identity)
             return read(out)
@@ -124,6 +139,7 @@ def start(out: Path, request: Request, rows: Iterable[Row] | Pairs) -> Run:
             "question": question.name,
             "examples": plan.rows,
             "files": [*request.files],
+            **request.data,
             "judge": judge if served or not parse_judge(judge).local else _placed(judge),
             **({"adapters": {name: vars(one) for name, one in named.used.items()}} if named else {}),
         }
@@ -148,12 +164,17 @@ def read(out: Path) -> Run:
         told = dict(run["judge"])
         loading = LoadOptions(**{name: told[name] for name in LoadOptions().identity})
         settings = JudgeSettings(**run["settings"])
-        question = QUESTIONS[context["question"]]
-        judge = context["judge"]
+        name, judge = context["question"], context["judge"]
         adapters = {name: Adapter(**one) for name, one in context.get("adapters", {}).items()}
-    except (KeyError, TypeError) as error:
+    except KeyError as error:
         raise BadInput(f"{out / MANIFEST} lacks {error}; score into another folder") from None
-    plan = read_plan(out)
+    except (TypeError, ValueError, AttributeError):
+        raise BadInput(f"{out / MANIFEST} has settings that no run has; score into another folder") from None
+    if not isinstance(name, str) or name not in QUESTIONS:
+        raise BadInput(f"{out / MANIFEST}: question is {shortened(name)}, which is none of perse's; score into another folder")
+    if not isinstance(judge, str):
+        raise BadInput(f"{out / MANIFEST}: judge is {shortened(judge)}, expected a name; score into another folder")
+    plan, question = read_plan(out), QUESTIONS[name]
     if plan.rows != context.get("examples"):
         raise BadInput(
             f"{out / FOLDER} is of {plan.rows:,} examples, and {MANIFEST} of {context.get('examples')}; score into another folder"

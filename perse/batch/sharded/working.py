@@ -18,7 +18,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 
-from perse.batch.sharded.claims import Claims
+from perse.batch.sharded.claims import Claims, Holder
 from perse.batch.sharded.running import Asker, Places, run_shard
 from perse.batch.sharded.shards import Plan, Shard
 from perse.files.disk import GrowingFile
@@ -62,7 +62,7 @@ def work(
     done = 0
     with (
         claims.working(),
-        Telemetry(places.run, claims.holder.worker) as telemetry,
+        Telemetry(places.run, claims.holder) as telemetry,
         ThreadPoolExecutor(at_once) as pool,
     ):
 
@@ -156,10 +156,11 @@ def free(
 class Telemetry:
     """What a worker did and how long it took, in a file of its own."""
 
-    def __init__(self, run: Path, worker: str) -> None:
+    def __init__(self, run: Path, worker: Holder) -> None:
         folder = run / TELEMETRY
         folder.mkdir(parents=True, exist_ok=True)
-        self._file = GrowingFile(folder / f"{worker}.jsonl")
+        self._worker = worker
+        self._file = GrowingFile(folder / f"{worker.worker}.jsonl")
         self._file.cut_torn_line()
         self._lock = threading.Lock()
 
@@ -177,6 +178,7 @@ class Telemetry:
             "seconds": round(seconds, 3),
             "ended": round(time.time(), 3),
             **{name: sum(getattr(one.tokens, name) for one in judgements) for name in ("prompt", "cached", "generated")},
+            "by": vars(self._worker),
         }
         with self._lock:
             self._file.append([json.dumps(told) + "\n"], sync=False)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from perse.commands.scoring import finishing, sharded
+from perse.commands.scoring import finishing, planning, sharded
 from perse.commands.scoring.score import score
 
 app = typer.Typer(rich_markup_mode="rich")
 app.callback(invoke_without_command=True)(score)
-for command in (sharded.plan, sharded.work, finishing.status, finishing.audit, finishing.merge):
+for command in (planning.plan, sharded.work, finishing.status, finishing.audit, finishing.merge):
     app.command()(command)
 app.command(hidden=True)(sharded.worker)

@@ -26,21 +26,30 @@ def status(*, run: RunFolder, as_json: options.AsJson = False) -> None:
 
     Example:  perse score status runs/all
     """
-    from perse.batch.sharded.finishing import status as looked
     from perse.batch.sharded.running import Places
     from perse.batch.sharded.starting import read
+    from perse.batch.sharded.underway import status as looked
 
-    now = looked(Places(run), read(run).plan)
+    begun = read(run)
+    now = looked(Places(run), begun.plan)
     if as_json:
         typer.echo(json.dumps(vars(now), indent=2))
         return
     say(f"{now.judged:,} of {now.rows:,} examples judged, {now.done:,} of {now.shards:,} shards; {now.claimed:,} being judged")
-    if now.a_second is not None and now.judged < now.rows:
-        shared = "" if now.shared is None else f", {now.shared:.0%} of the prompt tokens shared"
-        left = "" if now.seconds_left is None else f", {now.seconds_left / 3600:,.2f} hours left"
-        say(
-            f"{now.a_second:,.1f} judgements a second by {now.workers} workers, {now.a_second / now.workers:,.1f} each{shared}{left}"
-        )
+    over = now.judged == now.rows
+    if not now.workers and not over:
+        say(f"no shard is being judged; unless a worker is still loading its judge, go on with: {begun.continuing}")
+    if now.each is None:
+        return
+    shared = "" if now.shared is None else f", {now.shared:.0%} of the prompt tokens shared"
+    left = "" if now.seconds_left is None else f", {now.seconds_left / 3600:,.2f} hours left"
+    if now.a_second is None:
+        who = "the servers" if begun.served else "each worker"
+        say(f"{who} did {now.each:,.1f} judgements a second{shared}")
+    elif begun.served:
+        say(f"{now.a_second:,.1f} judgements a second by the servers{shared}{left}")
+    else:
+        say(f"{now.a_second:,.1f} judgements a second by {now.workers} workers, {now.each:,.1f} each{shared}{left}")
 
 
 def audit(*, run: RunFolder, as_json: options.AsJson = False) -> None:
@@ -69,7 +78,7 @@ def merge(
     ] = None,
     overwrite: options.OverwriteFile = False,
 ) -> None:
-    """Write all judgements of a run in shards as one file, sorted by reader and example; or each reader's best texts.
+    """Write all judgements of a run in shards as one file, each reader's together; or each reader's best texts.
 
     Example:  perse score merge runs/all --out all.parquet
 
@@ -127,10 +136,8 @@ def _say(run: Run, found: Audit, *, as_json: bool) -> None:
         return
     say(f"{found.rows - found.missing_rows:,} of {found.rows:,} examples have an answer ({counts})")
     if found.missing:
-        say(
-            f"{len(found.missing):,} of {found.shards:,} shards are missing; the same command, or perse score work, goes on with them"
-        )
+        say(f"{len(found.missing):,} of {found.shards:,} shards are missing; go on with: {run.continuing}")
     if found.damaged:
         say(
-            f"{len(found.damaged):,} damaged files of answers were set aside; the same command, or perse score work, judges these examples again"
+            f"{len(found.damaged):,} damaged files of answers were set aside; their examples are judged again by: {run.continuing}"
         )

@@ -99,6 +99,7 @@ def score(
         return
     if prices or profile is not ProfileShown.OWN:
         raise BadInput("--prices and --profile are not for runs in shards; leave them or --driver out")
+    from perse.commands.scoring.planning import refuse_for_servers
     from perse.commands.scoring.sharded import score_in_shards
 
     if (driver == "http") != bool(servers):
@@ -109,6 +110,8 @@ def score(
         raise BadInput(
             "--memory-gb and --tensor-parallel are for judges that are loaded here; a server has its own (perse serve)"
         )
+    if driver == "http":
+        refuse_for_servers(asked, workers)
     given = [
         plain_address(one.strip(), of="the server's address", keys="into PERSE_API_KEY")
         for one in (servers or "").split(",")
@@ -138,12 +141,18 @@ def _in_this_process(
 ) -> None:
     from perse.batch.local import check_out, check_unseen, sample, trained_aspects
     from perse.batch.local import score as scored
+    from perse.batch.sharded.inputs import for_shards_alone
     from perse.data.dataset.folder import is_data_folder
     from perse.data.load import load_examples
     from perse.judgement import Prices
     from perse.questions import question_for, why_no_truth
 
     place, judge = given.given()
+    if for_shards_alone(place):
+        raise BadInput(
+            f"{place}: without --driver the examples are a data set folder, or one file of JSON lines; a glob, a folder of files, CSV, Parquet "
+            "and an object store are read in shards: add --driver local"
+        )
     examples, answering = Path(place), given.answering
     costs = Prices.parse(prices) if prices else None
     trained = trained_aspects(judge)

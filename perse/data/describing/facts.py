@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 
 from perse.data.dates import sortable
 from perse.data.describing.beside import filled_in
-from perse.data.describing.obstacles import NO_FILE, no_rows, too_few, wrapped
+from perse.data.describing.obstacles import NO_FILE, REPEATED, no_rows, too_few, wrapped
 from perse.data.sources import recognised
 from perse.data.sources.examples import UNKNOWN
 from perse.data.sources.facts import Facts
@@ -141,14 +141,18 @@ def describe(path: Path, *, limit: int | None = None, columns: Mapping[str, str]
     stops = bool(faults.met or (table and (tally.twice or stopping_scores(tally.scores))))
     usable = tally.usable(found.fields) if source.kind == "pointwise" else tally.reviewers
     shared = _shared_count(usable) if tally.whole else None
-    seen = Seen(shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=shared, **filled_in(path))
+    repeats = source.kind == "pointwise" and tally.needs_repeats(usable, shared)
+    seen = Seen(
+        shlex.quote(str(path)), found.fields, scores, stops=stops, shared_count=shared, repeats=repeats, **filled_in(path)
+    )
     readable = (tally.rows or not counts) and not any("\0" in name for name in found.names)  # as UTF-16 has it
     obstacle = None if readable else NO_FILE
     if source is UNKNOWN and not path.is_dir() and tally.rows < 2:
         obstacle = wrapped(path) or obstacle
     elif table or source.name == PAIR_TABLE.name:
         obstacle = obstacle or _obstacle(tally, usable, faults, unit="reviews" if table else "comparisons")
-    note = source.note(seen) if source.note is not None else None
+    notes = [source.note(seen) if source.note is not None else None, REPEATED if repeats else None]
+    note = "; ".join(filter(None, notes)) or None
     return Description(
         file=path.resolve().name,
         format=source.title,
@@ -188,6 +192,8 @@ class _Tally:
         self.twice = 0
         self.whole_rows: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         """Without and with a text: reviewer -> rows that have all that a build asks for."""
+        self.said: Counter[int] = Counter()
+        """Whose, with or without a text, and what they said -> how many such rows."""
         self.zeros: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         """Those of them whose score is 0, which may mean "not rated"."""
         self.scores: Counter[str] = Counter()
@@ -216,6 +222,8 @@ class _Tally:
             with_text = bool(facts.text_words)
             self.whole_rows[with_text][facts.reviewer] += 1
             self.zeros[with_text][facts.reviewer] += facts.score == "0"
+            if facts.said is not None:
+                self.said[self._saying(facts.reviewer, with_text) << 64 | facts.said % 2**64] += 1
         if facts.score is not None:
             self.scores[facts.score] += 1
         for aspect, answer in facts.answers.items():
@@ -234,6 +242,26 @@ class _Tally:
         texts = (True,) if "text" in fields else (True, False)
         found = sum((self.whole_rows[one] for one in texts), Counter[str]())
         return found - sum((self.zeros[one] for one in texts), Counter[str]()) if unrated(self.scores) else found
+
+    def needs_repeats(self, usable: Mapping[str, int], shared: int | None) -> bool:
+        """Whether so many of the readers whom a build keeps have no query with a whole profile of others' words that one side may be left empty."""
+        enough = min(ENOUGH, shared) if shared is not None else ENOUGH
+        k = min(3, enough - 1)
+        kept = {reviewer: count for reviewer, count in usable.items() if count >= max(enough, 2)}
+        rarest: dict[int, int] = {}
+        for key, count in self.said.items():
+            rarest[key >> 64] = min(count, rarest.get(key >> 64, count))
+        least = {
+            reviewer: min((rarest[one] for one in self._sayings(reviewer) if one in rarest), default=0) for reviewer in kept
+        }
+        without = sum(count - least[reviewer] < k for reviewer, count in kept.items())
+        return bool(without) and without >= max(1, int(len(kept) * 0.1 + 0.5))
+
+    def _saying(self, reviewer: str, with_text: bool) -> int:
+        return self._number("r" + reviewer) << 1 | with_text
+
+    def _sayings(self, reviewer: str) -> tuple[int, int]:
+        return self._saying(reviewer, False), self._saying(reviewer, True)
 
     def _number(self, name: str) -> int:
         return self.numbers.setdefault(name, len(self.numbers))

@@ -14,6 +14,11 @@ from perse.errors import BadInput
 
 NO_FILE = "put right what is above: as it is, the file cannot be read and nothing be built from it"
 
+REPEATED = (
+    "readers say the same of nearly all texts: without --keep-repeats they have no profile, and with it a profile may show the very review that "
+    "is asked for"
+)
+
 
 def no_rows(rows: int, reasons: Mapping[str, int]) -> str:
     """That no row can be used, and the commonest reason."""

@@ -153,7 +153,7 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
             held.enter_context(run_closed(file))  # lines that a running run appends would be lost
     files = {file.name: lines_of(file) for file in found}
     named = {
-        file.name: {str(line.row["id"]) for line in files[file.name] if "id" in line.row and _is_theirs(line.row, ids)}
+        file.name: {str(line.row["id"]) for line in files[file.name] if "id" in line.row and _is_theirs(line, ids)}
         for file in found
     }
     # One folder's own files are about the same examples; in an export, or a file alone, the same id may be another person's.
@@ -167,8 +167,8 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
         kept = []
         for line in lines:
             cleaned, inside = _without_reviews(line.row, ids)
-            by_id = _reviewer(line.row) is None and str(line.row.get("id")) in theirs
-            if _is_theirs(line.row, ids) or by_id or (inside and not cleaned["product_reviews"]):
+            by_id = line.reviewer is None and str(line.row.get("id")) in theirs
+            if _is_theirs(line, ids) or by_id or (inside and not cleaned["product_reviews"]):
                 examples.add(str(line.row.get("id")))
             else:
                 records += inside
@@ -215,22 +215,14 @@ def _counted_again(
     return new | {MANIFEST: manifest_text(manifest).encode()}
 
 
-def _is_theirs(row: Mapping[str, Any], ids: set[str]) -> bool:
-    """Whether a line is about the person: an example says so itself, a PerSum sample in the user's own review, a judgement by an
-    id that begins with, or holds, a pseudonym."""
-    return _reviewer(row) in ids or any(is_pseudonym(one) and one in str(row.get("id", "")) for one in ids)
-
-
-def _reviewer(row: Mapping[str, Any]) -> str | None:
-    """Whom a line names as its reviewer."""
-    own = row.get("own")
-    reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reviewer_id")
-    return reviewer if isinstance(reviewer, str) else None
+def _is_theirs(line: Line, ids: set[str]) -> bool:
+    """Whether a line is about the person: it says so itself, or is a judgement by an id that begins with, or holds, a pseudonym."""
+    return line.reviewer in ids or any(is_pseudonym(one) and one in str(line.row.get("id", "")) for one in ids)
 
 
 def _without(file: Path, ids: set[str]) -> list[Line]:
     """The file's lines without the person's."""
-    return [line for line in lines_of(file) if not _is_theirs(line.row, ids)]
+    return [line for line in lines_of(file) if not _is_theirs(line, ids)]
 
 
 def _bytes(lines: Iterable[Line]) -> bytes:
@@ -268,7 +260,7 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
 def _stands_in(person: str, path: Path) -> bool:
     """Whether the name itself is the reviewer's in a file, or in one of a folder, that does not say how it was built."""
     found = [path] if path.is_file() else [file for file in path.glob("*.jsonl") if is_own(file)]
-    return any(_reviewer(line.row) == person for file in found for line in lines_of(file))
+    return any(line.reviewer == person for file in found for line in lines_of(file))
 
 
 def _options(path: Path) -> Mapping[str, Any] | None:

@@ -8,8 +8,8 @@ whatever stays is as it was, numbers and escapes too.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from perse.errors import BadInput
 from perse.files.belongings import Belongings, listed_files, manifest_of, written_in
 from perse.formats.json_text import parsed, shortened
 from perse.formats.plain_files import own_bytes, refuse_other_than_plain
+from perse.identity import catalogue_names
 from perse.secrets import without_keys
 
 _FOLDERS: tuple[Belongings, ...] = (DATA_SET, PERSUM, RELEASE)
@@ -54,12 +55,16 @@ class Line:
     """With its end, which the last of a file may lack."""
     row: Mapping[str, Any]
     """Empty if the line is."""
+    reviewer: str | None = None
+    """Whom it names as its reviewer."""
 
     def rewritten(self, row: Mapping[str, Any]) -> Line:
         """The line with another value."""
         text = without_keys(json.dumps(row, ensure_ascii=False))
         end = b"\n" if self.content.endswith(b"\n") else b""
-        return Line(text.encode("utf-8", "backslashreplace") + end, row)  # half a surrogate pair, as JSON escapes it
+        return replace(
+            self, content=text.encode("utf-8", "backslashreplace") + end, row=row
+        )  # half a surrogate pair, as JSON escapes it
 
 
 def own_lines(folder: Path) -> frozenset[str]:
@@ -120,8 +125,29 @@ def lines_of(file: Path) -> list[Line]:
             raise BadInput(
                 f"{file}, line {number}: is no example or judgement as perse writes them; raw files are changed by hand"
             )
-        lines.append(Line(content, row))
+        lines.append(Line(content, row, _reviewer(row)))
+    if not own and _is_catalogue([line.row for line in lines if line.row]):  # those of a run go with its examples
+        lines = [replace(line, reviewer=catalogue_names(line.row["id"])[0]) if line.row else line for line in lines]
     return lines
+
+
+def _reviewer(row: Mapping[str, Any]) -> str | None:
+    """Whom a line names: an example itself, a PerSum sample in the user's own review, a text among somebody's best (`perse score merge --top`)."""
+    own = row.get("own")
+    reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reader" if _is_ranked(row) else "reviewer_id")
+    return reviewer if isinstance(reviewer, str) else None
+
+
+def _is_ranked(row: Mapping[str, Any]) -> bool:
+    return {"reader", "text", "rank", "tied", "status", "id"} <= row.keys()
+
+
+def _is_catalogue(rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether all lines are judgements of readers and texts, whose ids name both and which say nothing else of whom they are of."""
+    return bool(rows) and all(
+        _is_judgement(row) and "reviewer_id" not in row and isinstance(row.get("id"), str) and row["id"].count("/") == 1
+        for row in rows
+    )
 
 
 def _split(content: bytes) -> list[bytes]:
@@ -140,5 +166,9 @@ def _grows(file: Path) -> bool:
 
 
 def _is_written(row: Mapping[str, Any]) -> bool:
-    """Whether a line is an example, a judgement or a PerSum sample."""
-    return "id" in row and ("query" in row or "prompt" in row or "own" in row or {"question", "status"} <= row.keys())
+    """Whether a line is an example, a judgement, a PerSum sample or a text among somebody's best."""
+    return "id" in row and ("query" in row or "prompt" in row or "own" in row or _is_judgement(row) or _is_ranked(row))
+
+
+def _is_judgement(row: Mapping[str, Any]) -> bool:
+    return {"question", "status"} <= row.keys()

@@ -14,7 +14,7 @@ from perse.data.sources.faults import Faults
 from perse.data.sources.lines import shown
 from perse.data.sources.rows import OUT_OF, Row, number_in, point_for
 from perse.formats.json_text import parsed
-from perse.identity import text_key
+from perse.identity import normalised, text_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,6 +30,8 @@ class Facts:
     text_words: tuple[int, ...] = ()
     """Words of each text that is judged."""
     review_words: int | None = None
+    said: int | None = None
+    """Equal for equal reviews."""
     time: str | None = None
 
 
@@ -63,12 +65,14 @@ def review_facts(
     reviewer = faults.attempt(lambda: row.text("reviewer_id", reason="no reviewer"))
     item = faults.attempt(lambda: row.optional_text("item_id"))
     found = faults.attempt(lambda: text(row))
+    said = faults.attempt(lambda: review(row))
     return Facts(
         reviewer=reviewer,
         item=item if item or not found else item_of(found),
         score=faults.attempt(lambda: score(row)),
         text_words=_words(found),
-        review_words=next(iter(_words(faults.attempt(lambda: review(row)))), None),
+        review_words=next(iter(_words(said)), None),
+        said=None if said is None else hash(normalised(said)),
         time=faults.attempt(lambda: time(row)),
     )
 

@@ -91,6 +91,8 @@ class Seen:
     """Whether there are rows at which a build stops unless it may skip them."""
     shared_count: int | None = None
     """The most usable rows that each of two reviewers have, without whom nothing can be split; None where not all rows were read."""
+    repeats: bool = False
+    """Whether so many reviews of a reader say the same that a build may find no profile without one that says what is asked for."""
     reviews: str = "REVIEWS"
     items: str = "ITEMS"
     meta: str = "META"
@@ -101,7 +103,7 @@ class Seen:
     @property
     def needed(self) -> str:
         """The options without which a build of these rows stops, or finds no reader: defaults as in PerSE (6 reviews, k = 3)."""
-        skip = " --on-error skip" if self.stops else ""
+        skip = (" --on-error skip" if self.stops else "") + (" --keep-repeats" if self.repeats else "")
         if self.shared_count is None or not 2 <= self.shared_count < 6:
             return skip
         fewer = f" --k {self.shared_count - 1}" if self.shared_count <= 3 else ""

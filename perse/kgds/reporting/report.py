@@ -1,9 +1,4 @@
-"""A KGDS report: Results -> one HTML page, the paper's tables as Markdown, its plots and numbers as files.
-
-OUT/report.html    everything, in one file that needs no network
-OUT/tables.md      tables 1 and 2
-OUT/figures/NAME.* each plot as SVG and PNG, its numbers as CSV
-OUT/results.json   the numbers that all of it is made of
+"""A KGDS report: Results -> one HTML page, the paper's tables as Markdown, its plots and numbers as files (`perse.reporting.written`).
 
 The same Results give the same bytes. Values and intervals are printed without conclusions: intervals of
 single values do not tell whether one model is better than another.
@@ -11,19 +6,12 @@ single values do not tell whether one model is better than another.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from perse.drawing.figure import Figure
 from perse.drawing.named_rows import value_in_words
-from perse.errors import BadInput
-from perse.files.own_files import write_together
-from perse.files.runlog import MANIFEST
-from perse.formats.plain_files import own_bytes
 from perse.kgds.reporting.figures import kgds_figures
 from perse.kgds.reporting.finer import (
     cost_table,
@@ -49,13 +37,10 @@ from perse.kgds.reporting.tables import (
 from perse.kgds.reporting.telling import KGDS_METRICS, kgds_result
 from perse.kgds.scoring.results import Results
 from perse.reporting.page import fill
-from perse.results.result import Result, Table
-from perse.secrets import redact, redact_tree, without_keys
+from perse.reporting.written import refuse_other, write_files
+from perse.results.result import Table
+from perse.secrets import redact
 
-PAGE = "report.html"
-NUMBERS = "results.json"
-TABLES = "tables.md"
-FIGURES = "figures"
 SCRIPTS = ("page.js", "plain.js")
 
 
@@ -99,32 +84,23 @@ def write_report(
     refuse_strangers(out)
     figures = kgds_figures(results)
     html = fill("kgds.html.jinja", SCRIPTS, page=_page(results, figures, title))
-    contents = {
-        NUMBERS: kgds_result(results).model_dump_json(indent=2) + "\n"
-    }  # first, so that a killed report is recognized as one
-    contents |= {TABLES: markdown([table_1(results), table_2(results)]), PAGE: html}
-    contents |= {MANIFEST: json.dumps(redact_tree(dict(manifest)), indent=2) + "\n"} if manifest is not None else {}
-    drawn = {f"{FIGURES}/{name}": content for figure in figures.values() for name, content in figure.files.items()}
-    write_together(out, {**{name: without_keys(text).encode() for name, text in contents.items()}, **drawn})
-    return out / PAGE
+    return write_files(
+        out,
+        kgds_result(results),
+        html=html,
+        tables=markdown([table_1(results), table_2(results)]),
+        figures=figures.values(),
+        manifest=manifest,
+    )
 
 
 def refuse_strangers(out: Path) -> None:
-    """Refuse to replace anything but a report.
+    """Refuse to replace anything but a KGDS report.
 
     Raises:
         BadInput: `out` is a file, or a folder that holds something else.
     """
-    if out.is_file():
-        raise BadInput(f"{out} is a file; give a folder for the report")
-    if not out.exists() or all(entry.name.startswith(".") for entry in out.iterdir()):
-        return
-    try:
-        ours = Result.model_validate_json(own_bytes(out / NUMBERS)).name == KGDS_METRICS
-    except (FileNotFoundError, IsADirectoryError, ValidationError):
-        ours = False
-    if not ours:
-        raise BadInput(f"{out} is not empty and holds no KGDS report; choose another folder with --out")
+    refuse_other(out, result=KGDS_METRICS, what="KGDS report")
 
 
 def _page(results: Results, figures: Mapping[str, Figure], title: str | None) -> KgdsPage:

@@ -15,6 +15,7 @@ from perse.judging.loop import JUDGEMENTS, read_judgements
 from perse.progress import OnProgress, unseen
 from perse.rehearsal.folder import SCORES, Trace, read_traces
 from perse.rehearsal.judging import SIDES, Judgements, Measure, Wanted, values_of
+from perse.rehearsal.leniency.kept import finding_in
 
 Scores = dict[str, dict[str, dict[Measure, float | None]]]
 """method -> sample -> what the judge gave; without those that have no summary."""
@@ -27,6 +28,8 @@ class Scored:
     traces: Mapping[str, Mapping[str, Trace]]
     scores: Scores
     judge: str
+    leniency: str | None = None
+    """What is known of the judge's, in words."""
 
 
 def scores_folder(run: Path, name: str) -> Path:
@@ -92,4 +95,6 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
     wanted = wanted_of(samples, run, digest=digest)
     scores = {method: {sample: values_of(one, answers) for sample, one in of_one.items()} for method, of_one in wanted.items()}
     judge = read_manifest(folder)["run"].get("judge", {})
-    return Scored(read_traces(run), scores, "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?")
+    return Scored(
+        read_traces(run), scores, "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?", finding_in(folder)
+    )

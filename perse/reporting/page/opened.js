@@ -68,65 +68,30 @@ function shownTo(detail) {
   return asked.filter((judge) => detail.same[judge]).map((judge) => head.judges[judge]).join(", ") || "none of the judges";
 }
 
-// `shown` are the samples of the table in its order, `judge` the one that stands first; `left` is called with the last sample.
-function opener(left) {
-  const dialog = byId("opened");
-  let sample = 0;
-  let asked = 0;
-
-  async function fill(next, shown, judge) {
-    sample = next;
-    const turn = ++asked;
-    const detail = await detailOf(sample);
-    const place = shown.indexOf(sample);
-    const go = (step, words) => {
-      const button = make("button", { type: "button", disabled: shown[place + step] === undefined }, words);
-      button.addEventListener("click", async () => {
-        await fill(shown[place + step], shown, judge);
-        [...dialog.querySelectorAll("button")].find((one) => one.textContent === words && !one.disabled)?.focus();
-      });
-      return button;
-    };
-    const close = make("button", { type: "button", className: "close" }, "Close (Esc)");
-    close.addEventListener("click", () => dialog.close());
-    const title = make("h3", { id: "opened-title", tabIndex: -1 }, `Sample ${head.id[sample]}`);
-    const about = [`reader ${readerOf(sample)}`, head.pairs && head.aspects[head.aspect[sample]], detail.item && `text ${detail.item}`];
-    const gold = head.gold[sample];
-    const truth = make("article", { className: "card truth" }, make("h4", {}, "The reader"));
-    const said = gold === null ? "what the reader said is not known" : head.pairs ? `chose ${gold}` : `score: ${gold}`;
-    truth.append(make("p", { className: "about" }, said));
-    if (detail.review !== null) {
-      truth.append(make("h5", {}, "What the reader wrote"), make("p", { className: "text" }, await textOf(detail.review)));
-    }
-    const order = [judge, ...head.judges.keys()].filter((one, at, all) => all.indexOf(one) === at);
-    const cards = [truth];
-    for (const one of order) cards.push(await answerOf(one, sample, detail.answers[one], detail.same[one]));
-    const past = [];
-    for (const [at, entry] of detail.profile.entries()) {
-      const name = `${at + 1}${entry.about ? `: ${entry.about}` : ""}`;
-      past.push(make("article", { className: "past" }, make("h4", {}, name), ...(await captioned(entry.parts))));
-    }
-    const query = await captioned(detail.query);
-    if (turn !== asked) return;
-    const whose = `Profile: ${past.length} shown to ${shownTo(detail)}`;
-    const profile = make("details", { open: true }, make("summary", {}, whose), ...past);
-    dialog.replaceChildren(
-      make("div", { className: "bar-top" }, title, make("div", {}, go(-1, "Previous"), go(1, "Next"), close)),
-      make("p", { className: "about" }, about.filter(Boolean).join(" · ")),
-      make("section", { className: "query" }, ...query),
-      make("div", { className: "cards" }, ...cards),
-      profile,
-    );
-    dialog.scrollTop = 0;
+// What the dialog shows of a sample; `judge` is the one that stands first.
+async function contentsOf(sample, judge) {
+  const detail = await detailOf(sample);
+  const about = [`reader ${readerOf(sample)}`, head.pairs && head.aspects[head.aspect[sample]], detail.item && `text ${detail.item}`];
+  const gold = head.gold[sample];
+  const truth = make("article", { className: "card truth" }, make("h4", {}, "The reader"));
+  const said = gold === null ? "what the reader said is not known" : head.pairs ? `chose ${gold}` : `score: ${gold}`;
+  truth.append(make("p", { className: "about" }, said));
+  if (detail.review !== null) {
+    truth.append(make("h5", {}, "What the reader wrote"), make("p", { className: "text" }, await textOf(detail.review)));
   }
-
-  dialog.addEventListener("close", () => left(sample));
-  dialog.addEventListener("click", (event) => {
-    if (event.target === dialog) dialog.close();
-  });
-  return async (next, shown, judge) => {
-    await fill(next, shown, judge);
-    if (!dialog.open) dialog.showModal();
-    byId("opened-title").focus();
-  };
+  const order = [judge, ...head.judges.keys()].filter((one, at, all) => all.indexOf(one) === at);
+  const cards = [truth];
+  for (const one of order) cards.push(await answerOf(one, sample, detail.answers[one], detail.same[one]));
+  const past = [];
+  for (const [at, entry] of detail.profile.entries()) {
+    const name = `${at + 1}${entry.about ? `: ${entry.about}` : ""}`;
+    past.push(make("article", { className: "past" }, make("h4", {}, name), ...(await captioned(entry.parts))));
+  }
+  const whose = `Profile: ${past.length} shown to ${shownTo(detail)}`;
+  return [
+    make("p", { className: "about" }, about.filter(Boolean).join(" · ")),
+    make("section", { className: "query" }, ...(await captioned(detail.query))),
+    make("div", { className: "cards" }, ...cards),
+    make("details", { open: true }, make("summary", {}, whose), ...past),
+  ];
 }

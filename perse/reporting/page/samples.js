@@ -1,17 +1,6 @@
-// The table of samples: filters, order, search, fifty rows at a time; and the list of what failed.
+// The samples: their columns and filters, and the list of what failed.
 
-const ROWS = 50;
 const FAILURES = 20;
-
-function numberIn(field) {
-  return field.value === "" ? null : Number(field.value);
-}
-
-// Whether a value lies within two optional bounds; what is not known lies within none.
-function within(value, low, high) {
-  if (low === null && high === null) return true;
-  return value !== null && (low === null || value >= low) && (high === null || value <= high);
-}
 
 function selected(fields, matches) {
   const judge = Number(fields.judge.value);
@@ -35,21 +24,23 @@ function selected(fields, matches) {
     } else if (!within(errorOf(judge, sample), ...errors) || !within(head.gold[sample], ...scores)) return;
     kept.push(sample);
   });
-  return ordered(kept, judge, fields.order.value);
+  const order = fields.order.value;
+  if (!order) return kept;
+  const prediction = (sample) => (head.pairs ? head.answers[judge].value[sample] : predicted(judge, sample));
+  const keyOf = order === "worst" || order === "best" ? (sample) => errorOf(judge, sample) : prediction;
+  return ordered(kept, keyOf, order === "worst" || order === "high" ? -1 : 1);
 }
 
-// What was not answered comes last, whichever way.
-function ordered(samples, judge, order) {
-  if (!order) return samples;
-  const ofError = order === "worst" || order === "best";
-  const sign = order === "worst" || order === "high" ? -1 : 1;
-  const prediction = (sample) => (head.pairs ? head.answers[judge].value[sample] : predicted(judge, sample));
-  const keys = new Map(samples.map((sample) => [sample, ofError ? errorOf(judge, sample) : prediction(sample)]));
-  return samples.sort((one, other) => {
-    const [first, second] = [keys.get(one), keys.get(other)];
-    if (first === null || second === null) return (first === null) - (second === null) || one - other;
-    return sign * (first - second) || one - other;
-  });
+// The texts in which a search looks.
+function textsOf(detail, fields) {
+  const parts = {
+    query: () => detail.query.map((part) => part[1]),
+    profile: () => detail.profile.flatMap((past) => past.parts.map((part) => part[1])),
+    review: () => (detail.review === null ? [] : [detail.review]),
+    answer: () => detail.answers.flatMap((answer) => (answer ? [answer.text, answer.error] : [])).filter((text) => text !== null),
+  };
+  const where = fields.where.value;
+  return where ? parts[where]() : Object.values(parts).flatMap((part) => part());
 }
 
 function columns() {
@@ -80,15 +71,7 @@ function columns() {
 function setUpSamples() {
   const form = byId("sample-filters");
   const fields = form.elements;
-  const table = byId("sample-table");
-  const body = table.tBodies[0];
-  const progress = byId("search-progress");
-  const shownColumns = columns();
-  let samples = [];
-  let page = 0;
-  let matches = null;
-  let turn = 0;
-
+  const judgeIn = () => Number(fields.judge.value);
   offer(fields.judge, head.judges);
   offer(fields.status, head.statuses);
   offer(fields.aspect, head.aspects);
@@ -97,80 +80,15 @@ function setUpSamples() {
   for (const part of form.querySelectorAll(".pairs")) part.hidden = !head.pairs;
   for (const part of form.querySelectorAll(".scores")) part.hidden = head.pairs;
   byId("reviewers").append(...head.reviewers.slice(0, 500).map((name) => make("option", { value: name })));
-  const names = ["Sample", ...shownColumns.map((column) => column[0])];
-  table.tHead.append(make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name))));
-
-  const open = opener((sample) => {
-    const at = samples.indexOf(sample);
-    if (at >= 0 && Math.floor(at / ROWS) !== page) {
-      page = Math.floor(at / ROWS);
-      draw();
-    }
-    body.querySelector(`[data-sample="${sample}"]`)?.focus();
+  return setUpListing({
+    columns: columns().map(([name, value]) => [name, (sample) => value(judgeIn(), sample)]),
+    failed: (sample) => statusOf(judgeIn(), sample) !== "ok",
+    selected,
+    textsOf,
+    namesOf: (sample) => (fields.where.value ? [] : [head.id[sample], readerOf(sample)]),
+    chosen: judgeIn,
+    contents: contentsOf,
   });
-
-  function row(sample) {
-    const judge = Number(fields.judge.value);
-    const button = make("button", { type: "button", className: "opens", "aria-haspopup": "dialog" }, head.id[sample]);
-    button.dataset.sample = sample;
-    const cells = shownColumns.map(([, value]) => make("td", {}, value(judge, sample)));
-    return make("tr", { className: statusOf(judge, sample) === "ok" ? "" : "failed" }, make("th", { scope: "row" }, button), ...cells);
-  }
-
-  function draw() {
-    const rows = samples.slice(page * ROWS, (page + 1) * ROWS).map(row);
-    const nothing = make("tr", {}, make("td", { colSpan: names.length }, "No sample is like that. “Show all” takes the filters away."));
-    body.replaceChildren(...(rows.length ? rows : [nothing]));
-    byId("sample-count").textContent = `${counted(samples.length)} of ${counted(head.id.length)} samples`;
-    pager(byId("sample-pages"), samples.length, ROWS, page, (chosen) => {
-      page = chosen;
-      draw();
-    });
-  }
-
-  function filter() {
-    samples = selected(fields, matches);
-    page = 0;
-    draw();
-  }
-
-  async function search() {
-    const mine = ++turn;
-    const words = fields.search.value.trim();
-    let answer = null;
-    if (words) {
-      progress.hidden = false;
-      answer = await found(words, fields.where.value, (part) => (progress.value = part));
-    }
-    if (mine !== turn) return;
-    progress.hidden = true;
-    matches = answer;
-    filter();
-  }
-
-  let waiting = 0;
-  form.addEventListener("input", (event) => {
-    if (event.target !== fields.search && event.target !== fields.where) return filter();
-    clearTimeout(waiting);
-    waiting = setTimeout(search, 200);
-  });
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.addEventListener("reset", () => setTimeout(search)); // the fields are empty only after the event
-  body.addEventListener("click", (event) => {
-    const button = event.target.closest("tr")?.querySelector(".opens");
-    if (button && !String(getSelection())) open(Number(button.dataset.sample), samples, Number(fields.judge.value));
-  });
-  body.addEventListener("keydown", (event) => {
-    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    const buttons = [...body.querySelectorAll(".opens")];
-    const next = step && buttons[buttons.indexOf(document.activeElement) + step];
-    if (!next) return;
-    event.preventDefault();
-    next.focus();
-  });
-  form.hidden = false;
-  filter();
-  return open;
 }
 
 function setUpFailures(open) {

@@ -75,6 +75,8 @@ class StoredKey:
 OWNER = "default"
 """The name of whoever has the key of the environment, or asks from this machine where there is none."""
 
+_OWNERS = f"'{OWNER}' is the caller of PERSE_API_KEY, whose readers such a key would see"
+
 ANYONE_HERE = Caller(OWNER, frozenset({Scope.JUDGE, Scope.READERS}))
 
 
@@ -148,7 +150,7 @@ def read_keys(file: Path) -> list[StoredKey]:
     """The keys in a file.
 
     Raises:
-        BadInput: no such file, or a line that is no key; the message has the line's number.
+        BadInput: no such file, a line that is no key, or one of the environment's caller; the message has the line's number.
     """
     found = []
     try:
@@ -162,6 +164,8 @@ def read_keys(file: Path) -> list[StoredKey]:
         if match is None:
             raise BadInput(f"{file}:{number}: found no key; expected 'NAME SCOPES DATE SHA256', as 'perse keys add' writes it")
         name, scopes, since, digest = match.groups()
+        if name == OWNER:
+            raise BadInput(f"{file}:{number}: {_OWNERS}; give the key another name there, or remove the line")
         found.append(StoredKey(Caller(name, scopes_of(scopes.split(","))), since, digest))
     return found
 
@@ -176,7 +180,7 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
         raise BadInput(f"'{name}' cannot name a key; give up to 64 letters, digits, '.', '_' or '-'")
     key, caller = f"perse_{secrets.token_urlsafe(32)}", Caller(name, scopes_of(scopes))
     if name == OWNER:
-        raise BadInput(f"'{OWNER}' is the caller of PERSE_API_KEY, whose readers such a key would see; give another name")
+        raise BadInput(f"{_OWNERS}; give another name")
     new = StoredKey(caller, datetime.now(UTC).date().isoformat(), digest_of(key))
     _check_place(file)
     with locked(file):

@@ -7,9 +7,7 @@ before it is acknowledged. Whoever is deleted is also gone from SQLite's file, n
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,14 +22,11 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from perse.errors import BadInput
 from perse.records import ProfileComparison, ProfileReview, explain
 from perse.serving.problems import StoreFailed
-from perse.serving.readers.mark import MARK
+from perse.serving.readers.file import BUSY_SECONDS, check_file
 from perse.strict import Strict
 
 VERSION = 1
 """Of the tables."""
-BUSY_SECONDS = 10.0
-"""For another process that writes."""
-
 MOST_ENTRIES, MOST_TEXT = 2000, 2 * 2**20
 """Reviews and comparisons of one reader, and the bytes of JSON that they make."""
 
@@ -88,7 +83,7 @@ class Readers:
             # A query may hold a password, too.
             name = url.set(query={}).render_as_string(hide_password=True) if "://" in where else where
             if url.get_backend_name() == "sqlite":
-                _check_file(Path(url.database or ":memory:"))
+                check_file(Path(url.database or ":memory:"))
             elif "@" in f"{url.host}{url.database}":  # some of the password is taken for these, which messages repeat
                 raise BadInput(
                     f"the address of the readers' database has an '@' too many; write one in a password as %40; {given}"
@@ -244,43 +239,3 @@ def _options(url: sql.URL) -> dict[str, Any]:
         return made
 
     return {"creator": connect}
-
-
-def _check_file(path: Path) -> None:
-    """Makes the file, its owner's alone, or checks that it is ours.
-
-    Raises:
-        BadInput: it is not, or cannot be made.
-    """
-    if path.name.startswith((":memory:", "file:")):
-        raise BadInput("readers= in memory would be lost with the server; give a file's path")
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        pass
-    except OSError as error:
-        raise BadInput(f"{path} cannot be made ({error.strerror}); give a path in a folder that is there") from None
-    ours = f"{path} is no file of perse's readers; give another path"
-    if not stat.S_ISREG(path.stat().st_mode):
-        raise BadInput(ours)
-    if path.stat().st_size == 0:  # new, or made by a server that was killed at once
-        marking = sqlite3.connect(path, timeout=BUSY_SECONDS)
-        marking.execute(f"PRAGMA application_id = {MARK}")  # before there is a write-ahead log, so that the file itself says it
-        marking.close()
-        return
-    try:
-        reading = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
-        try:
-            mark = reading.execute("PRAGMA application_id").fetchone()[0]
-            tables = reading.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        finally:
-            reading.close()
-    except sqlite3.DatabaseError as error:
-        said = str(error)
-        if "not a database" in said:
-            raise BadInput(ours) from None
-        raise BadInput(
-            f"{path} cannot be opened ({said}): it is damaged, or on a disk that cannot be written; restore a backup, or give another path"
-        ) from None
-    if mark != MARK and tables:
-        raise BadInput(ours)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from scripted_package import install
 
-from perse.batch.sharded.catalogue import make_catalogue, names_of, pair_id
+from perse.batch.sharded.catalogue import make_catalogue
 from perse.batch.sharded.catalogue_inputs import (
     Candidate,
     CatalogueReader,
@@ -33,6 +33,7 @@ from perse.batch.sharded.shard import write_answers
 from perse.batch.sharded.shards import Totals
 from perse.data.near import near_duplicate
 from perse.errors import BadInput
+from perse.identity import catalogue_id, catalogue_names
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import PointwiseExample, ProfileReview, parse_example
 
@@ -70,7 +71,7 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
     for number, want in enumerate(wants):
         asked = None if want is None else tuple(names[n] for n in want if n < len(names))
         readers.append(CatalogueReader(f"r/{number}%", past(*sorted(known)), asked, f"r, line {number}"))
-        expected += [pair_id(f"r/{number}%", name) for name in sorted(set(names if asked is None else asked) - known)]
+        expected += [catalogue_id(f"r/{number}%", name) for name in sorted(set(names if asked is None else asked) - known)]
     run = tmp_path_factory.mktemp("run")
     pairs = [Candidate(one.reader, text, "c") for one in reversed(readers) for text in one.candidates or ()] if apart else None
     given = [replace(one, candidates=None) for one in readers] if apart else readers
@@ -85,8 +86,8 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
     assert sorted(told) == sorted(expected)
     made = [parse_example(json.loads(one)) for shard in plan.shards for one in plan.examples(shard)]
     assert [one.id for one in made] == told
-    assert all(one.query == f"A story about {names_of(one.id)[1]} and nobody else." for one in made)  # type: ignore[union-attr]
-    assert [(one.reviewer_id, one.item_id) for one in made] == [names_of(id) for id in told]  # type: ignore[union-attr]
+    assert all(one.query == f"A story about {catalogue_names(one.id)[1]} and nobody else." for one in made)  # type: ignore[union-attr]
+    assert [(one.reviewer_id, one.item_id) for one in made] == [catalogue_names(id) for id in told]  # type: ignore[union-attr]
     assert all(len(plan.ids(shard)) == shard.rows <= size for shard in plan.shards)
     for _, shards in _by_reader(plan).items():
         assert len(shards) == 1 or all(shard.readers == 1 for shard in shards), "a reader whole in a shard, or alone in several"
@@ -101,21 +102,21 @@ def test_the_shards_have_every_pair_once_but_those_that_the_profile_has(
 def _by_reader(plan: Any) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
     for shard in plan.shards:
-        for reader in {names_of(id)[0] for id in plan.ids(shard)}:
+        for reader in {catalogue_names(id)[0] for id in plan.ids(shard)}:
             found[reader].append(shard)
     return found
 
 
 @given(reader=st.text(max_size=8), text=st.text(max_size=8))
 def test_a_pairs_id_is_split_into_the_names_that_it_was_made_of(reader: str, text: str) -> None:
-    assert names_of(pair_id(reader, text)) == (reader, text)
+    assert catalogue_names(catalogue_id(reader, text)) == (reader, text)
 
 
 def test_a_text_that_stands_word_for_word_in_the_profile_is_not_asked_about(tmp_path: Path) -> None:
     some = texts(["a", "b", "c"])
     profile = (ProfileReview(text=some[1].shown.upper(), review="fine", score=7, item_id="z"),)
     plan = make_catalogue(tmp_path, [CatalogueReader("r", profile, None, "r, line 1")], some, identity="x", size=9)
-    assert [names_of(id)[1] for shard in plan.shards for id in plan.ids(shard)] == ["a", "c"]
+    assert [catalogue_names(id)[1] for shard in plan.shards for id in plan.ids(shard)] == ["a", "c"]
     assert plan.shards.left_out == 1  # type: ignore[attr-defined]
 
 
@@ -146,7 +147,7 @@ def test_a_text_is_left_out_exactly_where_the_example_would_give_it_away(
             near_duplicate
         )
     ]
-    assert [names_of(id)[1] for shard in plan.shards for id in plan.ids(shard)] == sorted(slow)
+    assert [catalogue_names(id)[1] for shard in plan.shards for id in plan.ids(shard)] == sorted(slow)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +156,8 @@ def test_a_text_is_left_out_exactly_where_the_example_would_give_it_away(
         ([{"reviewer_id": "r", "item_id": "c"}], "c.csv, line 2: candidate 'c' is none of the texts"),
         ([{"reviewer_id": "a", "item_id": "a"}, {"reviewer_id": "r", "item_id": "a"}], "c.csv, line 2: reader 'a' is none of the readers"),
         ([{"reviewer_id": "r", "item_id": "a"}, {"reviewer_id": "z", "item_id": "a"}], "c.csv, line 3: reader 'z' is none of the readers"),
-        ([{"reader": "r", "item_id": "a"}], "c.csv, line 2: field 'reviewer_id' has no text"),
+        ([{"who": "r", "item_id": "a"}], "c.csv, line 2: no column for field 'reviewer_id'; columns found: who, item_id; name one of them 'reviewer_id'"),
+        ([{"reviewer_id": " ", "item_id": "a"}], "c.csv, line 2: field 'reviewer_id' has no text"),
     ],
 )  # fmt: skip
 def test_candidates_of_nobody_or_that_are_no_texts_are_refused_with_their_line(
@@ -202,8 +204,10 @@ def test_shards_have_other_names_when_anything_that_answers_depend_on_is_another
         ([{"reviewer_id": "r", "profile": [], "candidates": ["b"]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: candidate 'b' is none of the texts"),
         ([{"reviewer_id": "r", "profile": [], "candidates": "a"}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'candidates' is no list"),
         ([{"reviewer_id": "r", "profile": [{"text": "x"}]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'profile', "),
-        ([{"reader": "r", "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'reviewer_id' has no text"),
-        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "plot": "x"}], "t.jsonl, line 1: field 'text' has no text"),
+        ([{"who": "r", "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: no column for field 'reviewer_id'; columns found: who, profile"),
+        ([{"reviewer_id": True, "profile": []}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'reviewer_id' has no text"),
+        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "story": "x"}], "t.jsonl, line 1: no column for field 'text'; columns found: item_id, story"),
+        ([{"reviewer_id": "r", "profile": []}], [{"item_id": "a", "text": ""}], "t.jsonl, line 1: field 'text' has no text"),
         ([{"reviewer_id": "r", "profiles": [{"text": "x"}]}], [{"item_id": "a", "text": "x"}], "r.jsonl, line 1: field 'profile' is missing"),
     ],
 )  # fmt: skip
@@ -216,6 +220,18 @@ def test_what_is_no_catalogue_is_refused_with_its_file_and_line(
         given_readers, given_texts = read_readers(str(tmp_path / "r.jsonl")), read_texts(str(tmp_path / "t.jsonl"))
         make_catalogue(tmp_path / "run", given_readers, given_texts, identity="x", size=2)
     assert not (tmp_path / "run" / "plan").exists()
+
+
+@pytest.mark.parametrize("names", [("reviewer_id", "item_id", "text"), ("reviewer", "item", "text"), ("user", "ID", "plot")])
+def test_columns_of_a_catalogue_have_the_names_that_raw_files_have(tmp_path: Path, names: tuple[str, str, str]) -> None:
+    reader, item, text = names
+    (tmp_path / "r.jsonl").write_text(json.dumps({reader: 7, "profile": [], "candidates": [1, "b"]}) + "\n")
+    (tmp_path / "t.jsonl").write_text(json.dumps({item: 1, text: "One."}) + "\n" + json.dumps({item: "b", text: "Two."}) + "\n")
+    (tmp_path / "c.csv").write_text(f"{item},{reader}\nb,7\n")
+    [one] = read_readers(str(tmp_path / "r.jsonl"))
+    assert (one.reader, one.profile, one.candidates) == ("7", (), ("1", "b")), "whole numbers pass as names"
+    assert [(one.text, one.shown) for one in read_texts(str(tmp_path / "t.jsonl"))] == [("1", "One."), ("b", "Two.")]
+    assert [(one.reader, one.text) for one in read_candidates(str(tmp_path / "c.csv"))] == [("7", "b")]
 
 
 @given(
@@ -233,7 +249,7 @@ def test_the_best_of_each_reader_are_those_of_a_sorted_list(
     names = [f"t{n}" for n in range(6)]
     readers = [CatalogueReader(f"r{n}", past("p"), None, "") for n in range(len(scores))]
     plan = make_catalogue(run, readers, texts(names), identity="x", size=size)
-    of = {pair_id(f"r{r}", name): score for r, row in enumerate(scores) for name, score in zip(names, row, strict=True)}
+    of = {catalogue_id(f"r{r}", name): score for r, row in enumerate(scores) for name, score in zip(names, row, strict=True)}
     for shard in plan.shards:
         write_answers(Places(run).answers(shard), [_judged(id, of[id]) for id in plan.ids(shard)])
     slow = []
@@ -241,7 +257,7 @@ def test_the_best_of_each_reader_are_those_of_a_sorted_list(
         known = sorted((-score, name) for name, score in zip(names, row, strict=True) if score is not None)
         failed = [(0, name) for name, score in zip(names, row, strict=True) if score is None]
         slow += [
-            (f"r{r}", name, rank, of[pair_id(f"r{r}", name)])
+            (f"r{r}", name, rank, of[catalogue_id(f"r{r}", name)])
             for rank, (_, name) in enumerate([*known, *failed][:number], start=1)
         ]
     told = [*best(Places(run), plan, number)]

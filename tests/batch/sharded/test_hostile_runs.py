@@ -20,13 +20,14 @@ from scripted_package import install
 from perse.answering.base import JudgeSettings
 from perse.batch.sharded.asking import judge_of
 from perse.batch.sharded.claims import Claims, Holder
-from perse.batch.sharded.finishing import audit, merge, staged_file, status
+from perse.batch.sharded.finishing import audit, merge, staged_file
 from perse.batch.sharded.inputs import Row, _shown, digest_of_inputs
 from perse.batch.sharded.pieces import Pieces
 from perse.batch.sharded.plan import read_plan
 from perse.batch.sharded.running import Places
 from perse.batch.sharded.shard import read_answers, write_answers
-from perse.batch.sharded.starting import Request, Run, agree_on, start
+from perse.batch.sharded.starting import Request, Run, agree_on, read, start
+from perse.batch.sharded.underway import status
 from perse.engines.kind import LoadOptions
 from perse.errors import BadInput, RunMismatch
 from perse.judgement import Judgement, Status, Tokens
@@ -316,3 +317,25 @@ def test_groups_of_a_catalogue_that_no_plan_has_are_damaged(
     parquet.write_table(changed, tmp_path / "groups.parquet")
     with pytest.raises(BadInput, match="it has what no plan has"):
         Pieces.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "name", "value", "said"),
+    [
+        ("context", "question", ["pointwise"], r"question is \['pointwise'\], which is none|question is \[\"pointwise\"\], which is none"),
+        ("context", "question", "weird", "question is .*weird.*, which is none of perse's"),
+        ("context", "judge", ["x"], "judge is .*, expected a name"),
+        ("context", "adapters", ["x"], "has settings that no run has"),
+        ("run", "settings", {"weird": 1}, "has settings that no run has"),
+        ("context", "question", None, "question is null|question is None"),
+    ],
+)  # fmt: skip
+def test_a_manifest_that_was_edited_is_refused_with_what_stands_there(
+    tmp_path: Path, part: str, name: str, value: object, said: str
+) -> None:
+    run = begun(tmp_path)
+    manifest = json.loads((tmp_path / "manifest.json").read_text())
+    manifest[part][name] = value
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BadInput, match=said):
+        read(run.folder)

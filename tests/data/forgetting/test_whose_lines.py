@@ -11,6 +11,7 @@ from perse.commands.app import app
 from perse.data.forgetting.forget import forget
 from perse.data.forgetting.lines import is_own, own_lines
 from perse.errors import BadInput
+from perse.identity import catalogue_id
 
 ANN, BOB = "r0123456789ab", "r1123456789ab"
 
@@ -174,3 +175,52 @@ def test_ids_that_are_no_text_are_nobodys(tmp_path: Path) -> None:
         file.write('{"id": [1], "reviewer_id": [2]}\n')
     forget(ANN, [run])
     assert '{"id": [1], "reviewer_id": [2]}\n' in (run / "judgements.jsonl").read_text()
+
+
+def merged(file: Path, *ids: str) -> Path:
+    """Judgements as `perse score merge` writes them."""
+    file.write_text("".join(json.dumps({"id": one, "question": "pointwise", "status": "ok"}) + "\n" for one in ids))
+    return file
+
+
+def kept(file: Path) -> list[str]:
+    return [json.loads(line)["id"] for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("name", ["Ann", "Ann/A. 100%", ANN])
+def test_a_person_leaves_the_merged_judgements_of_a_catalogue_by_name(tmp_path: Path, name: str) -> None:
+    theirs = [catalogue_id(name, text) for text in ("t1", "Ann")]
+    others = [catalogue_id(who, text) for who in (BOB, "Anna") for text in ("t1", name)]
+    if name == ANN:  # a pseudonym stands for nobody and nothing else
+        others = [catalogue_id(who, "t1") for who in (BOB, "Anna")]
+    file = merged(tmp_path / "all.jsonl", *theirs, *others)
+    done = CliRunner().invoke(app, ["data", "forget", name, str(file)])
+    assert done.exit_code == 0, done.output
+    assert kept(file) == others and "2 examples removed" in done.stderr
+
+
+def test_a_person_leaves_the_best_texts_of_readers(tmp_path: Path) -> None:
+    rows = [
+        {"reader": who, "text": "Ann", "rank": 1, "tied": 1, "expected": 5.5, "label": "5", "status": "ok", "id": f"{who}/Ann"}
+        for who in ("Ann", "Bob")
+    ]
+    file = tmp_path / "best.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = CliRunner().invoke(app, ["data", "forget", "Ann", str(file)])
+    assert done.exit_code == 0, done.output
+    assert kept(file) == ["Bob/Ann"]
+
+
+def test_ids_of_other_judgements_name_nobody(tmp_path: Path) -> None:
+    file = merged(tmp_path / "all.jsonl", "Ann/1", "Ann/1/2")
+    (gone,) = forget("Ann", [file], salt="s")
+    assert gone.examples == 0 and len(kept(file)) == 2
+    run = run_of(tmp_path / "run", {"kind": "score"})
+    (run / "examples.jsonl").write_text(
+        json.dumps(example("Bob") | {"id": "Ann/1"}) + "\n" + json.dumps(example("Ann") | {"id": "Bob/1"}) + "\n"
+    )
+    merged(run / "judgements.jsonl", "Ann/1", "Bob/1")
+    forget("Bob", [run])
+    assert kept(run / "examples.jsonl") == kept(run / "judgements.jsonl") == ["Bob/1"], (
+        "in a run the examples say whose they are"
+    )

@@ -66,12 +66,12 @@ def test_messages_that_always_time_out_are_counted_and_the_others_answered(
     silent = {MANY[job] for job in never}
     with AnswerCache(tmp_path / "other") as other:
         calm = asked_of(writer(by_words), other)
-    monkeypatch.setattr("perse.engines.http.TIMEOUT", openai.Timeout(0.7))
+    monkeypatch.setenv("PERSE_TIMEOUT", "0.7")
     monkeypatch.setattr("perse.engines.openai.RETRIES", 1)
     with Served(lambda message: None if message in silent else by_words(message)) as server:
         done = asked_of(server.writer(), cache)
     assert [job for job, outcome in done.items() if outcome.kind is Kind.ENGINE] == never
-    assert all("ReadTimeout" in attempt.reason for job in never for attempt in done[job].attempts)
+    assert all("APITimeoutError" in attempt.reason for job in never for attempt in done[job].attempts)
     assert all(len(done[job].attempts) == 3 for job in never)
     assert all(done[job].value == calm[job].value for job in MANY if job not in never)
 

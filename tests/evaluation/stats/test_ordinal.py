@@ -75,9 +75,10 @@ def test_kappa_of_a_weighted_table_is_scikit_learns_of_the_rows_repeated(rows: l
         assert value == pytest.approx(cohen_kappa_score(*repeated, weights="quadratic", labels=range(1, 11)), abs=1e-12)
 
 
-def test_a_table_that_is_not_square_is_refused() -> None:
+@pytest.mark.parametrize("cells", [5, 7])
+def test_a_table_that_is_not_square_is_refused(cells: int) -> None:
     with pytest.raises(ValueError, match="L \\* L"):
-        qwk_of_tables(np.zeros((1, 7)))
+        qwk_of_tables(np.zeros((1, cells)))
 
 
 def test_ranked_probability_equals_a_hand_derived_value() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perse.evaluation.stats.ties import calibrated_pairs, fit_epsilon, reviewer_halves
+from perse.evaluation.stats.ties import calibrated_pairs, fit_epsilon, reviewer_halves, right_order
 
 rows = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 8), st.integers(0, 3)), max_size=14)
 
@@ -152,3 +152,24 @@ def test_predictions_that_were_not_given_are_refused() -> None:
         if len(set(lengths)) > 1:
             with pytest.raises(ValueError, match="must be as many"):
                 fit_epsilon(*(np.zeros(length, int) for length in lengths))
+
+
+@pytest.mark.parametrize(
+    ("gold", "judge", "right"),
+    [
+        (0, 0.0, True),
+        (0, 0.1, True),
+        (0, 0.5, False),
+        (0, -0.5, False),
+        (2, 0.5, True),
+        (2, 0.0, False),
+        (2, 0.1, False),
+        (2, -0.5, False),
+        (-2, -0.5, True),
+        (-2, 0.5, False),
+        (-2, -0.1, False),
+        (-2, 0.0, False),
+    ],
+)
+def test_a_pair_is_right_where_both_call_it_tied_or_both_order_it_alike(gold: int, judge: float, right: bool) -> None:
+    assert right_order(np.array([gold]), np.array([judge]), epsilon=np.array([0.1])).tolist() == [right]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from perse.errors import BadInput, SaveFailed
 from perse.serving.front.keys import Keys, Scope, add_key, read_keys, remove_keys
+from perse.serving.readers.store import Readers
 
 
 def keys_of(file: Path | None, *, usual: str | None = None, admin: str | None = None) -> Keys:
@@ -132,3 +133,49 @@ def test_keys_are_not_written_through_a_link_nor_into_a_folder(tmp_path: Path) -
             with pytest.raises(BadInput, match="is a folder; name a file of keys"):
                 act(folder)
     assert link.is_symlink() and real.read_bytes() == before
+
+
+def test_a_key_that_somebody_called_default_by_hand_is_refused_by_its_line(file: Path) -> None:
+    add_key(file, "alice", ["readers"])
+    good = file.read_text()
+    file.write_text(good.replace("alice", "default"))
+    for use in (lambda: read_keys(file), lambda: add_key(file, "carl", ["judge"]), lambda: keys_of(file)):
+        with pytest.raises(BadInput, match=r"keys.txt:2: 'default' is the caller of PERSE_API_KEY, .* remove the line"):
+            use()
+    done = perse("serve", "--config", "embedded", "model=nowhere", f"keys={file}")
+    assert done.returncode == 2 and "keys.txt:2: 'default' is the caller" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        (0o644, "can be read by everybody on this machine (mode 0644)"),
+        (0o640, "can be read by its group (mode 0640)"),
+        (0o666, "can be read and changed by everybody on this machine (mode 0666)"),
+        (0o620, "can be changed by its group (mode 0620)"),
+        (0o600, ""),
+    ],
+)
+def test_a_file_of_keys_that_others_get_at_is_named_and_left_as_it_is(file: Path, mode: int, said: str) -> None:
+    add_key(file, "alice", ["judge"])
+    file.chmod(mode)
+    for command in (["keys", "list", file], ["keys", "add", file, "bob"]):
+        told = " ".join(perse(*command).stderr.split())
+        assert (f"{said}, as far as its folder lets them, and says whose keys" in told) if said else "can be" not in told
+        assert ("chmod go= " in told) == bool(said)
+    assert file.stat().st_mode & 0o777 == mode
+
+
+@pytest.mark.slow
+def test_a_server_says_at_its_start_which_private_files_others_get_at(file: Path) -> None:
+    readers = file.with_name("readers.db")
+    add_key(file, "alice", ["judge"])
+    Readers.open(str(readers)).close()
+    start = ["serve", "--config", "embedded", "model=nowhere", f"keys={file}", f"readers={readers}"]
+    assert "can be" not in perse(*start).stderr
+    for each in (file, readers):
+        each.chmod(0o644)
+    told = " ".join(perse(*start).stderr.split())
+    assert told.count("can be read by everybody on this machine") == 2
+    assert "and holds what readers wrote; if that is not meant, run: chmod go= " in told

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from importlib.util import find_spec
@@ -349,5 +349,79 @@ def test_a_damaged_database_is_called_so(tmp_path: Path) -> None:
     for left in (path.with_name("readers.db-wal"), path.with_name("readers.db-shm")):
         left.unlink(missing_ok=True)
     path.write_bytes(path.read_bytes()[:600])
-    with pytest.raises(BadInput, match="it is damaged, or on a disk that cannot be written; restore a backup"):
+    with pytest.raises(BadInput, match="it is damaged; restore a backup"):
         Readers.open(str(path))
+
+
+def opened_by_nobody(file: Path) -> str:
+    """How many readers another user finds in a file, one who owns nothing, or why that user cannot open it."""
+    read, write = os.pipe()
+    child = os.fork()
+    if not child:
+        os.setgroups([])
+        os.setgid(65534)
+        os.setuid(65534)
+        try:
+            told = str(Readers.open(str(file)).count())
+        except Exception as error:  # noqa: BLE001  # the child says what it is, and ends
+            told = f"{type(error).__name__}: {error}"
+        os.write(write, told.encode())
+        os._exit(0)
+    os.close(write)
+    os.waitpid(child, 0)
+    with os.fdopen(read) as said:
+        return said.read()
+
+
+OPENED = """
+import sys
+from perse.errors import BadInput
+from perse.serving.readers.store import Readers
+try:
+    print(Readers.open(sys.argv[1]).count())
+except BadInput as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that every user reaches, as pytest's own are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may become another user")
+def test_a_database_of_another_user_is_said_to_be_theirs_and_not_to_be_none_of_ours(open_folder: Path) -> None:
+    file = open_folder / "readers.db"
+    Readers.open(str(file)).close()
+    for mode in (0o600, 0o444):
+        file.chmod(mode)
+        assert "may not be read and written by this user; start as the user whose file it is" in opened_by_nobody(file)
+    file.chmod(0o666)
+    assert opened_by_nobody(file) == "0"
+    open_folder.chmod(0o755)
+    assert "is in a folder where this user may make no files" in opened_by_nobody(file)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("left", ["closed", "killed", "empty"])
+def test_a_database_on_a_disk_that_is_mounted_read_only_is_said_to_be_there(open_folder: Path, left: str) -> None:
+    made = {
+        "closed": "from perse.serving.readers.store import *; Readers.open(sys.argv[1]).close()",
+        "killed": "from perse.serving.readers.store import *; s = Readers.open(sys.argv[1]); s.put('o', 'r', Reader()); os._exit(0)",
+        "empty": "open(sys.argv[1], 'w').close()",
+    }
+    file = open_folder / "readers.db"
+    subprocess.run([sys.executable, "-c", f"import os, sys; {made[left]}", file], check=True)
+    mount = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" || exit 9; exec "$2" -c "$3" "$1/readers.db"'
+    words = ["unshare", "--mount", "sh", "-c", mount, "sh", open_folder, sys.executable, OPENED]
+    if not shutil.which("unshare"):
+        pytest.skip("no unshare here")
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode in (1, 9):
+        pytest.skip("nothing may be mounted here")
+    assert "readers.db is on a disk that is mounted read-only, and readers are written; mount it writable" in done.stdout, (
+        done.stderr
+    )

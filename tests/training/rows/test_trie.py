@@ -14,6 +14,7 @@ from scipy import stats
 
 from perse.errors import BadInput
 from perse.training.rows.attention import dense_mask
+from perse.training.rows.batches import IGNORED, collate
 from perse.training.rows.branches import Branch
 from perse.training.rows.schedule import schedule
 from perse.training.rows.trie import PackedRow, RowSize, pack, packed, row_size
@@ -87,6 +88,9 @@ def test_a_row_by_hand() -> None:
     # 7 and 8 are both predicted after 5 (place 4); 9 9 after 6 (place 7) and after the first 9 (place 8)
     assert row.sources == (4, 7, 8, 4) and row.targets == (7, 9, 9, 8)
     assert row.unshared == 6 + 6 + 6
+    given = collate([row], attention="tree")
+    assert given["use_cache"] is False and given["labels"].tolist() == [[IGNORED, 7, 9, 9, 8]]
+    assert given["logits_to_keep"].tolist() == [4, 7, 8, 4] and given["input_ids"].tolist() == [list(row.ids)]
 
 
 @settings(deadline=None, max_examples=60)

@@ -1,0 +1,47 @@
+"""With which text each text of a trace is compared: a revised response with the one before it, a version with what it was rewritten from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from perse.rehearsal.folder import Played, Response, Trace, Turn, Version
+
+
+@dataclass(frozen=True)
+class ComparedTurn:
+    """A turn, and the response that was revised; None of the first, and where there is no response."""
+
+    turn: Turn
+    before: Response | None
+
+
+@dataclass(frozen=True)
+class ComparedVersion:
+    """A rewriting, and the summary that it was made from; None where there is no version."""
+
+    version: Version
+    before: str | None
+
+
+def turns(played: Played) -> list[ComparedTurn]:
+    """In order. A response that could not be had is passed over: the next is a revision of the one before."""
+    found: list[ComparedTurn] = []
+    last: Response | None = None
+    for turn in played.turns:
+        found.append(ComparedTurn(turn, last if turn.response is not None else None))
+        last = turn.response or last
+    return found
+
+
+def versions(trace: Trace, *, chain: bool) -> list[ComparedVersion]:
+    """In order.
+
+    Args:
+        chain: whether each was made from the one before it, or all from the general summary (`Settings.rewriting`).
+    """
+    found: list[ComparedVersion] = []
+    last = trace.general
+    for version in trace.versions:
+        found.append(ComparedVersion(version, last if version.summary is not None else None))
+        last = (version.summary if chain else None) or last
+    return found
