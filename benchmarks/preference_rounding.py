@@ -2,7 +2,7 @@
 
     python benchmarks/preference_rounding.py SUMMEVAL_OP [MODEL] [PAIRS]
 
-SUMMEVAL_OP is summeval-op-detailed.jsonl: neighbouring summaries of each product, in turn, for a reader who wrote the next product's reviews. It says by
+SUMMEVAL_OP is summeval-op-detailed.jsonl: neighbouring summaries of each product, for a reader who wrote the next product's reviews. It says by
 how much the probability differs between the two, how often it changes its side of one half, and how often with a threshold.
 """
 
@@ -24,10 +24,10 @@ from perse.rehearsal.settings import GAIN
 def examples(path: Path, most: int) -> list[SummaryPairExample]:
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     found = []
-    for place in range(12):
-        for number, row in enumerate(rows):
-            history = rows[(number + 1) % len(rows)]["reviews"]
-            texts = row["summaries"]
+    for number, row in enumerate(rows):
+        history = rows[(number + 1) % len(rows)]["reviews"]
+        texts = row["summaries"]
+        for place in range(len(texts) - 1):
             found.append(
                 SummaryPairExample(
                     id=f"{number}/{place}",
@@ -39,7 +39,7 @@ def examples(path: Path, most: int) -> list[SummaryPairExample]:
     return found[:most]
 
 
-def main(path: str, model: str = "smollm2-135m", pairs: str = "120") -> None:
+def main(path: str, model: str = "smollm2-135m", pairs: str = "24") -> None:
     asked = examples(Path(path), int(pairs))
     probabilities = {}
     for dtype in ("float32", "bfloat16"):

@@ -9,26 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import perse
 from kills import Script, check_nothing_lost
 from places import SHARED
-from rehearsal_builders import Cast, Said, sample, step_of, usual
-from typer.testing import CliRunner
+from rehearsal_builders import Cast, Said, persum_folder, sample, step_of, usual
 
-from perse.commands.app import app
 from perse.engines.base import Failure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
 from perse.judging.judge import Judge
 from perse.questions.coverage import COVERAGE_100
 from perse.questions.sentiment import SENTIMENT_100
+from perse.rehearsal.agents import ROLES
 from perse.rehearsal.leniency.asking import UNRELATED, Asked, ask
 from perse.rehearsal.leniency.kept import FOUND, keep, leniency_of
 from perse.rehearsal.leniency.measuring import Leniency, leniency
 from perse.rehearsal.leniency.reading import Graded, hundred, read_graded, unrelated
 from perse.rehearsal.leniency.telling import finding, leniency_result, unknown
+from perse.rehearsal.process import rehearse
+from perse.rehearsal.samples import read_samples
 from perse.rehearsal.scoring.asking import read_scores, score
 from perse.rehearsal.scoring.results import results
 from perse.rehearsal.scoring.telling import rehearsal_result
+from perse.rehearsal.settings import Settings
 from perse.rendering.prompt import TextRenderer
 from perse.results.markdown import markdown
 
@@ -291,9 +294,44 @@ def test_an_engine_that_failed_at_some_is_asked_again(tmp_path: Path) -> None:
     assert len(healed.asked) == 2 * len([one for one in flaky.asked if "Summary 1 of the radio" in one]) / 2
 
 
-def test_a_file_that_is_none_is_a_sentence(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["rehearsal", "leniency", str(tmp_path / "no.jsonl"), "--judge", "x", "--out", "o"])
-    assert done.exit_code != 0
+def test_the_command_prints_what_it_found_keeps_it_and_scores_refuse_that_of_another_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judges = {"one": Cast(name="one"), "other": Cast(name="other")}
+    monkeypatch.setattr(Judge, "load", lambda name, **_: judges[name].judge)
+    out = tmp_path / "leniency"
+    done = perse("rehearsal", "leniency", two(tmp_path / "graded.jsonl"), "--judge", "one", "--out", out, "--json")
+    found = json.loads(done.stdout)
+    # 60 from the judge; people 75, 0, 25, 100 and 100, 50, 75, 25: 50 and 62.5 on average.
+    assert [row[2]["value"] for row in found["tables"][0]["rows"]] == [60, 60]
+    assert [row[3]["value"] for row in found["tables"][0]["rows"]] == [10, -2.5]
+    assert json.loads((out / FOUND).read_text())["answer"] == found["answer"]
+
+    data = persum_folder(tmp_path / "persum", [sample(1), sample(2)])
+    given = read_samples(data)
+    run, cast = tmp_path / "run", Cast()
+    rehearse(
+        dict.fromkeys(ROLES, cast.writer),
+        None,
+        given.samples,
+        run,
+        digest=given.digest,
+        methods=["onlysum"],
+        settings=Settings(),
+    )
+    shown = perse("rehearsal", "score", data, run, "--judge", "one", "--leniency", out)
+    assert shown.returncode == 0 and " ".join(shown.stdout.split()).startswith(found["answer"]), shown.stderr
+    again = perse("rehearsal", "score", data, run, "--judge", "one", "--json")
+    assert json.loads(again.stdout)["answer"].startswith(found["answer"]), "kept beside the scores"
+    asked = len(judges["other"].asked)
+    refused = perse("rehearsal", "score", data, run, "--judge", "other", "--name", "others", "--leniency", out)
+    assert refused.returncode == 2 and "is of the judge one, not of other" in " ".join(refused.stderr.split())
+    assert len(judges["other"].asked) == asked
+
+
+def test_a_file_that_is_not_there_is_refused_before_a_judge_is_loaded(tmp_path: Path) -> None:
+    done = perse("rehearsal", "leniency", tmp_path / "no.jsonl", "--judge", tmp_path / "no-model", "--out", tmp_path / "o")
+    assert done.returncode == 2 and "no.jsonl" in " ".join(done.stderr.split()) and "no-model" not in done.stderr
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="SummEval-OP is not at ../shared/data")
