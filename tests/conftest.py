@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from contextlib import redirect_stderr, suppress
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,41 @@ def answering_model(tokenizers: dict[str, Any], tmp_path_factory: pytest.TempPat
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed: pip install playwright")
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no chromium on this machine")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def visit(browser: Any) -> Iterator[Any]:
+    """Open a file in a context of its own; whatever it asks of a network, and whatever it complains about, fails the test."""
+    contexts, wrong = [], []
+
+    def refuse(request: Any) -> None:
+        if not request.url.startswith(("file://", "data:", "blob:")):
+            wrong.append(f"asked for {request.url}")
+
+    def open_page(path: Path, **options: Any) -> Any:
+        context = browser.new_context(**{"offline": True, "viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", refuse)
+        page.on("console", lambda message: wrong.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(path.as_uri(), wait_until="commit")
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert wrong == []

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rehearsal_builders import Cast, review, sample, step_of, usual
+from rehearsal_builders import Cast, persum_folder, review, sample, step_of, usual
 
 from perse.data.persum.folder import Sample
 from perse.rehearsal.methods import PAPER
-from perse.rehearsal.samples import Samples
+from perse.rehearsal.samples import Samples, read_samples
 from perse.rehearsal.scoring.asking import score
 
 SCRIPT = "<script>window.hacked=1</script>"
 BREAKOUT = f'</script><!--"\'>\u2028\u202e<img src=x onerror="window.hacked=1">{SCRIPT}'
-DIGEST = "of these"
 WORDS = [
     "the",
     "strings",
@@ -98,6 +97,7 @@ def told_samples(number: int, *, spice: str = "", product: int = 6, history: int
                     "category": f"{('Strings', 'Picks')[n % 2]}{spice}",
                     "own": own,
                     "product_reviews": tuple(other.model_copy(update=same) for other in one.product_reviews),
+                    "history": tuple(past.model_copy(update={"reviewer_id": own.reviewer_id}) for past in one.history),
                 }
             )
         )
@@ -136,13 +136,17 @@ def scored_run(
     folder: Path,
     samples: Sequence[Sample],
     *,
-    methods: Sequence[str] = tuple(PAPER),
+    methods: Sequence[str] = PAPER,
     cast: Cast | None = None,
     **settings: Any,
 ) -> tuple[Samples, Path]:
-    """A run of the methods, and the cast's scores of it."""
+    """A PerSum folder `data`, a run of the methods over it, `run`, and the cast's scores of that."""
     played = cast or talkative()
+    given = read_samples(persum_folder(folder / "data", samples))
     settings = {"product_characters": 1200, "max_iterations": 4, **settings}
-    run = played.rehearse(folder, samples, methods, **settings)
-    score(played.judge, samples, run, digest=DIGEST, name="scored")
-    return Samples(tuple(samples), DIGEST), run
+    run = played.rehearse(folder / "run", given.samples, methods, **settings)
+    manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
+    manifest["run"]["samples"]["sha256"] = given.digest
+    (run / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    score(played.judge, given.samples, run, digest=given.digest, name="scored")
+    return given, run

@@ -180,24 +180,30 @@ def test_intervals_need_ten_products_and_say_so() -> None:
 
 
 def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
-    lenient = measured([[(80, 60 + n % 3), (40, 20)] for n in range(12)], [[40] for _ in range(12)])
+    products = range(12)
+    others = [[38 + n % 5] for n in products]  # 39.75 on average
+    lenient = measured([[(80, 60 + n % 3), (40, 20)] for n in products], others)
     assert re.match(
         r"J is lenient with aspect coverage, by 19\.5 \[.*\] points of 100, and is lenient with sentiment consistency, by 19\.5 \[.*\] points of "
-        r"100, over 24 summaries of 12 products that people graded\. To a summary of another product it gives 40\.0 \[40\.0, 40\.0\] for aspect coverage "
-        r"and 40\.0 \[40\.0, 40\.0\] for sentiment consistency\.$",
+        r"100, over 24 summaries of 12 products that people graded\. To a summary of another product it gives 39\.8 \[[\d., ]+\] for aspect coverage "
+        r"and 39\.8 \[[\d., ]+\] for sentiment consistency\.$",
         finding(lenient),
     )
-    strict = measured([[(40, 60 + n % 3), (10, 20)] for n in range(12)], [[40] for _ in range(12)])
+    strict = measured([[(40, 60 + n % 3), (10, 20)] for n in products], others)
     assert "J is strict with aspect coverage, by 15.5 [" in finding(strict) and "-" not in finding(strict).partition("]")[0]
-    unclear = measured([[(60 + 20 * (-1) ** n, 60), (50, 50)] for n in range(12)], [[40] for _ in range(12)])
+    unclear = measured([[(60 + 20 * (-1) ** n, 60), (50, 50)] for n in products], others)
     assert "J is not shown to be lenient or strict with aspect coverage (" in finding(unclear)
-    blind = measured([[(80, 60 + n % 3), (40, 20)] for n in range(12)], [[60] for _ in range(12)])
-    assert finding(blind).endswith(
-        "it gives 60.0 [60.0, 60.0] for aspect coverage, not shown to be less than to the product's own, and 60.0 [60.0, 60.0] for sentiment "
-        "consistency, not shown to be less than to the product's own."
-    )
     few = measured([[(80, 60)], [(70, 60)]], [[40], [40]])
     assert "not shown to be lenient or strict with aspect coverage (+15.0 [undefined (few products)]" in finding(few)
+
+
+def test_a_judge_that_cannot_tell_a_products_own_summaries_is_said_not_to() -> None:
+    blind = measured([[(80 + n % 2, 60 + n % 3), (40, 20)] for n in range(12)], [[58 + n % 5] for n in range(12)])
+    assert re.search(
+        r"it gives 59\.8 \[[\d., ]+\] for aspect coverage, not shown to be less than to the product's own, and 59\.8 \[[\d., ]+\] for sentiment "
+        r"consistency, not shown to be less than to the product's own\.$",
+        finding(blind),
+    )
 
 
 def test_what_is_not_answered_is_left_out_and_counted() -> None:
@@ -207,7 +213,7 @@ def test_what_is_not_answered_is_left_out_and_counted() -> None:
 
 
 def test_the_result_has_a_table_by_grade_and_the_same_in_every_medium() -> None:
-    result = leniency_result(measured([[(80, 60), (40, 20)] for _ in range(12)], [[40] for _ in range(12)]))
+    result = leniency_result(measured([[(80, 60 + n), (40, 20)] for n in range(12)], [[40 + n] for n in range(12)]))
     told = markdown(result)
     assert "By people's grade" in told and "another product's" in told and result.details["finding"] == result.answer
     assert "**J is lenient with aspect coverage" in told

@@ -31,6 +31,7 @@ def trace(
 
     from perse.files.runlog import read_manifest
     from perse.rehearsal.folder import read_traces
+    from perse.rehearsal.reporting.compared import in_chain
     from perse.rehearsal.reporting.finding import sample_of, trace_of
     from perse.rehearsal.reporting.terminal import print_story
 
@@ -38,6 +39,5 @@ def trace(
     if as_json:
         typer.echo(found.model_dump_json(indent=2))
         return
-    chain = read_manifest(run).get("run", {}).get("settings", {}).get("rewriting") != "fresh"
     shown = None if data is None else sample_of(data, sample)
-    print_story(found, Console(), sample=shown, chain=chain, everything=everything)
+    print_story(found, Console(), sample=shown, chain=in_chain(read_manifest(run)), everything=everything)

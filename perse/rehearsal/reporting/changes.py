@@ -52,6 +52,11 @@ def changes(before: str, after: str) -> tuple[Change, ...]:
     return (*found, *(Change(kind, text) for kind, text in _of(went, came)))
 
 
+def is_new(found: Sequence[Change]) -> bool:
+    """Whether nothing of the text before stayed."""
+    return [one.kind for one in found] == ["-", "+"]
+
+
 _Word = tuple[str, str]
 """A word, or a sign, and the space behind it."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from perse.rehearsal.folder import Played, Response, Trace, Turn, Version
 
@@ -23,6 +25,12 @@ class ComparedVersion:
     before: str | None
 
 
+def in_chain(made: Mapping[str, Any]) -> bool:
+    """Whether each version was made from the one before it, by the run's manifest."""
+    rewriting: object = made.get("run", {}).get("settings", {}).get("rewriting")
+    return rewriting != "fresh"
+
+
 def turns(played: Played) -> list[ComparedTurn]:
     """In order. A response that could not be had is passed over: the next is a revision of the one before."""
     found: list[ComparedTurn] = []
@@ -37,7 +45,7 @@ def versions(trace: Trace, *, chain: bool) -> list[ComparedVersion]:
     """In order.
 
     Args:
-        chain: whether each was made from the one before it, or all from the general summary (`Settings.rewriting`).
+        chain: as `in_chain`; otherwise all were made from the general summary.
     """
     found: list[ComparedVersion] = []
     last = trace.general

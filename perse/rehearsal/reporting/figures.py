@@ -66,7 +66,7 @@ def pass_rates(rates: Rates, *, together: bool) -> Figure:
         for line in reversed(lines):  # the suggestions over the practice
             percent = [100 * rate for rate in line.rates]
             axis.plot(range(1, len(percent) + 1), percent, clip_on=False, **line.drawn)
-        axis.set(xlim=(0.65, end), ylim=(0, 103), xlabel="iteration", ylabel="samples that have passed, percent")
+        axis.set(xlim=(0.65, end), ylim=(0, 103), xlabel="iteration", ylabel="passed, percent of samples")
         axis.set_xticks(range(1, max(last, 2) + 1))
         axis.grid(axis="y")
         handles = [Line2D([], [], label=label, **line.drawn) for label, line in looks.items()]

@@ -15,6 +15,7 @@ from perse.drawing.figure import Figure
 from perse.files.runlog import read_manifest
 from perse.rehearsal.folder import read_rates
 from perse.rehearsal.methods import METHODS
+from perse.rehearsal.reporting.compared import in_chain
 from perse.rehearsal.reporting.figures import rehearsal_figures
 from perse.rehearsal.reporting.telling import ON_THE_WAY, PASS_RATES, report_result
 from perse.rehearsal.reporting.traces import Stories, pack_traces
@@ -81,8 +82,7 @@ def write_report(
     together = settings.get("practice") == "together"
     result = report_result(found, scored.traces, rates, together=together)
     figures = rehearsal_figures(found, rates, together=together)
-    chain = settings.get("rewriting") != "fresh"
-    stories = pack_traces(given.samples, scored, chain=chain, most=max_samples, seed=seed)
+    stories = pack_traces(given.samples, scored, chain=in_chain(made), most=max_samples, seed=seed)
     page = RehearsalPage(
         title=redact(title) if title else f"{_models(made)}: Rehearsal",
         lead=result.answer,

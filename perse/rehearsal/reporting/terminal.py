@@ -14,7 +14,7 @@ from rich.text import Text
 from perse.data.persum.folder import ProductReview, Sample
 from perse.rehearsal.folder import Filtered, Played, Trace
 from perse.rehearsal.methods import METHODS
-from perse.rehearsal.reporting.changes import Change, changes
+from perse.rehearsal.reporting.changes import Change, changes, is_new
 from perse.rehearsal.reporting.compared import turns, versions
 from perse.results.terminal import safe
 
@@ -124,8 +124,10 @@ def _listed(numbers: Iterable[int]) -> str:
 
 
 def _compared(before: str | None, after: str, *, colours: bool) -> Text:
-    """The second text with its differences from the first, if there is one."""
+    """The second text with its differences from the first, if there is one of which something stayed."""
     found = (Change("=", after),) if before is None else changes(before, after)
+    if is_new(found):
+        return Text.assemble(("(a new text) ", "dim"), safe(after))
     made = Text()
     for one in found:
         opened, closed = ("", "") if colours else _SIGNS[one.kind]

@@ -85,6 +85,13 @@ function setUpStories() {
   offer(fields.group, groups);
   fields.method.options[names.length - 1].defaultSelected = true; // the one with the most parts, also after "Show all"
   fields.method.value = String(names.length - 1);
+  const ofDifferences = [...fields.order.options].filter((option) => ["more", "less"].includes(option.value));
+  const withDifference = () => {
+    for (const option of ofDifferences) option.disabled = fields.minus.value === "";
+    if (fields.order.selectedOptions[0]?.disabled) fields.order.value = "";
+  };
+  fields.minus.addEventListener("input", withDifference); // before the table is drawn anew
+  withDifference();
   setUpListing({
     columns,
     failed: (sample, given) => averageOf(Number(given.method.value), sample) === null,

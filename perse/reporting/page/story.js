@@ -15,17 +15,23 @@ function because(failed) {
 }
 
 const unchanged = (changes) => changes !== null && !/[+-]/.test(changes);
+const allNew = (changes) => changes !== null && /^-\d+\+\d+$/.test(changes);
 
-// A text with its differences from the one before, where there was one.
+// What a heading says of a text's differences.
+function change(changes) {
+  return unchanged(changes) ? ", as before" : allNew(changes) ? ", a new text" : "";
+}
+
+// A text with its differences from the one before, where there was one of which something stayed.
 async function told(text, before, changes) {
   if (text === null) return null;
-  return changes === null ? words(text) : marked(await textOf(before), await textOf(text), changes);
+  return changes === null || allNew(changes) ? words(text) : marked(await textOf(before), await textOf(text), changes);
 }
 
 async function responseOf(response) {
   const made = [];
   for (const [name, [text, before, changes]] of [["Analysis", response[0]], ["Suggestions", response[1]]]) {
-    made.push(make("h6", {}, name, unchanged(changes) ? ", as before" : ""), await told(text, before, changes));
+    made.push(make("h6", {}, name, change(changes)), await told(text, before, changes));
   }
   return made;
 }
@@ -103,8 +109,7 @@ async function versionsOf(trace) {
   for (const [at, version] of trace.versions.entries()) {
     const kept = at + 1 === trace.kept;
     const score = version.score === null ? "no score" : `score ${number(version.score, 1)}`;
-    const same = unchanged(version.changes) ? ", nothing changed" : "";
-    const title = make("h5", {}, `Version ${at + 1}: ${score}${same}${kept ? ", kept ★" : ""}`);
+    const title = make("h5", {}, `Version ${at + 1}: ${score}${change(version.changes)}${kept ? ", kept ★" : ""}`);
     const article = make("article", { className: kept ? "turn kept" : "turn" }, title);
     if (version.summary !== null) article.append(await told(version.summary, version.before, version.changes));
     if (version.failed !== null) article.append(because(await textOf(version.failed)));
@@ -133,20 +138,19 @@ async function summaryOf(method, sample, trace) {
 }
 
 async function everyMethod(sample, detail, again) {
-  const rows = [];
+  const made = [];
   for (const [method, trace] of detail.traces.entries()) {
     const button = make("button", { type: "button", className: "opens" }, head.methods[method].name);
     button.addEventListener("click", async () => {
       await again(method);
       byId("opened-title").focus();
     });
-    const summary = trace && trace.summary !== null ? await words(trace.summary) : make("p", { className: "about" }, "none");
-    const values = ["average", "user"].map((of) => make("td", { className: "number" }, number(head.runs[method][of][sample], 1)));
-    rows.push(make("tr", {}, make("th", { scope: "row" }, button), ...values, make("td", {}, summary)));
+    const run = head.runs[method];
+    const about = `: average ${number(run.average[sample], 1)}, user ${number(run.user[sample], 1)}`;
+    const summary = trace && trace.summary !== null ? await words(trace.summary) : make("p", { className: "about" }, "No summary.");
+    made.push(make("article", { className: "turn" }, make("h5", {}, button, about), summary));
   }
-  const columns = ["Method", "Average", "User", "Summary"].map((name) => make("th", { scope: "col" }, name));
-  const table = make("table", {}, make("thead", {}, make("tr", {}, ...columns)), make("tbody", {}, ...rows));
-  return folded("The summaries of all methods", false, make("div", { className: "scroll" }, table));
+  return folded("The summaries of all methods", false, ...made);
 }
 
 function choiceOf(method, again) {
@@ -176,7 +180,7 @@ async function contentsOf(sample, method, again) {
   steps.push(...(await reviewsOf(detail, trace ? trace.filtered : null)));
   if (trace && trace.versions.length) steps.push(await versionsOf(trace));
   else if (trace && trace.changes !== null && trace.general !== trace.summary) {
-    steps.push(folded("What changed from the general summary", true, await told(trace.summary, trace.general, trace.changes)));
+    steps.push(folded(`What changed from the general summary${change(trace.changes)}`, true, await told(trace.summary, trace.general, trace.changes)));
   }
   return [
     about,
