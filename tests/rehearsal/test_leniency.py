@@ -9,26 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import perse
 from kills import Script, check_nothing_lost
 from places import SHARED
-from rehearsal_builders import Cast, Said, sample, step_of, usual
-from typer.testing import CliRunner
+from rehearsal_builders import Cast, Said, persum_folder, sample, step_of, usual
 
-from perse.commands.app import app
 from perse.engines.base import Failure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
 from perse.judging.judge import Judge
 from perse.questions.coverage import COVERAGE_100
 from perse.questions.sentiment import SENTIMENT_100
+from perse.rehearsal.agents import ROLES
 from perse.rehearsal.leniency.asking import UNRELATED, Asked, ask
-from perse.rehearsal.leniency.kept import FOUND, finding_of, keep
+from perse.rehearsal.leniency.kept import FOUND, keep, leniency_of
 from perse.rehearsal.leniency.measuring import Leniency, leniency
 from perse.rehearsal.leniency.reading import Graded, hundred, read_graded, unrelated
 from perse.rehearsal.leniency.telling import finding, leniency_result, unknown
+from perse.rehearsal.process import rehearse
+from perse.rehearsal.samples import read_samples
 from perse.rehearsal.scoring.asking import read_scores, score
 from perse.rehearsal.scoring.results import results
 from perse.rehearsal.scoring.telling import rehearsal_result
+from perse.rehearsal.settings import Settings
 from perse.rendering.prompt import TextRenderer
 from perse.results.markdown import markdown
 
@@ -177,24 +180,30 @@ def test_intervals_need_ten_products_and_say_so() -> None:
 
 
 def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
-    lenient = measured([[(80, 60 + n % 3), (40, 20)] for n in range(12)], [[40] for _ in range(12)])
+    products = range(12)
+    others = [[38 + n % 5] for n in products]  # 39.75 on average
+    lenient = measured([[(80, 60 + n % 3), (40, 20)] for n in products], others)
     assert re.match(
         r"J is lenient with aspect coverage, by 19\.5 \[.*\] points of 100, and is lenient with sentiment consistency, by 19\.5 \[.*\] points of "
-        r"100, over 24 summaries of 12 products that people graded\. To a summary of another product it gives 40\.0 \[40\.0, 40\.0\] for aspect coverage "
-        r"and 40\.0 \[40\.0, 40\.0\] for sentiment consistency\.$",
+        r"100, over 24 summaries of 12 products that people graded\. To a summary of another product it gives 39\.8 \[[\d., ]+\] for aspect coverage "
+        r"and 39\.8 \[[\d., ]+\] for sentiment consistency\.$",
         finding(lenient),
     )
-    strict = measured([[(40, 60 + n % 3), (10, 20)] for n in range(12)], [[40] for _ in range(12)])
+    strict = measured([[(40, 60 + n % 3), (10, 20)] for n in products], others)
     assert "J is strict with aspect coverage, by 15.5 [" in finding(strict) and "-" not in finding(strict).partition("]")[0]
-    unclear = measured([[(60 + 20 * (-1) ** n, 60), (50, 50)] for n in range(12)], [[40] for _ in range(12)])
+    unclear = measured([[(60 + 20 * (-1) ** n, 60), (50, 50)] for n in products], others)
     assert "J is not shown to be lenient or strict with aspect coverage (" in finding(unclear)
-    blind = measured([[(80, 60 + n % 3), (40, 20)] for n in range(12)], [[60] for _ in range(12)])
-    assert finding(blind).endswith(
-        "it gives 60.0 [60.0, 60.0] for aspect coverage, not shown to be less than to the product's own, and 60.0 [60.0, 60.0] for sentiment "
-        "consistency, not shown to be less than to the product's own."
-    )
     few = measured([[(80, 60)], [(70, 60)]], [[40], [40]])
     assert "not shown to be lenient or strict with aspect coverage (+15.0 [undefined (few products)]" in finding(few)
+
+
+def test_a_judge_that_cannot_tell_a_products_own_summaries_is_said_not_to() -> None:
+    blind = measured([[(80 + n % 2, 60 + n % 3), (40, 20)] for n in range(12)], [[58 + n % 5] for n in range(12)])
+    assert re.search(
+        r"it gives 59\.8 \[[\d., ]+\] for aspect coverage, not shown to be less than to the product's own, and 59\.8 \[[\d., ]+\] for sentiment "
+        r"consistency, not shown to be less than to the product's own\.$",
+        finding(blind),
+    )
 
 
 def test_what_is_not_answered_is_left_out_and_counted() -> None:
@@ -204,7 +213,7 @@ def test_what_is_not_answered_is_left_out_and_counted() -> None:
 
 
 def test_the_result_has_a_table_by_grade_and_the_same_in_every_medium() -> None:
-    result = leniency_result(measured([[(80, 60), (40, 20)] for _ in range(12)], [[40] for _ in range(12)]))
+    result = leniency_result(measured([[(80, 60 + n), (40, 20)] for n in range(12)], [[40 + n] for n in range(12)]))
     told = markdown(result)
     assert "By people's grade" in told and "another product's" in told and result.details["finding"] == result.answer
     assert "**J is lenient with aspect coverage" in told
@@ -246,17 +255,20 @@ def measured_in(folder: Path, judge: Cast, tmp_path: Path) -> Path:
     return folder
 
 
-def test_scores_say_the_judges_leniency_before_any_number(tmp_path: Path) -> None:
-    judge = scoring(lambda question, text: 60)
-    told = finding_of(measured_in(tmp_path / "leniency", judge, tmp_path), judge.judge)
-    assert told.startswith("scripted is not shown to be lenient or strict")
+def test_scores_say_the_judges_leniency_before_any_number_from_then_on(tmp_path: Path) -> None:
     cast, samples = Cast(), [sample(n) for n in range(1, 4)]
     run = cast.rehearse(tmp_path / "run", samples, ["onlysum"])
-    score(cast.judge, samples, run, digest="of these", name="scored")
-    found = results(samples, read_scores(samples, run, digest="of these", name="scored"), resamples=10, seed=0)
-    with_it, without = rehearsal_result(found, leniency=told), rehearsal_result(found)
-    assert with_it.answer.splitlines()[0] == told and "OnlySum scores" in with_it.answer.splitlines()[1]
-    assert without.answer.splitlines()[0] == unknown("scripted") and "perse rehearsal leniency" in unknown("scripted")
+    folder = score(cast.judge, samples, run, digest="of these", name="scored")
+
+    def told() -> list[str]:
+        scored = read_scores(samples, run, digest="of these", name="scored")
+        return rehearsal_result(results(samples, scored, resamples=10, seed=0)).answer.splitlines()
+
+    first, second = told()
+    assert first == unknown("scripted") and "perse rehearsal leniency" in first and "OnlySum scores" in second
+    found = leniency_of(measured_in(tmp_path / "leniency", Cast(), tmp_path), cast.judge)
+    keep(folder, found)
+    assert told() == [found.answer, second] and found.answer.startswith("scripted is not shown to be lenient or strict")
 
 
 def test_the_leniency_of_another_judge_is_refused(tmp_path: Path) -> None:
@@ -264,19 +276,19 @@ def test_the_leniency_of_another_judge_is_refused(tmp_path: Path) -> None:
     with pytest.raises(
         BadInput, match="is of the judge scripted, not of other, which scores here; measure that one's leniency"
     ):
-        finding_of(folder, Cast(name="other").judge)
+        leniency_of(folder, Cast(name="other").judge)
 
 
 def test_a_folder_without_a_finding_is_refused_with_the_command(tmp_path: Path) -> None:
     judge = scoring(lambda question, text: 60)
     with pytest.raises(BadInput, match="has no leniency.json; run `perse rehearsal leniency` to its end"):
-        finding_of(tmp_path / "nothing", judge.judge)
+        leniency_of(tmp_path / "nothing", judge.judge)
     ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
     with pytest.raises(BadInput, match="holds a run of perse rehearsal leniency, and no leniency.json"):
-        finding_of(tmp_path / "out", judge.judge)
+        leniency_of(tmp_path / "out", judge.judge)
     (tmp_path / "out" / FOUND).write_text("{}")
     with pytest.raises(BadInput, match="leniency.json: .*; run `perse rehearsal leniency` again"):
-        finding_of(tmp_path / "out", judge.judge)
+        leniency_of(tmp_path / "out", judge.judge)
 
 
 def test_an_engine_that_failed_at_some_is_asked_again(tmp_path: Path) -> None:
@@ -288,9 +300,44 @@ def test_an_engine_that_failed_at_some_is_asked_again(tmp_path: Path) -> None:
     assert len(healed.asked) == 2 * len([one for one in flaky.asked if "Summary 1 of the radio" in one]) / 2
 
 
-def test_a_file_that_is_none_is_a_sentence(tmp_path: Path) -> None:
-    done = CliRunner().invoke(app, ["rehearsal", "leniency", str(tmp_path / "no.jsonl"), "--judge", "x", "--out", "o"])
-    assert done.exit_code != 0
+def test_the_command_prints_what_it_found_keeps_it_and_scores_refuse_that_of_another_judge(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judges = {"one": Cast(name="one"), "other": Cast(name="other")}
+    monkeypatch.setattr(Judge, "load", lambda name, **_: judges[name].judge)
+    out = tmp_path / "leniency"
+    done = perse("rehearsal", "leniency", two(tmp_path / "graded.jsonl"), "--judge", "one", "--out", out, "--json")
+    found = json.loads(done.stdout)
+    # 60 from the judge; people 75, 0, 25, 100 and 100, 50, 75, 25: 50 and 62.5 on average.
+    assert [row[2]["value"] for row in found["tables"][0]["rows"]] == [60, 60]
+    assert [row[3]["value"] for row in found["tables"][0]["rows"]] == [10, -2.5]
+    assert json.loads((out / FOUND).read_text())["answer"] == found["answer"]
+
+    data = persum_folder(tmp_path / "persum", [sample(1), sample(2)])
+    given = read_samples(data)
+    run, cast = tmp_path / "run", Cast()
+    rehearse(
+        dict.fromkeys(ROLES, cast.writer),
+        None,
+        given.samples,
+        run,
+        digest=given.digest,
+        methods=["onlysum"],
+        settings=Settings(),
+    )
+    shown = perse("rehearsal", "score", data, run, "--judge", "one", "--leniency", out)
+    assert shown.returncode == 0 and " ".join(shown.stdout.split()).startswith(found["answer"]), shown.stderr
+    again = perse("rehearsal", "score", data, run, "--judge", "one", "--json")
+    assert json.loads(again.stdout)["answer"].startswith(found["answer"]), "kept beside the scores"
+    asked = len(judges["other"].asked)
+    refused = perse("rehearsal", "score", data, run, "--judge", "other", "--name", "others", "--leniency", out)
+    assert refused.returncode == 2 and "is of the judge one, not of other" in " ".join(refused.stderr.split())
+    assert len(judges["other"].asked) == asked
+
+
+def test_a_file_that_is_not_there_is_refused_before_a_judge_is_loaded(tmp_path: Path) -> None:
+    done = perse("rehearsal", "leniency", tmp_path / "no.jsonl", "--judge", tmp_path / "no-model", "--out", tmp_path / "o")
+    assert done.returncode == 2 and "no.jsonl" in " ".join(done.stderr.split()) and "no-model" not in done.stderr
 
 
 @pytest.mark.skipif(not REAL.exists(), reason="SummEval-OP is not at ../shared/data")

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import perse
 from kills import Script, check_nothing_lost
-from rehearsal_builders import Cast, Said, review, sample, step_of, usual
+from rehearsal_builders import Cast, Said, persum_folder, review, sample, step_of, usual
 
 from perse.commands.options.rehearsal import Cast as CastOptions
 from perse.data.persum.folder import Sample
@@ -365,6 +366,31 @@ def test_the_papers_supervisor_and_the_personal_judge_are_named_by_one_option() 
         _ = CastOptions(writer="w", supervisor=["personal:"]).personal
     with pytest.raises(BadInput, match="the gain is 0.5"):
         _ = CastOptions(writer="w", supervisor=["personal:a"], gain=0.5).personal
+
+
+def test_the_command_refuses_a_personal_judge_that_nobody_asks_and_a_method_without_one(tmp_path: Path) -> None:
+    data = persum_folder(tmp_path / "persum", [sample(1)])
+    run = ("rehearsal", "run", data, "--writer", tmp_path / "no-model", "--out", tmp_path / "run")
+    for options, told in (
+        (("--method", "personal"), "give --supervisor personal:JUDGE"),
+        (("--method", "role", "--supervisor", "personal:x"), "add --method personal"),
+        (("--supervisor", "personal:"), "--supervisor personal: names no judge"),
+        (("--supervisor", "personal:x", "--gain", "0.7"), "the gain is 0.7, expected from 0 to below 0.5"),
+    ):
+        done = perse(*run, *options)
+        assert done.returncode == 2 and told in " ".join(done.stderr.split()), done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_command_runs_the_personal_judge_beside_the_papers_methods(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = {"writer": numbered(), "reader": later_up_to(1)}
+    monkeypatch.setattr(Judge, "load", lambda name, **_: models[name].judge)
+    data = persum_folder(tmp_path / "persum", [sample(1)])
+    options = ("--supervisor", "personal:reader", "--method", "onlysum", "--method", "personal", "--best", "last", "--json")
+    done = perse("rehearsal", "run", data, "--writer", "writer", *options, "--out", tmp_path / "run")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["ends"] == {"no gain": 1} and "1 ended with no gain" in done.stderr
+    assert read_traces(tmp_path / "run")["personal"]["s1"].summary == "Version 1."
 
 
 def test_a_plan_counts_the_judges_questions_of_every_round(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ NOT_HERE = {
     "perse data release": "the released files are not part of the project; tests/data/test_release.py builds from its own",
     "perse score --examples work/released-mpst": "as above",
     "perse data persum": "Amazon's reviews are not part of the project; tests/data/test_persum.py selects from its own",
+    "perse rehearsal leniency": "SummEval's grades are not part of the project; tests/rehearsal/test_leniency.py has its own",
     "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/annotators/test_annotators.py reads its own",
 }
 WHOLE = ("perse study calibration",)
@@ -143,6 +144,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "learning": ("before=runs/first", "after=runs/second,runs/third", "--trained", "runs/trained"),
     "nearly_constant": (),
     "long_profiles": ("--model", "MODEL"),
+    "preference_rounding": ("graded.jsonl", "--model", "MODEL"),
     "recipes": ("--data", "examples.jsonl"),
     "rehearsal_page": ("--json",),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
@@ -178,6 +180,10 @@ def test_a_benchmark_runs_at_its_smallest_size(name: str, place: Path, answering
     if name in ("recipes", "rounding", "soft_labels", "learning"):
         called("data", "pointwise", "--reviews", "reviews.jsonl.gz", "--items", "items.jsonl.gz", "--k", "1", "--out", "data")
         called("data", "export", "data", "--split", "valid", "--out", "examples.jsonl")
+    if name == "preference_rounding":
+        grades = {"ac": [[4], [2], [3]], "sc": [[4], [2], [3]]}
+        row = {"reviews": ["It is loud.", "It lasts."], "summaries": ["Loud.", "It lasts.", "Loud, and it lasts."], **grades}
+        Path("graded.jsonl").write_text((json.dumps(row) + "\n") * 2)
     if name == "learning":
         called(
             *smallest(

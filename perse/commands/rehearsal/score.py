@@ -41,7 +41,7 @@ def score(
 
     Example:  perse rehearsal score work/persum runs/rehearsal --judge smollm2-135m --leniency runs/leniency
     """
-    from perse.rehearsal.leniency.kept import finding_of
+    from perse.rehearsal.leniency.kept import keep, leniency_of
     from perse.rehearsal.samples import read_samples
     from perse.rehearsal.scoring.asking import check_samples_of, read_scores, scores_folder
     from perse.rehearsal.scoring.asking import score as ask
@@ -52,12 +52,13 @@ def score(
     scores_folder(run, name)  # before a judge is loaded
     check_samples_of(run, given.digest)
     loaded = loading.load(judge)
-    told = finding_of(leniency, loaded) if leniency else None
+    found = leniency_of(leniency, loaded) if leniency else None
     with shown_on(err) as on_part:
-        ask(
+        folder = ask(
             loaded, given.samples, run, digest=given.digest, name=name,
             on_progress=lambda done, total: on_part("scoring", done, total),
         )  # fmt: skip
+    if found is not None:
+        keep(folder, found)
     scored = read_scores(given.samples, run, digest=given.digest, name=name)
-    found = results(given.samples, scored, resamples=resamples, seed=seed)
-    show_result(rehearsal_result(found, leniency=told), medium, everything=everything)
+    show_result(rehearsal_result(results(given.samples, scored, resamples=resamples, seed=seed)), medium, everything=everything)

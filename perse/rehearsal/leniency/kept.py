@@ -1,4 +1,4 @@
-"""What was found of a judge's leniency, kept beside its answers, and told wherever this judge's scores are."""
+"""What was found of a judge's leniency: kept beside its answers, and beside its scores of a run, so that whoever tells these tells it first."""
 
 from __future__ import annotations
 
@@ -20,16 +20,37 @@ FOUND = "leniency.json"
 
 
 def keep(folder: Path, result: Result) -> None:
-    """Write what was found."""
+    """Write what was found into a folder of leniency, or of scores by the same judge."""
     write_whole(folder / FOUND, result.model_dump_json(indent=1) + "\n")
 
 
-def finding_of(folder: Path, judge: Judge) -> str:
-    """The sentences about this judge.
+def leniency_of(folder: Path, judge: Judge) -> Result:
+    """What was found of this judge.
 
     Raises:
         BadInput: no such folder, one that is not finished, or one of another judge; the message names what differs.
     """
+    result = _read(folder)
+    run = read_manifest(folder).get("run", {})
+    now = json.loads(json.dumps(who_judges(judge)))
+    if {name: run.get(name) for name in now} != now:
+        raise BadInput(
+            f"{folder} is of the judge {_named(run.get('judge'))}, not of {_named(now['judge'])}, which scores here; measure that one's leniency with "
+            "`perse rehearsal leniency`, into another folder"
+        )
+    return result
+
+
+def finding_in(folder: Path) -> str | None:
+    """The sentences about the judge whose scores a folder has; None if its leniency is not known.
+
+    Raises:
+        BadInput: the file is none of ours.
+    """
+    return str(_read(folder).details["finding"]) if (folder / FOUND).exists() else None
+
+
+def _read(folder: Path) -> Result:
     if not (folder / FOUND).is_file():
         holds = f"holds {what_it_is(read_manifest(folder))}, and" if (folder / MANIFEST).is_file() else "has"
         raise BadInput(f"{folder} {holds} no {FOUND}; run `perse rehearsal leniency` to its end, and give its --out")
@@ -38,18 +59,9 @@ def finding_of(folder: Path, judge: Judge) -> str:
     except (ValidationError, UnicodeDecodeError) as error:
         why = explain(error) if isinstance(error, ValidationError) else "not UTF-8"
         raise BadInput(f"{folder / FOUND}: {why}; run `perse rehearsal leniency` again") from None
-    told = result.details.get("finding")
-    if result.name != REHEARSAL_LENIENCY or not isinstance(told, str):
+    if result.name != REHEARSAL_LENIENCY or not isinstance(result.details.get("finding"), str):
         raise BadInput(f"{folder / FOUND} holds another result ({result.name}); run `perse rehearsal leniency` again")
-    run = read_manifest(folder).get("run", {})
-    now = json.loads(json.dumps(who_judges(judge)))
-    was = {name: run.get(name) for name in now}
-    if was != now:
-        raise BadInput(
-            f"{folder} is of the judge {_named(was.get('judge'))}, not of {_named(now['judge'])}, which scores here; measure that one's leniency with "
-            "`perse rehearsal leniency`, into another folder"
-        )
-    return told
+    return result
 
 
 def _named(judge: object) -> str:

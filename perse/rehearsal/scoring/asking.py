@@ -15,6 +15,7 @@ from perse.judging.loop import JUDGEMENTS, read_judgements
 from perse.progress import OnProgress, unseen
 from perse.rehearsal.folder import SCORES, Trace, read_traces
 from perse.rehearsal.judging import SIDES, Judgements, Measure, Wanted, values_of
+from perse.rehearsal.leniency.kept import finding_in
 
 Scores = dict[str, dict[str, dict[Measure, float | None]]]
 """method -> sample -> what the judge gave; without those that have no summary."""
@@ -27,6 +28,8 @@ class Scored:
     traces: Mapping[str, Mapping[str, Trace]]
     scores: Scores
     judge: str
+    leniency: str | None = None
+    """What is known of the judge's, in words."""
     chose: bool = False
     """Whether the same judge chose the versions that are scored here: of several, the one that it liked best."""
     wrote: bool = False
@@ -101,6 +104,7 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
         read_traces(run),
         scores,
         "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
+        leniency=finding_in(folder),
         chose=_who(judge) == _who(begun.get("judge"))
         and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
         wrote=_who(judge) == _who(roles.get("writer"), names=("name", "adapter", "weights")),

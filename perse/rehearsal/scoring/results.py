@@ -75,6 +75,8 @@ class Results:
     """... and for how many of these the judge gave all scores."""
     resamples: int
     seed: int
+    leniency: str | None = None
+    """What is known of the judge's, in words."""
 
 
 def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: int) -> Results:
@@ -118,6 +120,7 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
         scored={method: len(of_one) for method, of_one in complete.items()},
         resamples=resamples,
         seed=seed,
+        leniency=scored.leniency,
     )
 
 

@@ -16,16 +16,12 @@ MEASURE_NAMES = ("Product AC", "Product SC", "History AC", "History SC", "User A
 """Aspect coverage and sentiment consistency, as in the paper's columns."""
 
 
-def rehearsal_result(found: Results, *, leniency: str | None = None) -> Result:
-    """Everything that `found` says.
-
-    Args:
-        leniency: what is known of the judge's, which is said before any number; without it, that nothing is.
-    """
+def rehearsal_result(found: Results) -> Result:
+    """Everything that `found` says; what is known of the judge's leniency before any number."""
     return Result(
         name=REHEARSAL_SCORE,
         asks="How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?",
-        answer=f"{leniency or unknown(found.judge)}\n{answer(found)}",
+        answer=f"{found.leniency or unknown(found.judge)}\n{answer(found)}",
         tables=(
             *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
             *_beside(found),
@@ -41,7 +37,7 @@ def rehearsal_result(found: Results, *, leniency: str | None = None) -> Result:
             "samples": found.samples,
             "compared": found.compared,
             "readers": found.readers,
-            "leniency": leniency,
+            "leniency": found.leniency,
         },
     )
 
