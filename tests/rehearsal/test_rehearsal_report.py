@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import perse
+from rehearsal_builders import Cast, Said, step_of, usual
 from report_builders import BREAKOUT, scored_run, talkative, told_samples
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
@@ -135,6 +136,20 @@ def test_a_page_of_fewer_samples_keeps_those_without_a_scored_summary_first(made
         assert "2 of 5 samples are in this file" in html and "1 of 5 samples are not compared" in html
     finally:
         kept.write_text(before, encoding="utf-8")
+
+
+def test_a_run_in_which_nothing_can_be_compared_has_a_report_that_says_so_and_tells_its_stories(tmp_path: Path) -> None:
+    def silent(message: str) -> Said:
+        return "no" if step_of(message) == "adapts" else usual(message)
+
+    made = scored_run(tmp_path, told_samples(2), methods=FEW, cast=Cast(silent))
+    page = report(made, tmp_path / "report")
+    html = page.read_text(encoding="utf-8")
+    assert "No sample has scores under every method (sum-perchan has 0)" in html and "All 2 samples" in html
+    found = Result.model_validate_json((page.parent / "results.json").read_bytes())
+    rows = {row[0]: row[1:] for row in found.tables[0].rows}
+    assert rows == {"OnlySum": ("2 of 2", "2 of 2"), "Sum+PerChan": ("0 of 2", "0 of 0"), "Rehearsal": ("2 of 2", "2 of 2")}
+    assert (tmp_path / "report" / "figures" / "scores-average.csv").read_text(encoding="utf-8").count("\n") == 1
 
 
 def test_a_key_in_a_title_is_in_no_file_of_the_report(made: tuple[Samples, Path], tmp_path: Path) -> None:

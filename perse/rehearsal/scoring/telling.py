@@ -11,6 +11,7 @@ from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
 from perse.results.result import Cell, Result, Table
 
 REHEARSAL_SCORE = "rehearsal-score"
+ASKS = "How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?"
 MEASURE_NAMES = ("Product AC", "Product SC", "History AC", "History SC", "User AC", "User SC")
 """Aspect coverage and sentiment consistency, as in the paper's columns."""
 
@@ -19,7 +20,7 @@ def rehearsal_result(found: Results) -> Result:
     """Everything that `found` says."""
     return Result(
         name=REHEARSAL_SCORE,
-        asks="How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?",
+        asks=ASKS,
         answer=answer(found),
         tables=(
             *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
