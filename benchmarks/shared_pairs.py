@@ -32,7 +32,6 @@ METHODS = ("reviewers", "two-way")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulations", type=int, default=300)
-    parser.add_argument("--resamples", type=int, default=400)
     parser.add_argument("--reviewers", type=int, nargs="+", default=[36, 108])
     parser.add_argument("--texts", type=int, nargs="+", default=[48, 192])
     parser.add_argument("--each", type=int, default=10, help="pairs of a reader")
@@ -41,7 +40,7 @@ def main() -> None:
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     if options.small:
-        options.simulations, options.resamples, options.reviewers, options.texts = 2, 100, [36], [48]
+        options.simulations, options.reviewers, options.texts = 2, [36], [48]
     found = [
         _simulated(reviewers, texts, world, options=options)
         for reviewers in options.reviewers
@@ -61,15 +60,11 @@ def _simulated(reviewers: int, texts: int, world: str, *, options: argparse.Name
         examples, judged, blind = _world(reviewers, texts, WORLDS[world], options.each, generator=generator)
         taken.append(to_draw(examples, "auto"))
         reviewer = np.repeat(np.arange(reviewers), options.each)
-        draws = int(generator.integers(2**31))
-        both = [
-            Bootstrap.over(reviewer, resamples=options.resamples, seed=draws),
-            Bootstrap.over(reviewer, resamples=options.resamples, seed=draws, item=works(examples)),
-        ]
+        both = [Bootstrap.over(reviewer, resamples=1, seed=number, item=item) for item in (None, works(examples))]
         every = np.ones(len(examples), dtype=bool)
         values.append(judged.mean())
-        bounds.append([_bounds(one.mean(judged, every).interval) for one in both])
-        left_out.append([not low <= 0.5 <= high for low, high in (_bounds(one.mean(blind, every).interval) for one in both)])
+        bounds.append([_bounds(one.share(judged, every).interval) for one in both])
+        left_out.append([not low <= 0.5 <= high for low, high in (_bounds(one.share(blind, every).interval) for one in both)])
     truth, ends = float(np.mean(values)), np.array(bounds)
     covers = ((ends[..., 0] <= truth) & (truth <= ends[..., 1])).mean(axis=0)
     width = (ends[..., 1] - ends[..., 0]).mean(axis=0) / (2 * 1.96 * np.std(values))

@@ -1,4 +1,4 @@
-"""How often a 95% interval within readers covers the truth where readers share texts, and how wide it is.
+"""How often a 95% interval of a correlation within readers, of all items, or of MAE covers the truth where readers share texts, and how wide it is.
 
     python benchmarks/shared_texts.py --simulations 500
 
@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -22,6 +24,7 @@ from rich.progress import track
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import FEWEST_TEXTS, bootstrap_interval
+from perse.evaluation.stats.resamples import Resamples
 from perse.results.result import Interval
 
 COLUMNS = ("within_kendall", "kendall", "mae")
@@ -37,7 +40,7 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, nargs="+", default=[36, 108])
     parser.add_argument("--readers", type=int, nargs="+", default=[1, 3, 9, 36], help="of a text, on average")
     parser.add_argument("--each", type=int, nargs="+", default=[4, 10], help="texts that a reader reads")
-    parser.add_argument("--column", choices=COLUMNS, default=COLUMNS[0])
+    parser.add_argument("--columns", choices=COLUMNS, nargs="+", default=COLUMNS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="the shares as JSON on stdout instead of the table")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
@@ -53,51 +56,62 @@ def main() -> None:
         for errors in ERRORS
         if (row := _simulated(size, each, readers, errors, options=options))
     ]
-    print(json.dumps({**vars(options), "found": found}, indent=2) if options.json else _markdown(found))
+    print(json.dumps({**vars(options), "found": found}, indent=2) if options.json else _markdown(found, options.columns))
 
 
-def _simulated(size: int, each: int, readers: int, errors: str, *, options: argparse.Namespace) -> dict[str, object]:
+def _simulated(size: int, each: int, readers: int, errors: str, *, options: argparse.Namespace) -> dict[str, Any]:
     texts = max(each, size * each // readers)
-    values, intervals = [], []
+    found = []
     for number in track(
         range(options.simulations), description=f"{size} reviewers, {each} of {texts} texts", console=Console(stderr=True)
     ):
         seed = (options.seed, size, each, readers, number)
-        value, here = _one(size, texts, each, errors, options.column, seed=seed, resamples=options.resamples)
-        values.append(value)
-        intervals.append(here)
-    estimates, bounds = np.array(values), np.array(intervals)  # (S, 2), (S, methods, 2, 2)
+        found.append(_one(size, texts, each, errors, options.columns, seed=seed, resamples=options.resamples))
+    columns = {name: _summed([one[name] for one in found]) for name in options.columns}
+    return {"size": size, "each": each, "texts": texts, "readers": readers, "errors": errors, "columns": columns}
+
+
+def _summed(found: Sequence[tuple[list[float], list[list[tuple[float, float]]]]]) -> dict[str, dict[str, list[float]]]:
+    """How often the truth of the value and of the difference is covered, and the width, by method."""
+    estimates, bounds = np.array([one for one, _ in found]), np.array([one for _, one in found])  # (S, 2), (S, methods, 2, 2)
     truth = np.array([estimates[:, 0].mean(), 0.0])
     covers = ((bounds[..., 0] <= truth) & (truth <= bounds[..., 1])).mean(axis=0)  # (methods, 2)
     width = (bounds[..., 1] - bounds[..., 0]).mean(axis=0) / (2 * 1.96 * estimates.std(axis=0))
-    shown = {
+    return {
         method: {"covers": [float(share) for share in covers[nth]], "width": [float(one) for one in width[nth]]}
         for nth, method in enumerate(METHODS)
     }
-    return {"size": size, "each": each, "texts": texts, "readers": readers, "errors": errors, **shown}
 
 
 def _one(
-    size: int, texts: int, each: int, errors: str, column: str, *, seed: tuple[int, ...], resamples: int
-) -> tuple[list[float], list[list[tuple[float, float]]]]:
-    """The value of a judge and its difference from another's, and the interval of both by each method."""
+    size: int, texts: int, each: int, errors: str, columns: Sequence[str], *, seed: tuple[int, ...], resamples: int
+) -> dict[str, tuple[list[float], list[list[tuple[float, float]]]]]:
+    """By column the value of a judge and its difference from another's, and the interval of both by each method."""
     generator = np.random.default_rng(seed)
     gold, judges, reviewer, item = _world(size, texts, each, ERRORS[errors], generator=generator)
     draws = int(generator.integers(2**31))
     by_reviewers = Bootstrap.over(reviewer, resamples=resamples, seed=draws)
     both = Bootstrap.over(reviewer, resamples=resamples, seed=draws, item=item)
-    once = [by_reviewers.scores(gold, judge)[column].value or 0.0 for judge in judges]
-    values = [once[0], once[0] - once[1]]
-    bounds = []
-    for bootstrap in (by_reviewers, both):
-        one, other = (bootstrap.resampled(column, gold, judge) for judge in judges)
-        resampled = (one, one - other)
-        bounds.append(
-            [_bounds(bootstrap.interval(value, draw, reviewers=size)) for value, draw in zip(values, resampled, strict=True)]
-        )
-    fewer = min(size, int(item.max()) + 1)
-    bounds.append([_bounds(bootstrap_interval(draw[:resamples], reviewers=fewer)) for draw in resampled])
-    return values, bounds
+    once = Bootstrap(Resamples(reviewer, np.ones((size, 1), dtype=np.float32)))
+    plain = [once.resampled_scores(gold, judge) for judge in judges]
+    drawn = [(bootstrap, [bootstrap.resampled_scores(gold, judge) for judge in judges]) for bootstrap in (by_reviewers, both)]
+    found = {}
+    for column in columns:
+        ours, theirs = (float(one[column][0]) for one in plain)
+        values = [ours, ours - theirs]
+        bounds = []
+        for bootstrap, (one, other) in drawn:
+            resampled = (one[column], one[column] - other[column])
+            bounds.append(
+                [
+                    _bounds(bootstrap.interval(value, draw, reviewers=size))
+                    for value, draw in zip(values, resampled, strict=True)
+                ]
+            )
+        fewer = min(size, int(item.max()) + 1)
+        bounds.append([_bounds(bootstrap_interval(draw[:resamples], reviewers=fewer)) for draw in resampled])
+        found[column] = (values, bounds)
+    return found
 
 
 def _world(
@@ -124,22 +138,22 @@ def _bounds(interval: Interval) -> tuple[float, float]:
     return interval.low, interval.high
 
 
-def _markdown(found: list[dict[str, object]]) -> str:
+def _markdown(found: list[dict[str, Any]], columns: Sequence[str]) -> str:
     head = "".join(f" {method}: value | difference |" for method in METHODS)
-    lines = [
-        "covered (width)",
-        "",
-        f"| reviewers | texts each | readers a text | judge errs |{head}",
-        "|---:|---:|---:|---|" + "---:|" * 2 * len(METHODS),
-    ]
-    for row in found:
-        cells = ""
-        for method in METHODS:
-            shown = row[method]
-            assert isinstance(shown, dict)
-            pairs = zip(shown["covers"], shown["width"], strict=True)
-            cells += "".join(f" {share:.1%} ({width:.2f}) |" for share, width in pairs)
-        lines.append(f"| {row['size']} | {row['each']} | {row['readers']} | {row['errors']} |{cells}")
+    lines = []
+    for column in columns:
+        lines += [
+            f"{column}: covered (width)",
+            "",
+            f"| reviewers | texts each | readers a text | judge errs |{head}",
+            "|---:|---:|---:|---|" + "---:|" * 2 * len(METHODS),
+        ]
+        for row in found:
+            shown = row["columns"][column]
+            pairs = [pair for method in METHODS for pair in zip(shown[method]["covers"], shown[method]["width"], strict=True)]
+            cells = "".join(f" {share:.1%} ({width:.2f}) |" for share, width in pairs)
+            lines.append(f"| {row['size']} | {row['each']} | {row['readers']} | {row['errors']} |{cells}")
+        lines.append("")
     return "\n".join(lines)
 
 

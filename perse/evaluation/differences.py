@@ -92,17 +92,22 @@ def choice_differences(
     row = f"{judge} (likeliest)"
     [(commonest, _)] = Counter(sorted(gold)).most_common(1)
     constant = np.array([answer == commonest for answer in gold], dtype=np.float64)
-    rules = {CHANCE: np.full(len(gold), COIN)}
-    rules |= {MAJORITY: hits[MAJORITY]} if MAJORITY in hits else {CONSTANT: constant}
+    rules = {MAJORITY: hits[MAJORITY]} if MAJORITY in hits else {CONSTANT: constant}
     rules |= {COPY: hits[COPY]} if COPY in hits else {}
+    everything = np.ones(len(gold), dtype=bool)
+    found = {CHANCE: above_coin(bootstrap.share(hits[row], everything))}
+    found |= {name: bootstrap.shares_apart(hits[row] - theirs, everything) for name, theirs in rules.items()}
     return [
-        Difference(judge=judge, row=row, baseline=name, column="accuracy", estimate=_apart(hits[row], theirs, bootstrap))
-        for name, theirs in rules.items()
+        Difference(judge=judge, row=row, baseline=name, column="accuracy", estimate=estimate)
+        for name, estimate in found.items()
     ]
 
 
-def _apart(mine: FloatArray, theirs: FloatArray, bootstrap: Bootstrap) -> Estimate:
-    """How much more of the pairs are right: a coin is right by half, so that no value is further from it than a half."""
-    low, high = -float(theirs.max()), 1 - float(theirs.min())
-    everything = np.ones(len(mine), dtype=bool)
-    return bootstrap.share(mine - theirs, everything, low=low, high=high).model_copy(update={"difference": True})
+def above_coin(accuracy: Estimate) -> Estimate:
+    """An accuracy minus that of a coin, which is known: its interval is that of the accuracy."""
+    interval = accuracy.interval
+    if accuracy.value is None or interval.low is None or interval.high is None:
+        return accuracy
+    ends = {"low": interval.low - COIN, "high": interval.high - COIN}
+    moved = {"value": accuracy.value - COIN, "interval": interval.model_copy(update=ends), "difference": True}
+    return accuracy.model_copy(update=moved)

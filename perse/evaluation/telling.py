@@ -8,6 +8,7 @@ from perse.evaluation.metrics import Kind, Metric, Sheet, added, metrics_of, tit
 from perse.evaluation.metrics.metric import ERRORS, POOLED, WITHIN, WITHIN_ZERO
 from perse.evaluation.stats.accuracy import NOT_ANSWERED
 from perse.evaluation.stats.results import Evaluation, Row, Spent
+from perse.evaluation.stats.shares import share_note
 from perse.judgement import Status
 from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT
@@ -70,6 +71,8 @@ def _statuses(evaluation: Evaluation) -> Table:
         lines.append((name, model, str(summary.asked), *counts, f"{coverage:.1f}%"))
     drawn = "the reviewers" if evaluation.resample == "reviewers" else "reviewers and texts"
     notes = [f"intervals: 95%, bootstrap over {drawn}, {evaluation.resamples} resamples, seed {evaluation.seed}"]
+    if evaluation.kind == "pairwise":
+        notes.append(share_note())
     if evaluation.without_reference:
         notes.append(f"{evaluation.without_reference} of {evaluation.examples} examples have no reference and are left out")
     title = f"Judgements: {evaluation.items} items of {evaluation.reviewers} reviewers"

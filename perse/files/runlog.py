@@ -218,7 +218,7 @@ def what_it_is(manifest: Mapping[str, Any]) -> str:
     return f"a run of perse {_COMMANDS.get(kind) or kind.replace('kgds-', 'kgds ', 1)}" if kind else "a run"
 
 
-_COMMANDS = {"persum": "data persum", "kgds-masking": "kgds build"}
+_COMMANDS = {"persum": "data persum", "kgds-masking": "kgds build", "rehearsal-leniency": "rehearsal leniency"}
 """Commands that are not named as the kind of their runs."""
 
 

@@ -41,10 +41,6 @@ class Asking(Protocol):
 
     settings: Settings
 
-    @property
-    def on_progress(self) -> OnPart:
-        """Told of each wave."""
-
     def ask(
         self,
         role: Role,

@@ -65,10 +65,13 @@ class Wanted:
 
 def judging_identity(judge: Judge, digest: str) -> dict[str, Any]:
     """Identifies answers of this judge about samples of this digest."""
+    return {"kind": "rehearsal-judgements", "samples": digest, **who_judges(judge)}
+
+
+def who_judges(judge: Judge) -> dict[str, Any]:
+    """The judge and its prompts: the same wherever it is asked about summaries."""
     probe = SummaryExample(id="probe", reviewer_id="probe", reviews=("A review.",), summary="A text.")
     return {
-        "kind": "rehearsal-judgements",
-        "samples": digest,
         "judge": judge.for_manifest,
         "prompts_sha256": {question.name: judge.prompt_digest(question, [probe], GREEDY) for question in QUESTIONS},
     }

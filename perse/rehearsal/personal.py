@@ -16,7 +16,6 @@ from perse.rehearsal.agents import Asking
 from perse.rehearsal.baselines import Texts, history_of, product_of
 from perse.rehearsal.filtering import Sets, filter_reviews, kept
 from perse.rehearsal.folder import Filtered, Played, Response, Round, Trace, Version
-from perse.rehearsal.preferring import SAME, PersonalJudge, Preference, Preferences, pair_of
 from perse.rehearsal.rewriting import Draft, rewrite_once
 from perse.rehearsal.roleplay import Scene, suggest
 
@@ -27,11 +26,34 @@ First = Callable[[], Mapping[str, Played]]
 
 
 @dataclass(frozen=True)
-class Supervision:
-    """The personal judge, and what it said so far."""
+class Preference:
+    """The probability that the reader would rather have the summary after than the one before; None if the judge gave none, `failed` says why.
 
-    personal: PersonalJudge
-    preferences: Preferences
+    `order_gap`: by how much the two orders of asking differ, 0 to 1; None where nothing was asked.
+    """
+
+    probability: float | None
+    order_gap: float | None = None
+    failed: str | None = None
+
+
+SAME = Preference(0.5)
+"""Of a summary that is as it was: nothing is asked."""
+
+Prefer = Callable[[Mapping[str, tuple[str, str]], str], Mapping[str, Preference]]
+"""sample -> its summary before and after, and the step's name; to how likely its reader would rather have the one after."""
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """The personal judge, and the gain above which a rewriting stands."""
+
+    prefer: Prefer
+    gain: float
+
+    def keeps(self, preference: Preference) -> bool:
+        """Whether the summary after stands."""
+        return preference.probability is not None and preference.probability - 0.5 > self.gain
 
 
 def personal_traces(
@@ -96,29 +118,26 @@ def _round(
     filtered = filter_reviews(agents, sets, step=step)
     drafts = {name: _draft(samples[name], scenes[name], one, filtered[name]) for name, one in said.items()}
     versions = rewrite_once(agents, drafts, step=f"{step}: rewriting")
-    pairs = {
-        name: pair_of(samples[name], scenes[name].summary, one.summary)
+    changed = {
+        name: (scenes[name].summary, one.summary)
         for name, one in versions.items()
         if one.summary is not None and one.summary != scenes[name].summary
     }
-    told = agents.on_progress
-    preferences = supervision.preferences.of(
-        pairs.values(), on_progress=lambda done, total: told(f"{step}: judging", done, total)
-    )
+    preferences = supervision.prefer(changed, f"{step}: judging")
 
     def finished(name: str) -> Round:
         response = said.get(name)
         if response is None:
             return Round(failed=f"suggestions: {played[name].turns[0].failed}")
         version = versions[name]
-        preference = preferences[pairs[name].id] if name in pairs else _unasked(version)
+        preference = preferences[name] if name in changed else _unasked(version)
         return Round(
             suggestions=response,
             filtered=filtered[name],
             summary=version.summary,
             preferred=preference.probability,
             order_gap=preference.order_gap,
-            stands=supervision.personal.improves(preference),
+            stands=supervision.keeps(preference),
             failed=preference.failed,
         )
 

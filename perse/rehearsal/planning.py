@@ -2,7 +2,7 @@
 
 The run itself is played through (`perse.rehearsal.process`), with stand-ins for the agents that count what they are asked and answer in the right form, in
 words of a stated length. So a plan has the stages of a run, and follows from the same code; what it cannot know, it is told: how long answers are, and in
-which iteration a supervisor passes a response.
+which iteration a supervisor passes a response. A personal judge is assumed to prefer every rewriting, so that no round is left out.
 """
 
 from __future__ import annotations
@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 
 from perse.data.persum.folder import Sample
 from perse.errors import BadInput
-from perse.progress import OnPart, unseen_part
+from perse.questions.summary_pair import SUMMARY_PAIR
 from perse.rehearsal.agents import Role, Wording
 from perse.rehearsal.judging import QUESTIONS, SIDES, VISIBLE, Side, Wanted
-from perse.rehearsal.methods import METHODS, PAPER
+from perse.rehearsal.methods import METHODS
+from perse.rehearsal.personal import Preference, Supervision
+from perse.rehearsal.preferring import pair_of
 from perse.rehearsal.process import Process
 from perse.rehearsal.settings import Settings
 from perse.writing.loop import Attempt, Bad, Good, Kind, Outcome
@@ -89,7 +91,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Plan:
-    """By role, "judge" among them, in the order in which they are asked first. `none`: prompts that do not fit, by step."""
+    """By role, "judge" and "personal judge" among them, in the order in which they are asked first. `none`: prompts that do not fit, by step."""
 
     samples: int
     methods: tuple[str, ...]
@@ -124,9 +126,9 @@ def plan(
     """
     if not samples:
         raise BadInput("there are no samples to plan for")
-    unknown = [name for name in methods if name not in PAPER]
+    unknown = [name for name in methods if name not in METHODS]
     if unknown:
-        raise BadInput(f"no plan is made of the method '{unknown[0]}'; of these there are: {', '.join(PAPER)}")
+        raise BadInput(f"unknown method '{unknown[0]}'; there are {', '.join(METHODS)}")
     standing_in = StandIns(settings, assumed, count or (lambda text: -(-len(text) // CHARACTERS)))
     by_id = {sample.id: sample for sample in samples}
     sides = SIDES if settings.best == "all" else VISIBLE
@@ -149,7 +151,14 @@ def plan(
                 judged(one, sides, of_versions)
         return dict.fromkeys(found, 50.0)
 
-    process = Process(standing_in, by_id, rate)
+    def prefer(changed: Mapping[str, tuple[str, str]], step: str) -> dict[str, Preference]:
+        for name, (before, after) in changed.items():
+            pair = pair_of(by_id[name], before, after)
+            for ask in SUMMARY_PAIR.asks(pair, pair.profile):
+                standing_in.note("personal judge", ask.text, generated=1)
+        return dict.fromkeys(changed, Preference(1.0))
+
+    process = Process(standing_in, by_id, rate, Supervision(prefer, gain=0.0))
     for name in methods:
         for trace in process.traces(METHODS[name]):
             if scored and trace.summary is not None:
@@ -166,7 +175,6 @@ class StandIns:
     count: Count
     loads: dict[str, Load] = field(default_factory=dict)
     none: dict[str, int] = field(default_factory=dict)
-    on_progress: OnPart = unseen_part
     _begun: set[int] = field(default_factory=set)
 
     def ask(

@@ -6,7 +6,7 @@ Both orders are asked, so that a lean towards a place cancels. The answers are k
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from perse.files.runlog import RunLog
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, answer_all, read_judgements
-from perse.progress import OnProgress, unseen
 from perse.questions.summary_pair import SUMMARY_PAIR
 from perse.records import Pair, PastReview, SummaryPairExample
+from perse.rehearsal.agents import Agents
+from perse.rehearsal.personal import Preference, Supervision
 from perse.rehearsal.settings import GAIN, check_gain
 from perse.scale import rescale
 
@@ -42,32 +43,6 @@ class PersonalJudge:
 
     def __post_init__(self) -> None:
         check_gain(self.gain)
-
-    def improves(self, preference: Preference) -> bool:
-        """Whether the summary after stands."""
-        return preference.probability is not None and preference.gain > self.gain
-
-
-@dataclass(frozen=True)
-class Preference:
-    """The probability that the reader would rather have the summary after than the one before; None if the judge gave none, `failed` says why.
-
-    `order_gap`: by how much the two orders of asking differ, 0 to 1; None where nothing was asked.
-    """
-
-    probability: float | None
-    order_gap: float | None = None
-    failed: str | None = None
-
-    @property
-    def gain(self) -> float:
-        """What is above one half; there must be a probability."""
-        assert self.probability is not None, self.failed
-        return self.probability - 0.5
-
-
-SAME = Preference(0.5)
-"""Of a summary that is as it was: nothing is asked."""
 
 
 def pair_of(sample: Sample, before: str, after: str) -> SummaryPairExample:
@@ -98,41 +73,36 @@ def preference_of(judgement: Judgement | None) -> Preference:
     return Preference(float(judgement.label == "B"), judgement.order_gap)
 
 
-class Preferences:
-    """A personal judge's answers, kept in one folder.
+def supervision(
+    personal: PersonalJudge, samples: Mapping[str, Sample], folder: Path, digest: str, agents: Agents
+) -> Supervision:
+    """The judge's preferences, from `folder` as far as that has them.
 
     Raises:
         RunMismatch: the folder has answers of another judge, with another threshold, or about other samples.
     """
+    identity = _identity(personal, digest)
+    with RunLog(folder, identity, lines=JUDGEMENTS):  # before anything is asked of anybody
+        pass
 
-    def __init__(self, personal: PersonalJudge, folder: Path, digest: str, *, skip_failed: bool = False) -> None:
-        self._personal, self._folder, self._skip_failed = personal, folder, skip_failed
-        self._identity = _identity(personal, digest)
-        with RunLog(folder, self._identity, lines=JUDGEMENTS):  # before anything is asked of anybody
-            pass
-
-    def of(self, pairs: Iterable[SummaryPairExample], *, on_progress: OnProgress = unseen) -> Mapping[str, Preference]:
-        """By id of the pair; only what the folder has no answer to is asked.
-
-        Raises:
-            EngineLost: the engine is gone, or failed at some pairs, unless these may be skipped.
-        """
-        examples = {one.id: one for one in pairs}
-        if not examples:
-            return {}
-        with RunLog(self._folder, self._identity, lines=JUDGEMENTS) as log:
-            asked = [(SUMMARY_PAIR, list(examples.values()))]
-            answer_all(self._personal.judge, asked, log, settings=GREEDY, on_progress=on_progress)
+    def prefer(changed: Mapping[str, tuple[str, str]], step: str) -> dict[str, Preference]:
+        pairs = {name: pair_of(samples[name], before, after) for name, (before, after) in changed.items()}
+        with RunLog(folder, identity, lines=JUDGEMENTS) as log:
+            asked = [(SUMMARY_PAIR, list(pairs.values()))] if pairs else []
+            told = agents.on_progress
+            answer_all(personal.judge, asked, log, settings=GREEDY, on_progress=lambda done, total: told(step, done, total))
             answers = read_judgements(log.path)
-        found = {name: answers.get((SUMMARY_PAIR.name, name)) for name in examples}
+        found = {name: answers.get((SUMMARY_PAIR.name, pair.id)) for name, pair in pairs.items()}
         failed = [one for one in found.values() if one is None or one.status is Status.ENGINE_ERROR]
-        if failed and not self._skip_failed:
+        if failed and not agents.settings.skip_failed:
             why = failed[0].error if failed[0] else "it gave no answer"
             raise EngineLost(
                 f"the engine failed at {len(failed)} of {len(found)} answers of the personal judge ({why}); the same command asks for these "
                 "again, and with --skip-failed goes on without them"
             )
         return {name: preference_of(one) for name, one in found.items()}
+
+    return Supervision(prefer, personal.gain)
 
 
 def _identity(personal: PersonalJudge, digest: str) -> dict[str, Any]:

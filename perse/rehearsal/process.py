@@ -39,7 +39,7 @@ from perse.rehearsal.folder import (
 from perse.rehearsal.judging import SIDES, VISIBLE, Judgements, Wanted, mean_of, values_of
 from perse.rehearsal.methods import METHODS, Method, check_judged
 from perse.rehearsal.personal import Supervision, personal_traces
-from perse.rehearsal.preferring import PersonalJudge, Preferences
+from perse.rehearsal.preferring import PersonalJudge, supervision
 from perse.rehearsal.rewriting import Draft, Rate, best, rewrite, unrated
 from perse.rehearsal.roleplay import Play, Scene, demonstrations, play, suggest
 from perse.rehearsal.settings import Settings
@@ -88,12 +88,10 @@ def rehearse(
         }
         agents = Agents(writers, cache, settings, on_progress)
         by_id = {one.id: one for one in samples}
-        supervision = None
-        if personal is not None:
-            preferences = Preferences(personal, out / PREFERENCES, digest, skip_failed=settings.skip_failed)
-            supervision = Supervision(personal, preferences)
         rate = _rating(judge, by_id, out, digest, agents) if scored and judge else unrated
-        process = Process(agents, by_id, rate, supervision)
+        process = Process(
+            agents, by_id, rate, supervision(personal, by_id, out / PREFERENCES, digest, agents) if personal else None
+        )
         for method in chosen:
             if all((method.name, sample.id) in have for sample in samples):
                 continue

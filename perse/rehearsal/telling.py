@@ -35,6 +35,11 @@ def plan_result(found: Plan, *, prefill: float | None, decode: float | None) -> 
         notes=(
             f"assumed: answers of {found.assumed.answer_tokens} tokens, responses that pass in iteration {found.assumed.iterations}, no answer in the "
             "wrong form, and an engine that shares what prompts begin with",
+            *(
+                ("assumed, too: a personal judge that would rather have every rewriting",)
+                if "personal judge" in found.loads
+                else ()
+            ),
             *(f"{count} prompts of '{step}' would not fit, and be None" for step, count in found.none.items()),
         ),
         details={"loads": {name: vars(load) for name, load in rows}},

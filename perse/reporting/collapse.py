@@ -23,7 +23,7 @@ _RESAMPLES = 500
 def is_collapsed(run: RunData, given: FloatArray) -> bool:
     """Whether `given`, (n,) labels as numbers, are nearly one, much more so than the readers', and expected scores order nothing.
 
-    Both by 95% intervals; by the values alone where there are too few readers.
+    Both by 95% intervals: where there are too few readers for one, nothing is called collapsed.
     """
     rows = run.known & ~np.isnan(given)
     if not often(run, given):
@@ -32,11 +32,9 @@ def is_collapsed(run: RunData, given: FloatArray) -> bool:
     commonest = int(np.bincount(said).argmax())
     bootstrap = Bootstrap.over(run.reviewer, resamples=_RESAMPLES, seed=0, item=run.text).only(rows)
     # Readers' other answers minus twice the judge's.
-    excess = bootstrap.mean((true != commonest).astype(np.float64) - 2 * (said != commonest), np.ones(len(said), dtype=bool))
-    order = bootstrap.one("kendall", run.gold[rows], run.expected[rows])
-    seldom = excess.above_zero if excess.interval.low is not None else (excess.value or 0) > 0
-    ordered = order.above_zero if order.interval.low is not None else (order.value or 0) == 1
-    return seldom and not ordered
+    excess = (true != commonest).astype(np.float64) - 2 * (said != commonest)
+    seldom = bootstrap.shares_apart(excess, np.ones(len(said), dtype=bool), most=2.0)
+    return seldom.above_zero and not bootstrap.one("kendall", run.gold[rows], run.expected[rows]).above_zero
 
 
 def often(run: RunData, given: FloatArray) -> bool:

@@ -150,8 +150,12 @@ def _ahead(evaluation: Evaluation, row: str, baseline: str, column: str) -> str:
     """How far a judge's row is ahead of a baseline, and whether that may be chance."""
     of_both = (one for one in evaluation.differences if (one.row, one.baseline, one.column) == (row, baseline, column))
     estimate = next((one.estimate for one in of_both), None)
-    if estimate is None or estimate.interval.low is None or estimate.interval.high is None:
-        return f" The value of {row} is better, which may be chance: of the difference no interval stands here."
+    if estimate is None:
+        return f" The value of {row} is better, which may be chance: their difference was not computed."
+    if estimate.interval.low is None or estimate.interval.high is None:
+        return (
+            f" The value of {row} is better, which may be chance: the interval of the difference is {estimate.interval.reason}."
+        )
     chance = estimate.interval.low <= 0 <= estimate.interval.high
     return f" The value of {row} is better{', which may be chance' if chance else ''}: the difference is {value_in_words(estimate)}."
 

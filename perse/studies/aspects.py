@@ -33,6 +33,7 @@ from perse.studies.frame.summarizing import (
     crossed_note,
     mean_of,
     minus,
+    note_of_shares,
     readings,
     shown_apart,
     undefined,
@@ -158,6 +159,7 @@ def _result(
         notes=(
             READINGS,
             "a pair that was not answered is a wrong one; judges that answered nothing have no value",
+            *note_of_shares(pairs),
             *crossed_note(pairs),
             f"{ALL}: the mean of the aspects, which count alike (PerSE, table 4)",
             _shown(view, given),

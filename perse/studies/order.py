@@ -19,6 +19,7 @@ from perse.data.load import LoadedExamples
 from perse.data.profiles.views import View
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.shares import share_note
 from perse.judging.loading import short_name
 from perse.progress import OnPart, unseen_part
 from perse.records import Example, chooses
@@ -134,7 +135,7 @@ def _result(asking: Asking, asked: Sequence[Asked]) -> Result:
             found.table("Means over the orders", "k"),
         ),
         notes=(
-            *found.notes,
+            *dict.fromkeys((*found.notes, share_note())),
             "no profile is shown in one order twice while it has another; one with fewer than two entries has one order and does not move",
             *_sampling(asking),
             "differs from PerSE, figure 4: one judge is asked at every k, and the queries are the same",
@@ -195,7 +196,7 @@ def _moves(asking: Asking, asked: Asked) -> tuple[Estimate, Estimate]:
         gaps.append(np.where(same, np.nan, np.abs(answers[a] - answers[b])))
         flips.append(np.where(same, np.nan, (labels[a] != labels[b]).astype(np.float64)))
     shared = SharedResamples.over(kept, resamples=asking.resamples, seed=asking.settings.seed)
-    return shared.mean(_mean_known(gaps)), shared.mean(_mean_known(flips))
+    return shared.mean(_mean_known(gaps)), shared.share(_mean_known(flips))
 
 
 def _mean_known(pairs: Sequence[FloatArray]) -> FloatArray:

@@ -9,6 +9,7 @@ from perse.evaluation.telling import evaluation_result
 from perse.judgement import Judgement, Prices
 from perse.records import ASPECTS
 from perse.results import markdown as as_markdown
+from perse.results.result import Estimate, Interval
 from perse.results.terminal import hidden, print_result
 
 
@@ -111,7 +112,7 @@ def test_few_reviewers_are_said_to_leave_intervals_undefined() -> None:
     few = pairs_of(9)
     assert "undefined (few reviewers)" in rendered(few)
     assert "0.89 [undefined (few reviewers)]" in markdown(few)
-    assert "undefined" not in rendered(pairs_of(12))
+    assert "few reviewers" not in rendered(pairs_of(12))
 
 
 def test_a_baseline_that_is_unavailable_is_listed_with_its_reason() -> None:
@@ -129,14 +130,18 @@ def test_values_that_are_undefined_read_undefined_not_zero() -> None:
 
 
 def test_resamples_in_which_a_value_is_undefined_are_marked() -> None:
-    # Each of thirteen readers is asked of two endings, and three of a surprise: some resamples have none of the three.
-    examples = [pair(f"{n}-{at}", f"u{n}", "AB"[at], aspect="Ending") for n in range(13) for at in range(2)]
-    examples += [pair(f"{n}-2", f"u{n}", "A", aspect="Surprise") for n in range(3)]
-    found = evaluate(examples, [answered(e.id, "A") for e in examples], train=None)
-    undefined = found.rows[0].columns["macro_accuracy"].interval.undefined_resamples
-    assert 0 < undefined < 500
-    assert f"(at most {undefined})" in rendered(found)
-    assert "0.75 [0.75, 0.75]*" in rendered(found)
+    found = pairs_of(12)
+    of_fewer = Estimate(value=0.75, interval=Interval(low=0.5, high=0.9, resamples=1000, undefined_resamples=13), items=60)
+    first = found.rows[0].model_copy(update={"columns": {**found.rows[0].columns, "order_gap": of_fewer}})
+    marked = rendered(found.model_copy(update={"rows": (first, *found.rows[1:])}))
+    assert "(at most 13)" in marked and "0.75 [0.50, 0.90]*" in marked
+
+
+def test_tables_of_pairs_say_that_intervals_of_shares_are_exact() -> None:
+    said = "intervals of shares (such as accuracy) and of differences of shares are not resampled but exact"
+    assert said in " ".join(rendered(pairs_of(12)).split()) and said in markdown(pairs_of(12))
+    examples = [scored(str(n), f"u{n}", 1 + n % 10) for n in range(12)]
+    assert said not in markdown(evaluate(examples, [answered(one.id, "5") for one in examples], train=None))
 
 
 def test_names_from_files_are_neither_markup_nor_table_nor_html() -> None:

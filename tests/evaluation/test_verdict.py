@@ -221,11 +221,11 @@ def test_pairs_are_compared_with_copying_the_shown_answer_with_a_coin_and_with_t
     [sentence] = evaluate(examples, right, train=None).verdict
     assert sentence == (
         "judge: better than copying the shown answer and than always giving the same answer and than chance, on these texts alone: "
-        "accuracy 1.00 [0.76, 1.00] against 0.25 [0.25, 0.25], difference +0.75 [0.75, 0.75]"
+        "accuracy 1.00 [0.86, 1.00] against 0.25 [0.14, 0.40], difference +0.75 [0.35, 0.86]"
     )
     [constant] = evaluate(examples, [answered(e.id, "A") for e in examples], train=None).verdict
     assert constant == (
-        "judge: not shown to be better than always giving the same answer: accuracy 0.75 [0.75, 0.75], difference +0.00 [-0.24, 0.24]"
+        "judge: not shown to be better than always giving the same answer: accuracy 0.75 [0.60, 0.86], difference +0.00 [-0.14, 0.14]"
     )
     known = evaluate(examples, right, train=[e.model_copy(update={"reviewer_id": "v"}) for e in examples])
     assert [one.baseline for one in known.differences] == ["chance", "majority", "copy the example"]

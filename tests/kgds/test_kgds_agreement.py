@@ -243,6 +243,24 @@ def test_a_resample_weighs_a_claim_as_often_as_its_sample_was_drawn() -> None:
     assert found["accuracy"].estimate().interval.low is not None
 
 
+def test_shares_that_all_samples_have_alike_have_intervals_with_a_width_and_other_means_say_why_they_have_none() -> None:
+    right = given_answers("yn" * 12, [0.9, 0.1] * 12, sample_of=[n // 2 for n in range(24)])
+    shared = SampleResamples(12, resamples=100, seed=0)
+    found = {name: value.estimate() for name, value in measured(right, shared).items()}
+    both = {name: value.estimate() for name, value in same_answers(right, right, shared).items()}
+    for one in (found["accuracy"], found["true"], found["false"], both["equal"]):
+        assert one.value == 1 and one.interval.high == 1
+        assert one.interval.low is not None and 0.6 < one.interval.low < 0.9
+    apart = both["accuracy"].interval
+    assert apart.low is not None and -0.3 < apart.low < -0.1 and apart.high == -apart.low
+    for one in (found["Brier"], found["mass"], both["kappa"]):
+        assert one.value is not None and one.interval.reason == "undefined (the same in every resample)"
+    few = given_answers("yn", [0.9, 0.1])
+    assert measured(few, SampleResamples(2, resamples=100, seed=0))["accuracy"].estimate().interval.reason == (
+        "undefined (few samples)"
+    )
+
+
 def test_agreement_of_two_ways_by_hand() -> None:
     # Answers y y n n and y n n n; the fifth was answered in one way only. Equal: 3 of 4. Chance: 1/2 * 1/4 + 1/2 * 3/4 = 1/2.
     one, other = (given_answers("ynynn", p, ok=ok) for p, ok in (([1, 1, 0, 0, 0], "xxxxx"), ([1, 0, 0, 0, 0], "xxxx.")))

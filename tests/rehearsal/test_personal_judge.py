@@ -20,9 +20,11 @@ from perse.errors import BadInput, EngineLost, RunMismatch
 from perse.judging.judge import Judge
 from perse.rehearsal.agents import ROLES
 from perse.rehearsal.folder import PREFERENCES, TRACES, Trace, read_traces, summary_of_run
+from perse.rehearsal.planning import Assumed, plan
 from perse.rehearsal.preferring import PersonalJudge, pair_of
 from perse.rehearsal.process import rehearse
 from perse.rehearsal.settings import Settings
+from perse.rehearsal.telling import plan_result
 from perse.rendering.prompt import Ids, LabelTokens, Renderer, TextRenderer
 from perse.writing.writer import Writer
 
@@ -363,6 +365,20 @@ def test_the_papers_supervisor_and_the_personal_judge_are_named_by_one_option() 
         _ = CastOptions(writer="w", supervisor=["personal:"]).personal
     with pytest.raises(BadInput, match="the gain is 0.5"):
         _ = CastOptions(writer="w", supervisor=["personal:a"], gain=0.5).personal
+
+
+def test_a_plan_counts_the_judges_questions_of_every_round(tmp_path: Path) -> None:
+    cast, judge = numbered(), later_up_to(99)
+    run_of(tmp_path / "run", cast, judge.judge, best="last", rewrites=3)
+    found = plan([sample(1)], ["personal"], Settings(best="last", rewrites=3), assumed=Assumed(), scored=False)
+    assert {role: load.calls for role, load in found.loads.items()} == {
+        "writer": 1 + 3,
+        "user": 3,
+        "filter": 3,
+        "personal judge": 2 * 3,
+    }
+    assert (len(cast.asked), len(judge.asked)) == (10, 6)
+    assert any("would rather have every rewriting" in note for note in plan_result(found, prefill=None, decode=None).notes)
 
 
 def test_the_folder_of_preferences_holds_every_answer(tmp_path: Path) -> None:

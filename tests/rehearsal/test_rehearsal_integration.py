@@ -20,8 +20,21 @@ from perse.rehearsal.folder import read_traces
 
 pytestmark = pytest.mark.integration
 
-SMALL = ("--practice-rounds", "1", "--max-iterations", "2", "--rewrites", "2", "--max-new-tokens", "48", "--tries", "2")
-"""Few and short answers; product reviews of more than 60 characters are filtered."""
+SMALL = (
+    "--practice-rounds",
+    "1",
+    "--max-iterations",
+    "2",
+    "--rewrites",
+    "2",
+    "--max-new-tokens",
+    "48",
+    "--tries",
+    "1",
+    "--product-characters",
+    "40",
+)
+"""Few and short answers; product reviews of 40 characters and more are filtered."""
 
 
 def command(*arguments: object) -> list[str]:
@@ -40,10 +53,11 @@ def perse(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     return done
 
 
-def test_all_methods_run_with_the_embedded_model_killed_once_and_are_scored(tmp_path: Path, embedded: Path) -> None:
-    persum_folder(tmp_path / "persum", [sample(1), sample(2)])
+def test_methods_run_with_the_embedded_model_killed_once_and_are_scored(tmp_path: Path, embedded: Path) -> None:
+    persum_folder(tmp_path / "persum", [sample(1)])
+    methods = ("onlysum", "sum-perchan", "rehearsal")
     run = (
-        "run", "persum", "--writer", embedded, "--dtype", "float32", *SMALL, "--product-characters", "60", "--out", "run",
+        "run", "persum", "--writer", embedded, "--dtype", "float32", *SMALL, *(f"--method={name}" for name in methods), "--out", "run",
     )  # fmt: skip
     begun = subprocess.Popen(command(*run), cwd=tmp_path, stderr=subprocess.PIPE, env=environment())
     until = time.monotonic() + 600
@@ -56,14 +70,14 @@ def test_all_methods_run_with_the_embedded_model_killed_once_and_are_scored(tmp_
     perse(tmp_path, *run)
     assert (tmp_path / "run" / "traces.jsonl").read_bytes().startswith(kept[: kept.rfind(b"\n") + 1])
     traces = read_traces(tmp_path / "run")
-    assert len(traces) == 9 and all(len(of_one) == 2 for of_one in traces.values())
+    assert tuple(traces) == methods
     assert all(trace.summary is not None or trace.failed for of_one in traces.values() for trace in of_one.values())
     assert traces["onlysum"]["s1"].summary is not None
     of_one = traces["rehearsal"]["s1"]
-    assert of_one.suggestions is not None and (of_one.filtered is None or len(of_one.filtered.removed) == 1)
+    assert of_one.suggestions is not None and (of_one.filtered is None or len(of_one.filtered.removed) >= 1)
     done = perse(tmp_path, "score", "persum", "run", "--judge", embedded, "--dtype", "float32", "--json")
     found = json.loads(done.stdout)
-    assert found["details"]["samples"] == 2 and found["tables"][0]["header"][-1] == "AVG"
+    assert found["details"]["samples"] == 1 and found["tables"][0]["header"][-1] == "AVG"
 
 
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
@@ -74,7 +88,7 @@ def test_vllm_plays_every_role_of_one_sample(tmp_path: Path, tokenizers: dict[st
     persum_folder(tmp_path / "persum", [sample(1)])
     model = "vllm:" + str(tmp_path / "tiny")
     perse(
-        tmp_path, "run", "persum", "--writer", model, "--dtype", "float32", *SMALL, "--product-characters", "60", "--method", "role-retriever",
+        tmp_path, "run", "persum", "--writer", model, "--dtype", "float32", *SMALL, "--method", "role-retriever",
         "--method", "rehearsal", "--out", "run",
     )  # fmt: skip
     one = read_traces(tmp_path / "run")["role-retriever"]["s1"]

@@ -92,7 +92,7 @@ def test_hours_follow_from_the_rates() -> None:
 
 
 def test_an_unknown_method_and_no_samples_are_refused() -> None:
-    with pytest.raises(BadInput, match="method 'magic'; of these there are: persum"):
+    with pytest.raises(BadInput, match="unknown method 'magic'; there are persum"):
         plan(SAMPLES, ["magic"], Settings(), assumed=Assumed())
     with pytest.raises(BadInput, match="no samples"):
         plan([], ["onlysum"], Settings(), assumed=Assumed())

@@ -134,6 +134,18 @@ def test_a_search_looks_where_it_is_told_and_in_the_method_that_is_shown(visit: 
     wait_for_count(page, f"1 of {SAMPLES} samples")
 
 
+def test_what_was_found_is_marked_and_unfolded_in_the_story(visit: Any, made: Path, run: Path) -> None:
+    page = visit(made)
+    words = "NEVER speaks of"
+    page.fill("[name=search]", words)
+    page.locator("#search-progress").wait_for(state="hidden")
+    sent_back = next(t for t in read_traces(run)["rehearsal"].values() if any(len(one.turns) > 1 for one in t.practice))
+    dialog = opened(page, sent_back.sample)
+    assert dialog.locator("mark").count() == sent_back.model_dump_json().count("never speaks of")
+    assert dialog.locator("mark").first.inner_text() == "never speaks of" and dialog.locator("mark").first.is_visible()
+    assert dialog.locator("details:not([open]) mark").count() == 0
+
+
 def test_samples_can_be_filtered_and_put_in_order_by_the_difference_to_another_method(visit: Any, made: Path) -> None:
     page = visit(made)
     page.select_option("#sample-filters [name=category]", label="Picks")

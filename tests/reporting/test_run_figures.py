@@ -43,7 +43,8 @@ def test_judge_and_best_baseline_are_named_with_their_values(pointwise: dict[str
 def test_of_errors_the_lower_one_is_better_and_no_caption_claims_that_it_is_more_than_chance(
     pointwise: dict[str, Figure],
 ) -> None:
-    assert "The value of ours (expected) is better, which may be chance" in pointwise["metric-mae"].alt
+    said = "The value of ours (expected) is better, which may be chance: their difference was not computed."
+    assert said in pointwise["metric-mae"].alt
 
 
 @pytest.mark.parametrize(
@@ -62,6 +63,16 @@ def test_where_the_difference_has_an_interval_the_caption_says_it_as_the_verdict
     apart = Difference(judge="ours", row=own, baseline=best, column="mae", estimate=estimate)
     found = evaluation(run).model_copy(update={"differences": (apart,)})
     assert f"The value of {own} {said}" in by_name(run_figures({"ours": run}, found))["metric-mae"].alt
+
+
+def test_a_caption_says_why_a_difference_has_no_interval() -> None:
+    run = scores("ours", GOLD, NEAR)
+    own, best = "ours (expected)", "profile average"
+    none = Estimate(value=-0.5, interval=Interval(reason="undefined (few reviewers)"), items=40, difference=True)
+    apart = Difference(judge="ours", row=own, baseline=best, column="mae", estimate=none)
+    found = evaluation(run).model_copy(update={"differences": (apart,)})
+    said = "is better, which may be chance: the interval of the difference is undefined (few reviewers)."
+    assert said in by_name(run_figures({"ours": run}, found))["metric-mae"].alt
 
 
 def test_a_baseline_without_value_stands_in_the_numbers_with_its_reason(pointwise: dict[str, Figure]) -> None:

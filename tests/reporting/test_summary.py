@@ -146,6 +146,12 @@ def test_a_judge_that_says_one_thing_much_more_often_than_the_readers_and_orders
     assert spread(examples, [answer(one, "A") for one in examples]).startswith("Collapsed: ")
 
 
+def test_of_fewer_than_ten_readers_no_judge_is_called_collapsed() -> None:
+    examples = [one for one in texts(varied) if int((one.reviewer_id or "r0")[1:]) < 9]
+    said = spread(examples, [answer(one, "5" if n % 25 == 2 else "7") for n, one in enumerate(examples)])
+    assert said.startswith("The answer that it most often finds likeliest, 7, is so in 96%;")
+
+
 def test_readers_who_all_say_the_same_are_a_lack_of_items() -> None:
     found = verdict(texts(lambda reader, text: 7), ["7"] * READERS * TEXTS)
     assert (found.standing, found.sentences[1]) == ("undefined", "Judge more items of more readers.")

@@ -584,15 +584,3 @@ def test_claims_about_a_text_and_summaries_of_reviews_are_judged_as_by_the_libra
     bare = http.post("/v1/judge/claim", json={"input": {"text": "The bridge opened.", "claim": "It did."}})
     assert bare.status_code == 200 and bare.json()["question"] == "verify_fact"
     assert http.post("/v1/judge/claim", json={"input": {"text": "x"}}).status_code == 400
-
-
-@pytest.mark.slow
-def test_a_list_of_a_thousand_bad_items_is_answered_item_by_item_and_one_of_more_as_a_whole(http: TestClient) -> None:
-    def asked(number: int) -> Any:
-        return http.post("/v1/judge/pointwise", json={"input": [{"query": 5}] * number})
-
-    each = asked(1000)
-    assert each.status_code == 200 and len(each.json()["results"]) == 1000
-    assert all("error" in one for one in each.json()["results"])
-    whole = asked(1001)
-    assert whole.status_code == 400 and "results" not in whole.json()

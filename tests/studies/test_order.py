@@ -14,7 +14,7 @@ from perse.data.profiles.views import View
 from perse.errors import BadInput, RunMismatch
 from perse.evaluation.shared_texts import crossed, several_readers
 from perse.records import Example
-from perse.results.result import Result
+from perse.results.result import Estimate, Result
 from perse.studies.frame.measuring import Condition
 from perse.studies.frame.running import opened, read_study
 from perse.studies.frame.summarizing import crossed_note
@@ -31,6 +31,17 @@ def test_a_judge_that_ignores_the_order_has_no_spread_and_does_not_move(readers:
     assert point(result, "script", "3").spread == 0
     assert point(result, "script", "3", "moved").estimate.value == 0
     assert "standard deviation 0.000" in result.answer
+
+
+def test_labels_that_never_change_may_change_in_other_texts_and_the_note_says_how_that_is_known(
+    readers: Path, tmp_path: Path
+) -> None:
+    result = order(asking(readers), tmp_path, orders=3, load=scripted(average))
+    (row,) = result.tables[1].rows
+    changes = row[2]
+    assert isinstance(changes, Estimate) and (changes.value, changes.interval.low) == (0, 0)
+    assert changes.interval.high is not None and 0.01 < changes.interval.high < 0.4
+    assert sum("are not resampled but exact" in note for note in result.notes) == 1
 
 
 def test_how_far_answers_move_is_the_mean_difference_over_pairs_of_orders(readers: Path, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,6 +24,12 @@ def score(
     run: Run,
     judge: options.JudgeName,
     name: Annotated[str, typer.Option(help="Of these scores: a folder in RUN/scores; a name, no path.")] = "scored",
+    leniency: Annotated[
+        Path | None,
+        typer.Option(
+            help="What `perse rehearsal leniency` found of this judge, said before any number: its --out.", show_default=False
+        ),
+    ] = None,
     samples: Samples = None,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
@@ -32,8 +39,9 @@ def score(
 ) -> None:
     """Score every summary against the product's reviews, the history and the user's own review; the same command continues after a stop.
 
-    Example:  perse rehearsal score work/persum runs/rehearsal --judge smollm2-135m
+    Example:  perse rehearsal score work/persum runs/rehearsal --judge smollm2-135m --leniency runs/leniency
     """
+    from perse.rehearsal.leniency.kept import finding_of
     from perse.rehearsal.samples import read_samples
     from perse.rehearsal.scoring.asking import check_samples_of, read_scores, scores_folder
     from perse.rehearsal.scoring.asking import score as ask
@@ -44,10 +52,12 @@ def score(
     scores_folder(run, name)  # before a judge is loaded
     check_samples_of(run, given.digest)
     loaded = loading.load(judge)
+    told = finding_of(leniency, loaded) if leniency else None
     with shown_on(err) as on_part:
         ask(
             loaded, given.samples, run, digest=given.digest, name=name,
             on_progress=lambda done, total: on_part("scoring", done, total),
         )  # fmt: skip
     scored = read_scores(given.samples, run, digest=given.digest, name=name)
-    show_result(rehearsal_result(results(given.samples, scored, resamples=resamples, seed=seed)), medium, everything=everything)
+    found = results(given.samples, scored, resamples=resamples, seed=seed)
+    show_result(rehearsal_result(found, leniency=told), medium, everything=everything)

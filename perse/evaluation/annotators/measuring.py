@@ -174,7 +174,7 @@ def _correlated(one: FloatArray, other: FloatArray, bootstrap: Bootstrap) -> _Co
     return _Correlated(
         {name: estimates[name] for name in COLUMNS},
         {name: resampled[name] for name in COLUMNS},
-        bootstrap.standing_behind(COLUMNS, one, other),
+        {name: behind.reviewers for name, behind in bootstrap.standing_behind(COLUMNS, one, other).items()},
     )
 
 

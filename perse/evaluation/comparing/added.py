@@ -17,6 +17,7 @@ from perse.evaluation.comparing.sides import Side, shared_reading
 from perse.evaluation.metrics import Metric, Resampled, Scored, added, computed, failure, metrics_of
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.significance import paired_permutation
 from perse.results.result import Estimate, Interval
@@ -87,12 +88,13 @@ class Added:
             seed=self.seed,
         ).values()
         behind = len(np.unique(again.reviewer[~np.isnan(one) & ~np.isnan(other)]))
+        interval = again.interval(difference, spread, reviewers=behind)
         return Contrast(
             metric=metric.name,
             one=None if np.isnan(first) else first,
             other=None if np.isnan(second) else second,
             difference=difference,
-            interval=again.interval(difference, spread, reviewers=behind),
+            interval=unless_alike(interval, spread) if function.per_item else interval,
             items=len(gold),
             reviewers=behind,
             p=p.p,

@@ -27,13 +27,14 @@ from perse.evaluation.comparing.results import (
     Simple,
 )
 from perse.evaluation.comparing.sides import Side, choosers, needing_no_judge, scorers, shared_reading
-from perse.evaluation.comparing.words import sentence
-from perse.evaluation.differences import COIN, PROFILE_AVERAGE, as_labels, labels_alone
+from perse.evaluation.comparing.words import MAE, sentence
+from perse.evaluation.differences import PROFILE_AVERAGE, above_coin, as_labels, labels_alone
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
 from perse.evaluation.stats.estimates import SCORE_COLUMNS, SKIPPING, Bootstrap
+from perse.evaluation.stats.intervals import Behind, unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Resample
 from perse.evaluation.stats.significance import Columns, Permutation, holm, paired_permutation, williams
@@ -233,16 +234,18 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
     chance = METRICS[contrast.metric].chance
     if chance is not None:
         value, apart = contrast.one - chance, own - chance
-    elif contrast.metric == "mae":
+    elif contrast.metric == MAE:
         constant = np.full_like(truth, np.median(truth))
         value = float(np.abs(truth - constant).mean()) - contrast.one
-        apart = _columns(("mae",))(again, truth, constant)["mae"] - own
+        apart = _columns((MAE,))(again, truth, constant)[MAE] - own
     else:
         return contrast
     if contrast.metric in PAIRWISE_METRICS:
-        interval = again.share(one[both] - COIN, np.ones(len(truth), dtype=bool), low=-COIN, high=COIN).interval
+        interval = above_coin(again.share(one[both], np.ones(len(truth), dtype=bool))).interval
     else:
-        interval = again.interval(value, apart, reviewers=contrast.reviewers)
+        behind = again.standing_behind((contrast.metric,), truth, one[both])[contrast.metric]
+        interval = again.interval(value, apart, reviewers=min(contrast.reviewers, behind.reviewers), texts=behind.texts)
+        interval = unless_alike(interval, apart) if contrast.metric == MAE else interval
     return contrast.model_copy(update={"against_chance": interval})
 
 
@@ -272,9 +275,9 @@ def _contrasts_of(
     again = Bootstrap(bootstrap.resamples.only(rows))
     values = [columns(once, gold, side) for side in given]
     resampled = [columns(again, gold, side) for side in given]
-    behind = _behind(names, once, gold, given)
+    behind = _behind(names, again, gold, given)
     exchanged: dict[str, Permutation] = {}
-    as_given = tuple(name for name in names if name in ("mae", "accuracy"))
+    as_given = tuple(name for name in names if name in (MAE, "accuracy"))
     for asked, exchange in ((as_given, given), (tuple(name for name in names if name not in as_given), standardised)):
         exchanged |= paired_permutation(
             _columns(asked),
@@ -293,9 +296,11 @@ def _contrasts_of(
         if not len(gold):
             interval = nothing
         elif name in PAIRWISE_METRICS:
-            interval = again.share(given[0] - given[1], np.ones(len(gold), dtype=bool), low=-1.0).interval
+            interval = again.shares_apart(given[0] - given[1], np.ones(len(gold), dtype=bool)).interval
         else:
-            interval = again.interval(difference, resampled[0][name] - resampled[1][name], reviewers=behind[name])
+            apart = resampled[0][name] - resampled[1][name]
+            interval = again.interval(difference, apart, reviewers=behind[name].reviewers, texts=behind[name].texts)
+            interval = unless_alike(interval, apart) if name == MAE else interval
         p = exchanged[name]
         contrasts.append(
             Contrast(
@@ -305,7 +310,8 @@ def _contrasts_of(
                 difference=difference,
                 interval=interval,
                 items=len(gold),
-                reviewers=behind[name],
+                reviewers=behind[name].reviewers,
+                texts=behind[name].texts,
                 p=p.p,
                 p_reason=p.reason if len(gold) else nothing.reason,
                 p_exact=p.exact,
@@ -315,12 +321,14 @@ def _contrasts_of(
     return tuple(contrasts)
 
 
-def _behind(names: tuple[str, ...], once: Bootstrap, gold: FloatArray, given: tuple[FloatArray, FloatArray]) -> dict[str, int]:
-    """Reviewers behind each difference: the smaller number of its two sides."""
+def _behind(
+    names: tuple[str, ...], bootstrap: Bootstrap, gold: FloatArray, given: tuple[FloatArray, FloatArray]
+) -> dict[str, Behind]:
+    """What each difference rests on: no more reviewers and texts than either of its sides."""
     if names == PAIRWISE_METRICS:
-        return {"accuracy": len(np.unique(once.resamples.reviewer))}
-    sides = [once.standing_behind(names, gold, side) for side in given]
-    return {name: min(side[name] for side in sides) for name in names}
+        return {"accuracy": Behind(*(len(np.unique(cluster)) for cluster in bootstrap.clusters))}
+    sides = [bootstrap.standing_behind(names, gold, side) for side in given]
+    return {name: Behind.both(*(side[name] for side in sides)) for name in names}
 
 
 def _values(names: Sequence[str], gold: FloatArray, side: Side, *, bootstrap: Bootstrap) -> dict[str, Estimate]:

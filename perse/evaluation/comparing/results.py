@@ -33,6 +33,9 @@ class Contrast(_Result):
     """Of the difference."""
     items: int
     reviewers: int
+    """That decide it: to the others one side says the same throughout, or the readers do."""
+    texts: int | None = None
+    """The same of texts, of a correlation where these are drawn, too."""
     p: float | None
     """Two-sided, of the exchange of answers by reviewer."""
     p_reason: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from perse.evaluation.comparing.results import LEVEL, Comparison, Pairing
 from perse.evaluation.comparing.words import p_shown
 from perse.evaluation.metrics import lower_is_better, title_of
+from perse.evaluation.stats.shares import share_note
 from perse.results.result import Cell, Result, Table
 from perse.results.words import ABSENT, UNDEFINED
 
@@ -39,6 +40,7 @@ def _runs(comparison: Comparison) -> Table:
         drawn = f"of all exchanges where there are at most {comparison.permutations}, else {drawn}"
     notes = [
         f"intervals: 95%, bootstrap over the {drawn_from}, {comparison.resamples} resamples, seed {comparison.seed}",
+        *([share_note()] if comparison.kind == "pairwise" else []),
         f"p: two-sided, answers exchanged reviewer by reviewer, {drawn}",
         f"p (Holm): adjusted over all {comparison.family} p values here; at most {LEVEL} is called a difference",
         *comparison.notes,

@@ -11,6 +11,7 @@ from perse.evaluation.metrics.samples import Chosen
 from perse.evaluation.metrics.shapes import mean_of
 from perse.evaluation.stats.accuracy import order_consistency
 from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.shares import counted_alike
 from perse.judgement import Judgement, Status
 from perse.results.result import Estimate
 
@@ -29,7 +30,7 @@ def _mean_of_aspects(chosen: Chosen) -> Estimate | None:
     """PerSE's average (table 4): each aspect counts alike. None of one aspect, of which the accuracy says it."""
     asked = np.array(chosen.aspects, dtype=object)
     names = list(dict.fromkeys(chosen.aspects))
-    return chosen.bootstrap.macro(chosen.hits, [asked == name for name in names]) if len(names) > 1 else None
+    return chosen.bootstrap.share(chosen.hits, counted_alike([asked == name for name in names])) if len(names) > 1 else None
 
 
 def _order_gaps(judgements: Sequence[Judgement]) -> FloatArray:

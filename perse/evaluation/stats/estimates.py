@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +20,15 @@ from perse.evaluation.stats.correlation import (
 from perse.evaluation.stats.intervals import (
     FEWEST_REVIEWERS,
     RESTS_ON_FEW,
+    Behind,
     bootstrap_interval,
+    too_few,
     two_way_interval,
+    unless_alike,
 )
 from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
-from perse.evaluation.stats.shares import deciding, other_than_commonest, share_interval
+from perse.evaluation.stats.shares import apart_interval, deciding, share_interval
 from perse.evaluation.stats.within import vary_in_all, within_every_reviewer
 from perse.evaluation.stats.within_resampled import resampled_within
 from perse.results.result import Estimate, Interval
@@ -55,6 +58,8 @@ class _Value:
     reviewers: int
     texts: int | None = None
     skipped: int | None = None
+    of_items: bool = False
+    """Whether it is a mean or of a table, which has no interval where all items are alike."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +108,19 @@ class Bootstrap:
         """
         if value is None:
             return NO_COEFFICIENT
-        if reviewers < FEWEST_REVIEWERS <= len(np.unique(self.resamples.reviewer)):
-            return Interval(reason=RESTS_ON_FEW, resamples=len(resampled))
-        if self.resamples.item is None:
+        if self.resamples.item is not None and texts is None:
+            texts = len(np.unique(self.resamples.item))
+        if none := self._too_few(reviewers, texts):
+            return none
+        if texts is None:
             return bootstrap_interval(resampled, reviewers=reviewers)
-        texts = len(np.unique(self.resamples.item)) if texts is None else texts
         return two_way_interval(value, resampled, both=self.resamples.both, reviewers=reviewers, texts=texts)
+
+    def _too_few(self, reviewers: int, texts: int | None = None) -> Interval | None:
+        """Why a value that these stand behind has no interval; None if they are enough."""
+        if reviewers < FEWEST_REVIEWERS <= len(np.unique(self.resamples.reviewer)):
+            return Interval(reason=RESTS_ON_FEW)
+        return too_few(reviewers, texts=texts)
 
     def mean(self, values: FloatArray, chosen: BoolArray) -> Estimate:
         """Mean of `values`, (n,), over the `chosen` rows, (n,)."""
@@ -116,25 +128,31 @@ class Bootstrap:
             return Estimate(value=None, interval=NO_ITEMS, items=0)
         return self._estimate(self._mean(values, chosen))
 
-    def share(self, values: FloatArray, chosen: BoolArray, *, low: float = 0.0, high: float = 1.0) -> Estimate:
-        """The same of values from `low` to `high`, few of which there are: shares, and differences of shares.
+    def share(self, values: FloatArray, counted: FloatArray | BoolArray) -> Estimate:
+        """Mean of `values`, (n,), from 0 to 1, which are mostly 0 or 1; the interval is not resampled (`shares`).
 
-        Where fewer than 10 reviewers (or texts, if these are drawn) have another value than the commonest, the interval is Wilson's.
+        Args:
+            counted: (n,) how much each row counts; 0 or False: not at all.
         """
-        estimate = self.mean(values, chosen)
-        weights = np.ones(int(chosen.sum()))
-        return self._of_share(estimate, values[chosen], weights, self.only(chosen), low=low, high=high)
+        return self._of_share(values, counted, share_interval)
 
-    def _of_share(
-        self, estimate: Estimate, values: FloatArray, weights: FloatArray, rows: Bootstrap, *, low: float, high: float
-    ) -> Estimate:
-        if estimate.interval.low is None:
-            return estimate
-        differ = other_than_commonest(values)
-        if all(len(np.unique(cluster[differ])) >= FEWEST_REVIEWERS for cluster in rows.clusters):
-            return estimate
-        interval = share_interval(values, weights, clusters=rows.clusters, low=low, high=high)
-        return estimate.model_copy(update={"interval": interval})
+    def shares_apart(self, values: FloatArray, counted: FloatArray | BoolArray, *, most: float = 1.0) -> Estimate:
+        """The same of differences from -`most` to `most`, such as of two judges' shares of right answers."""
+        found = self._of_share(values / most, counted, apart_interval)
+        if found.value is None:
+            return found
+        ends = {name: most * end for name in ("low", "high") if (end := getattr(found.interval, name)) is not None}
+        interval = found.interval.model_copy(update=ends)
+        return found.model_copy(update={"value": most * found.value, "interval": interval, "difference": True})
+
+    def _of_share(self, values: FloatArray, counted: FloatArray | BoolArray, interval: Callable[..., Interval]) -> Estimate:
+        chosen = counted > 0
+        if not chosen.any():
+            return Estimate(value=None, interval=NO_ITEMS, items=0)
+        kept, weights = values[chosen], counted[chosen].astype(np.float64)
+        clusters = self.only(chosen).clusters
+        found = self._too_few(*(len(np.unique(cluster)) for cluster in clusters)) or interval(kept, weights, clusters=clusters)
+        return Estimate(value=float(np.average(kept, weights=weights)), interval=found, items=len(kept))
 
     @property
     def clusters(self) -> tuple[IntArray, ...]:
@@ -144,18 +162,6 @@ class Bootstrap:
     def resampled_mean(self, values: FloatArray, chosen: BoolArray) -> FloatArray:
         """The same mean in each resample: (R,), NaN where none of the `chosen` is in it."""
         return self._mean(values, chosen).resampled
-
-    def macro(self, values: FloatArray, groups: Sequence[BoolArray], *, low: float = 0.0, high: float = 1.0) -> Estimate:
-        """Mean over `groups` of the share of `values`, (n,), in each, (n,): every group counts alike, however many rows it has."""
-        chosen = np.any(groups, axis=0)
-        if not chosen.any():
-            return Estimate(value=None, interval=NO_ITEMS, items=0)
-        of_groups = [self._mean(values, group) for group in groups if group.any()]
-        value = float(np.mean([one.value for one in of_groups]))
-        resampled = np.mean([one.resampled for one in of_groups], axis=0)  # undefined where a group is not drawn
-        estimate = self._estimate(_Value(value, resampled, int(chosen.sum()), len(np.unique(self.reviewer[chosen]))))
-        weights = np.sum([group / group.sum() for group in groups if group.any()], axis=0)[chosen]
-        return self._of_share(estimate, values[chosen], weights, self.only(chosen), low=low, high=high)
 
     def ratio(
         self, numerator: FloatArray, denominator: FloatArray, *, sums: tuple[FloatArray, FloatArray] | None = None
@@ -171,7 +177,7 @@ class Bootstrap:
         of_reviewers = self.resamples.of_reviewers(np.arange(self.reviewers))
         resampled = divide(*(sums or of_reviewers.sums(np.stack([numerator, denominator]))))
         behind = int(np.count_nonzero(denominator))
-        return self._estimate(_Value(value, resampled, int(denominator.sum()), behind))
+        return self._estimate(_Value(value, resampled, int(denominator.sum()), behind, of_items=True))
 
     def of_tables(
         self, of_row: IntArray, cells: int, statistic: Callable[[FloatArray], FloatArray], chosen: BoolArray
@@ -187,7 +193,7 @@ class Bootstrap:
         plain = float(statistic(np.bincount(rows, minlength=cells).astype(np.float64)[None])[0]) if len(rows) else np.nan
         resampled = statistic(self.resamples.only(chosen).tables(rows, cells))
         value = None if np.isnan(plain) else plain
-        return self._estimate(_Value(value, resampled, len(rows), len(np.unique(who))))
+        return self._estimate(_Value(value, resampled, len(rows), len(np.unique(who)), of_items=True))
 
     def scores(self, gold: FloatArray, predicted: FloatArray) -> dict[str, Estimate]:
         """`SCORE_COLUMNS` of the rows whose prediction is not NaN. Both are (n,)."""
@@ -210,7 +216,10 @@ class Bootstrap:
         value = None if first.value is None or second.value is None else first.value - second.value
         reviewers = min(first.reviewers, second.reviewers)
         texts = None if first.texts is None or second.texts is None else min(first.texts, second.texts)
-        interval = self.interval(value, first.resampled - second.resampled, reviewers=reviewers, texts=texts)
+        resampled = first.resampled - second.resampled
+        interval = self.interval(value, resampled, reviewers=reviewers, texts=texts)
+        if first.of_items:
+            interval = unless_alike(interval, resampled)
         left_out = len(np.unique(self.resamples.reviewer)) - len(np.unique(rows.reviewer)) if name in SKIPPING else None
         return Estimate(value=value, interval=interval, items=first.items, skipped_reviewers=left_out, difference=True)
 
@@ -222,17 +231,27 @@ class Bootstrap:
         """All columns of `scores` in each resample; cheaper than one at a time."""
         return {name: value.resampled for name, value in self._scores(gold, predicted, SCORE_COLUMNS).items()}
 
-    def standing_behind(self, names: tuple[str, ...], gold: FloatArray, predicted: FloatArray) -> dict[str, int]:
-        """Reviewers that decide each of `names`.
+    def standing_behind(self, names: tuple[str, ...], gold: FloatArray, predicted: FloatArray) -> dict[str, Behind]:
+        """Reviewers and texts that decide each of `names`.
 
         A mean that skips constant reviewers counts only the others, a correlation only those whose gold or predicted scores are not
         all the one that most items have.
         """
         once = Bootstrap(Resamples(self.reviewer, np.ones((self.reviewers, 1), dtype=np.float32)))
-        return {name: value.reviewers for name, value in once._scores(gold, predicted, names).items()}
+        texts = self._deciding_texts(gold, predicted)
+        return {
+            name: Behind(value.reviewers, texts if name in POOLED else None)
+            for name, value in once._scores(gold, predicted, names).items()
+        }
+
+    def _deciding_texts(self, gold: FloatArray, predicted: FloatArray) -> int | None:
+        item = self.resamples.item
+        return None if item is None else min(deciding(side, item) for side in (gold, predicted))
 
     def _estimate(self, given: _Value) -> Estimate:
         interval = self.interval(given.value, given.resampled, reviewers=given.reviewers, texts=given.texts)
+        if given.of_items:
+            interval = unless_alike(interval, given.resampled)
         return Estimate(value=given.value, interval=interval, items=given.items, skipped_reviewers=given.skipped)
 
     def _scores(self, gold: FloatArray, predicted: FloatArray, names: tuple[str, ...]) -> dict[str, _Value]:
@@ -243,8 +262,7 @@ class Bootstrap:
         reviewers = np.unique(who)
         if not set(names).isdisjoint(POOLED):
             behind = min(deciding(side, who) for side in (x, y))
-            item = None if self.resamples.item is None else self.resamples.item[chosen]
-            texts = None if item is None else min(deciding(side, item) for side in (x, y))
+            texts = self.only(chosen)._deciding_texts(x, y)
             resampled = _pooled(x, y, self.resamples.only(chosen), names)
             for name, one in resampled.items():
                 found[name] = _Value(POOLED[name](x, y), one, len(x), behind, texts)
@@ -289,7 +307,7 @@ class Bootstrap:
         kept, rows = values[chosen], self.resamples.only(chosen)
         total, number = rows.sums(np.stack([kept, np.ones_like(kept)]))
         value = float(kept.mean()) if len(kept) else None
-        return _Value(value, divide(total, number), len(kept), len(np.unique(rows.reviewer)))
+        return _Value(value, divide(total, number), len(kept), len(np.unique(rows.reviewer)), of_items=True)
 
 
 def _pooled(gold: FloatArray, predicted: FloatArray, resamples: Resamples, names: tuple[str, ...]) -> dict[str, FloatArray]:

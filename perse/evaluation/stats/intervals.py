@@ -23,6 +23,8 @@ BCa and the jackknife also need each value without each reviewer, and the jackkn
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import stats
 
@@ -38,7 +40,24 @@ RESTS_ON_FEW = "undefined (rests on few reviewers)"
 FEWEST_TEXTS = FEWEST_REVIEWERS
 """Fewest texts for an interval that also speaks of other texts."""
 FEW_TEXTS = "undefined (few texts)"
+ALIKE = "undefined (the same in every resample)"
+"""Of a mean or a table whose items, or readers, are all alike."""
 LEVEL = 0.95
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Behind:
+    """How many reviewers a value rests on, and where texts are drawn how many of them; None: all of them."""
+
+    reviewers: int
+    texts: int | None = None
+
+    @classmethod
+    def both(cls, *sides: Behind) -> Behind:
+        """What a difference rests on: no more than either side."""
+        texts = [one.texts for one in sides if one.texts is not None]
+        return cls(min(one.reviewers for one in sides), min(texts, default=None))
 
 
 def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "reviewer") -> Interval:
@@ -51,15 +70,28 @@ def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "revi
         of: what they are called in the reason, if something other than reviewers is resampled.
     """
     undefined = int(np.isnan(resampled).sum())
-    reason = None
-    if reviewers < FEWEST_REVIEWERS:
-        reason = (ONE_REVIEWER if reviewers == 1 else FEW_REVIEWERS).replace("reviewer", of)
-    elif 2 * undefined >= len(resampled):
+    if none := too_few(reviewers, of=of):
+        return none.model_copy(update={"resamples": len(resampled), "undefined_resamples": undefined})
+    if 2 * undefined >= len(resampled):
         reason = f"undefined (in {undefined} of {len(resampled)} resamples)"
-    if reason:
         return Interval(reason=reason, resamples=len(resampled), undefined_resamples=undefined)
     low, high = np.nanquantile(resampled, expanded_levels(reviewers))
     return Interval(low=float(low), high=float(high), resamples=len(resampled), undefined_resamples=undefined)
+
+
+def too_few(reviewers: int, *, texts: int | None = None, of: str = "reviewer") -> Interval | None:
+    """Why there is no interval, where fewer than 10 reviewers, or texts if these are drawn, are behind a value; None if there are enough."""
+    if reviewers < FEWEST_REVIEWERS:
+        return Interval(reason=(ONE_REVIEWER if reviewers == 1 else FEW_REVIEWERS).replace("reviewer", of))
+    return Interval(reason=FEW_TEXTS) if texts is not None and texts < FEWEST_TEXTS else None
+
+
+def unless_alike(interval: Interval, resampled: FloatArray) -> Interval:
+    """The interval, or none where each resample has the same value: that these are alike says nothing of how much others may differ."""
+    known = resampled[np.isfinite(resampled)]
+    if interval.low is None or not len(known) or np.ptp(known) > _ROUNDING * max(1.0, float(np.abs(known).max())):
+        return interval
+    return Interval(reason=ALIKE, resamples=interval.resamples, undefined_resamples=interval.undefined_resamples)
 
 
 def two_way_interval(value: float, resampled: FloatArray, *, both: int, reviewers: int, texts: int) -> Interval:

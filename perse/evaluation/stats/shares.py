@@ -1,13 +1,15 @@
-"""95% intervals of shares that are nearly the same everywhere: a bootstrap of them is too short, and empty where all values are equal.
+"""95% intervals of shares, and of differences of two shares, from as many independent items as their readers leave.
 
-Where fewer than 10 readers have another value than the commonest, resamples know too little of how often that happens: of 10 readers with 16
-pairs each of which 1% differ, their interval covers the truth in 79%, of 24 single pairs of which 5% differ in 68% (benchmarks/nearly_constant.py). Wilson's
-(1927) knows it, given how many independent items there are. That is the number of items by their design effect: how often two
-differing items are of one reader, one more counted as of a reader all whose items differ. So of items that all agree the
-readers' numbers remain nearly as they are, and of single items all count.
+A bootstrap knows nothing of what it never saw: where few readers differ its intervals are too short, and where all items are alike they are empty
+(benchmarks/nearly_constant.py). Clopper and Pearson's (1934) knows it, given how many independent items there are: the number of items by
+their design effect, as in surveys (Korn and Graubard, 1998, "Confidence intervals for proportions with small expected number of positive
+counts estimated from survey data"). What a few items say of the design effect is not much, so some items that
+are made up are counted with them; the more differ, the less these weigh. So one rule holds from none to all.
 
-A value may also lie on both sides of the commonest one, as a bias or a difference of two judges does (-1, 0 or 1): each side is
-a share, and both intervals are joined (Zou and Donner, 2008, "Construction of confidence limits about effect measures").
+A difference of two shares is the share of items on which they differ, times how many more of these speak for the one than for the other. Where
+every reader differs on one item at most, the interval of the difference leaves out 0 exactly where the sign test finds p below 0.05. Both
+shares have the interval above, and that of their product is from the least to the most within the ellipse that these span (after Zou and
+Donner, 2008, "Construction of confidence limits about effect measures").
 """
 
 from __future__ import annotations
@@ -22,14 +24,31 @@ from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.intervals import LEVEL
 from perse.results.result import Interval
 
-_Z = float(stats.norm.ppf((1 + LEVEL) / 2))
 _DECIMALS = 9  # beyond which values count as equal
+_ANGLES = 361  # one a degree, those at which only one of two shares is moved among them
 
 
-def other_than_commonest(values: FloatArray) -> BoolArray:
-    """(n,): which values are not the commonest one, but for rounding."""
-    others: BoolArray = np.round(values, _DECIMALS) != _commonest(values)
-    return others
+@dataclass(frozen=True)
+class MadeUp:
+    """What is supposed of a design effect before anything is seen: so many items that differ, and how those of one reader correlate."""
+
+    items: float
+    correlated: float
+
+
+DIFFER = MadeUp(4, 0.3)
+"""Of how often items differ. Any fewer, and the first error would raise the lower end of an accuracy: with these by 0.016 at most, of 10 readers
+with 50 items each."""
+SPEAK = MadeUp(2, 1.0)
+"""Of whom those that differ speak for: a reader's all for the same, until they are seen not to."""
+
+
+def share_note(of: str = "reader") -> str:
+    """The note of a table that has such intervals; `of`: whose items go together."""
+    return (
+        "intervals of shares (such as accuracy) and of differences of shares are not resampled but exact (Clopper and Pearson's), of fewer "
+        f"items where those of one {of} go together"
+    )
 
 
 def deciding(values: FloatArray, cluster: IntArray) -> int:
@@ -37,86 +56,100 @@ def deciding(values: FloatArray, cluster: IntArray) -> int:
 
     If no value is so common, all do. Both are (n,).
     """
-    others = other_than_commonest(values)
+    found, counts = np.unique(np.round(values, _DECIMALS), return_counts=True)
+    if not len(found):
+        return 0
+    others: BoolArray = np.round(values, _DECIMALS) != found[counts.argmax()]
     return len(np.unique(cluster[others] if 2 * others.sum() < len(values) else cluster))
 
 
-def share_interval(
-    values: FloatArray, weights: FloatArray, *, clusters: Sequence[IntArray], low: float, high: float
-) -> Interval:
-    """The interval of a weighted mean of values from `low` to `high`, nearly all of which are the same.
+def counted_alike(groups: Sequence[BoolArray]) -> FloatArray:
+    """(n,) weights with which every one of `groups`, (n,) each, counts alike, however many rows it has."""
+    weights: FloatArray = np.sum([group / group.sum() for group in groups if group.any()], axis=0)
+    return weights
+
+
+def share_interval(values: FloatArray, weights: FloatArray, *, clusters: Sequence[IntArray]) -> Interval:
+    """The interval of a weighted mean of values from 0 to 1, most of which are 0 or 1.
 
     Args:
         values, weights: (n,); weights are positive.
         clusters: (n,) each: whose an item is, and where texts are shared which text it is about.
     """
-    weights = weights / weights.sum()
-    commonest = _commonest(values)
-    up = _Side.of(np.maximum(values - commonest, 0), high - commonest, weights, clusters)
-    down = _Side.of(np.maximum(commonest - values, 0), commonest - low, weights, clusters)
-    mean = float((weights * values).sum())
-    together = _correlation(up.share, down.share)
-    least = round(mean - _joined(up.below, down.above, together), _DECIMALS)
-    most = round(mean + _joined(up.above, down.below, together), _DECIMALS)
-    return Interval(low=max(low, least), high=min(high, most))
+    share = _Share.of(values, weights, clusters, DIFFER)
+    return Interval(low=round(share.low, _DECIMALS), high=round(share.high, _DECIMALS))
+
+
+def apart_interval(values: FloatArray, weights: FloatArray, *, clusters: Sequence[IntArray]) -> Interval:
+    """The interval of a weighted mean of differences from -1 to 1, most of which are -1, 0 or 1; arguments as above."""
+    sizes = np.abs(values)
+    differ = _Share.of(sizes, weights, clusters, DIFFER)
+    some = sizes > 0
+    if not some.any():
+        return Interval(low=-round(differ.high, _DECIMALS), high=round(differ.high, _DECIMALS))
+    own = [one[some] for one in clusters]
+    first = _Share.of((values[some] > 0).astype(np.float64), (weights * sizes)[some], own, SPEAK)
+    low, high = _least_and_most(differ, first)
+    return Interval(low=round(low, _DECIMALS), high=round(high, _DECIMALS))
+
+
+def independent_items(values: FloatArray, weights: FloatArray, clusters: Sequence[IntArray], made_up: MadeUp) -> float:
+    """How many independent items that are 0 or 1 know as much of a share as these, at least as many as the fewest clusters.
+
+    Args:
+        values: (n,) from 0 to 1.
+        weights: (n,) with sum 1.
+    """
+    share, items = float((weights * values).sum()), 1 / float((weights**2).sum())
+    rare = items * share * (1 - share)  # about the number of those that differ, where they are few
+    strayed = weights * (values - share)
+
+    def effect(spread: float, size: float) -> float:
+        """The design effect of clusters of `size` items, of which `spread` is the variance of the share."""
+        supposed = 1 + made_up.correlated * (size - 1)
+        return (items**2 * spread + made_up.items * supposed) / (rare + made_up.items)
+
+    alone = together = effect(float((strayed**2).sum()), 1.0)  # 1 where all values are 0 or 1
+    fewest = items
+    for cluster in clusters:
+        index = np.unique(cluster, return_inverse=True)[1]
+        number = int(index.max()) + 1
+        size = float((np.bincount(index, weights=weights) ** 2).sum()) * items
+        spread = float((np.bincount(index, weights=strayed) ** 2).sum()) * number / max(1, number - 1)
+        together += max(0.0, effect(spread, size) - alone)
+        fewest = min(fewest, items / size)
+    return max(items / together, fewest)
 
 
 @dataclass(frozen=True)
-class _Side:
-    """How far values lie on one side of the commonest one, as a share of how far they could; and how far Wilson's interval reaches
-    from its mean, in units of the values."""
+class _Share:
+    """A share with its interval."""
 
-    share: float
-    below: float
-    above: float
+    value: float
+    low: float
+    high: float
 
     @classmethod
-    def of(cls, apart: FloatArray, most: float, weights: FloatArray, clusters: Sequence[IntArray]) -> _Side:
-        if most <= 0:
-            return cls(0.0, 0.0, 0.0)
-        parts = apart / most
-        share = float((weights * parts).sum())
-        low, high = _wilson(share, independent_items(parts, weights, clusters))
-        return cls(share, most * (share - low), most * (high - share))
+    def of(cls, values: FloatArray, weights: FloatArray, clusters: Sequence[IntArray], made_up: MadeUp) -> _Share:
+        weights = weights / weights.sum()
+        share = min(1.0, round(float((weights * values).sum()), _DECIMALS))
+        items = independent_items(values, weights, clusters, made_up)
+        ours, others, tail = share * items, (1 - share) * items, (1 - LEVEL) / 2
+        low = float(stats.beta.ppf(tail, ours, others + 1)) if share > 0 else 0.0
+        high = float(stats.beta.ppf(1 - tail, ours + 1, others)) if share < 1 else 1.0
+        return cls(share, low, high)
+
+    def towards(self, part: FloatArray) -> FloatArray:
+        """The value moved towards its upper end by a part from 0 to 1, or its lower one by 0 to -1."""
+        moved: FloatArray = self.value + np.where(part > 0, self.high - self.value, self.value - self.low) * part
+        return moved
 
 
-def independent_items(parts: FloatArray, weights: FloatArray, clusters: Sequence[IntArray]) -> float:
-    """How many independent items know as much of a share as these.
+def _least_and_most(differ: _Share, first: _Share) -> tuple[float, float]:
+    """Of the share that differs times how much more of it speaks for the first, within the ellipse that both intervals span.
 
-    Args:
-        parts: (n,) how far each item differs, 0 to 1.
-        weights: (n,) with sum 1.
+    The least is above 0 exactly where more than half is shown to speak for the first: how many differ does not say for whom.
     """
-    items = 1 / float((weights**2).sum())
-    fewest, effect = items, 1.0
-    for cluster in clusters:
-        index = np.unique(cluster, return_inverse=True)[1]
-        of_cluster = np.bincount(index, weights=weights)
-        size = float((of_cluster**2).sum()) * items  # items of a cluster
-        differ = np.bincount(index, weights=weights * parts) * items
-        effect += max(0.0, float((differ**2).sum() + size) / float(differ.sum() + 1) - 1)
-        fewest = min(fewest, items / size)
-    return min(items, max(fewest, items / effect))
-
-
-def _wilson(share: float, items: float) -> tuple[float, float]:
-    centre = share + _Z**2 / (2 * items)
-    reach = _Z * np.sqrt(share * (1 - share) / items + _Z**2 / (4 * items**2))
-    low, high = (float(one) / (1 + _Z**2 / items) for one in (centre - reach, centre + reach))
-    return min(low, share), max(high, share)
-
-
-def _correlation(up: float, down: float) -> float:
-    """Of two shares that exclude each other."""
-    left = (1 - up) * (1 - down)
-    return -float(np.sqrt(min(1.0, up * down / left))) if left > 0 else 0.0
-
-
-def _joined(one: float, other: float, correlation: float) -> float:
-    """How far the difference of two values reaches, that reach so far themselves."""
-    return float(np.sqrt(one**2 + other**2 - 2 * correlation * one * other))
-
-
-def _commonest(values: FloatArray) -> float:
-    found, counts = np.unique(np.round(values, _DECIMALS), return_counts=True)
-    return float(found[counts.argmax()]) if len(found) else np.nan
+    angle = np.linspace(0, 2 * np.pi, _ANGLES)
+    sizes, ahead = differ.towards(np.sin(angle)), 2 * first.towards(np.cos(angle)) - 1
+    return float((sizes * ahead).min()), float((sizes * ahead).max())

@@ -1,7 +1,8 @@
 """Accuracy of yes and no and of their probabilities against known labels; and whether two ways of asking agree.
 
 Every value is a function of weights: a claim weighs as often as its sample was drawn, and the first "resample" draws each sample once
-and gives the value itself. So value and interval come from the same few lines, and a difference is paired. The calibration error alone
+and gives the value itself. So value and interval come from the same few lines, and a difference is paired; shares of claims have the intervals
+that shares have elsewhere (`perse.evaluation.stats.shares`). The calibration error alone
 has no interval, for resampled items make it larger than it is (`perse.evaluation.calibration.reliability`).
 
 Notation: n claims, C samples, R resamples.
@@ -9,15 +10,16 @@ Notation: n claims, C samples, R resamples.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
-from perse.evaluation.stats.intervals import bootstrap_interval
+from perse.evaluation.stats.intervals import bootstrap_interval, too_few, unless_alike
 from perse.evaluation.stats.pooled import divide
 from perse.evaluation.stats.resamples import Resamples, times_drawn
+from perse.evaluation.stats.shares import apart_interval, share_interval
 from perse.judgement import Judgement, Status
 from perse.kgds.agreement.pairs import Pair
 from perse.results.result import Estimate, Interval
@@ -69,16 +71,22 @@ class Value:
     items: int
     samples: int
 
+    share: Callable[[], Interval] | None = None
+    """The interval of a share of claims, or of a difference of two, which is not resampled."""
+
     def estimate(self, undefined: Interval = ONE_CLASS) -> Estimate:
         """With its interval, or `undefined` where there is no value."""
         if np.isnan(self.value):
             return Estimate(value=None, interval=undefined, items=self.items)
-        interval = bootstrap_interval(self.resampled, reviewers=self.samples, of="sample")
+        if self.share is not None:
+            interval = too_few(self.samples, of="sample") or self.share()
+        else:
+            interval = unless_alike(bootstrap_interval(self.resampled, reviewers=self.samples, of="sample"), self.resampled)
         return Estimate(value=self.value, interval=interval, items=self.items)
 
     def minus(self, other: Value) -> Value:
         """The paired difference of two values on the same resamples."""
-        return replace(self, value=self.value - other.value, resampled=self.resampled - other.resampled)
+        return replace(self, value=self.value - other.value, resampled=self.resampled - other.resampled, share=None)
 
 
 class SampleResamples:
@@ -92,6 +100,18 @@ class SampleResamples:
         """Mean of `values`, (n,), over the `chosen` rows, (n,)."""
         kept = values[chosen].astype(np.float64)
         return self._value(divide(*self._rows(sample[chosen]).sums(np.stack([kept, np.ones_like(kept)]))), sample[chosen])
+
+    def share(self, values: BoolArray, chosen: BoolArray, sample: IntArray) -> Value:
+        """The same of what is or is not so."""
+        kept, who = values[chosen].astype(np.float64), sample[chosen]
+        found = self.mean(values, chosen, sample)
+        return replace(found, share=lambda: share_interval(kept, np.ones(len(kept)), clusters=[who]))
+
+    def shares_apart(self, one: BoolArray, other: BoolArray, sample: IntArray) -> Value:
+        """How much more often `one` is so than `other`, both of the same claims, (n,)."""
+        differences, every = one.astype(np.float64) - other, np.ones_like(one)
+        found = self.mean(differences, every, sample)
+        return replace(found, share=lambda: apart_interval(differences, np.ones(len(one)), clusters=[sample]))
 
     def auroc(self, score: FloatArray, truth: BoolArray, *, chosen: BoolArray, sample: IntArray) -> Value:
         """The probability that a true claim has the higher score than a false one, equal scores counting half; of the `chosen`."""
@@ -139,10 +159,10 @@ def measured(given: Answered, shared: SampleResamples) -> dict[str, Value]:
     of true and of false claims, over the answers with a probability; mean mass, and AUROC, over whatever has a distribution."""
     every, known, who = np.ones_like(given.ok), given.known, given.sample
     return {
-        "accuracy": shared.mean(given.right, every, who),
-        "true": shared.mean(given.right, given.truth, who),
-        "false": shared.mean(given.right, ~given.truth, who),
-        "said yes": shared.mean(given.yes, given.ok, who),
+        "accuracy": shared.share(given.right, every, who),
+        "true": shared.share(given.right, given.truth, who),
+        "false": shared.share(given.right, ~given.truth, who),
+        "said yes": shared.share(given.yes, given.ok, who),
         "AUROC": shared.auroc(given.p_yes, given.truth, chosen=known, sample=who),
         "Brier": shared.mean((given.p_yes - given.truth) ** 2, known, who),
         "P(yes) of true": shared.mean(given.p_yes, known & given.truth, who),
@@ -155,12 +175,11 @@ def measured(given: Answered, shared: SampleResamples) -> dict[str, Value]:
 def same_answers(one: Answered, other: Answered, shared: SampleResamples) -> dict[str, Value]:
     """Of the same claims asked in two ways: the share of equal answers and Cohen's kappa of what was answered in both, and the paired
     differences of accuracy, over all, and of AUROC, over what has a probability in both."""
-    every, both, known = np.ones_like(one.ok), one.ok & other.ok, one.known & other.known
-    accuracies = [shared.mean(given.right, every, given.sample) for given in (one, other)]
+    both, known = one.ok & other.ok, one.known & other.known
     aurocs = [shared.auroc(given.p_yes, given.truth, chosen=known, sample=given.sample) for given in (one, other)]
     return {
-        "equal": shared.mean(one.yes == other.yes, both, one.sample),
+        "equal": shared.share(one.yes == other.yes, both, one.sample),
         "kappa": shared.kappa(one.yes, other.yes, chosen=both, sample=one.sample),
-        "accuracy": accuracies[0].minus(accuracies[1]),
+        "accuracy": shared.shares_apart(one.right, other.right, one.sample),
         "AUROC": aurocs[0].minus(aurocs[1]),
     }

@@ -84,9 +84,9 @@ def _row(
     shares = np.array([word_share(pair.claim, pair.text) for pair in pairs], dtype=np.float64)
     every, who = np.ones_like(given.ok), given.sample
     words = {
-        "accuracy": shared.mean((shares > 0.5) == given.truth, every, who),
-        "true": shared.mean(shares > 0.5, given.truth, who),
-        "false": shared.mean(shares <= 0.5, ~given.truth, who),
+        "accuracy": shared.share((shares > 0.5) == given.truth, every, who),
+        "true": shared.share(shares > 0.5, given.truth, who),
+        "false": shared.share(shares <= 0.5, ~given.truth, who),
         "AUROC": shared.auroc(shares, given.truth, chosen=every, sample=who),
     }
     return Row(name, given, measured(given, shared), words)

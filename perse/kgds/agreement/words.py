@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from perse.evaluation.stats.shares import share_note
 from perse.kgds.agreement.pairs import Pairs, has_names
 from perse.kgds.agreement.rows import ALL, FACTS, OPINIONS, Row
 from perse.studies.frame.summarizing import words
@@ -68,7 +69,10 @@ def notes(drawn: Pairs, rows: Mapping[str, Row]) -> list[str]:
         "opinion alone": "opinions that are the only one of their discussion",
     }
     left = [f"{what}: {out[reason]}" for reason, what in reasons.items() if out[reason]]
-    told = [f"{' and '.join(claims)} of {samples} samples, each asked of two texts; intervals are over resampled samples"]
+    told = [
+        f"{' and '.join(claims)} of {samples} samples, each asked of two texts; intervals are over resampled samples",
+        share_note("sample"),
+    ]
     if left:
         told.append(f"left out of the whole benchmark before the claims were drawn: {'; '.join(left)}")
     own = [pair for pair in drawn.of("fact") if pair.truth]

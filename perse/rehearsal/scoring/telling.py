@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from perse.rehearsal.judging import MEASURES, Measure
+from perse.rehearsal.leniency.telling import unknown
 from perse.rehearsal.methods import BESIDE, METHODS, TABLE_1, TABLE_2
 from perse.rehearsal.scoring import published
 from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
@@ -16,12 +17,16 @@ MEASURE_NAMES = ("Product AC", "Product SC", "History AC", "History SC", "User A
 """Aspect coverage and sentiment consistency, as in the paper's columns."""
 
 
-def rehearsal_result(found: Results) -> Result:
-    """Everything that `found` says."""
+def rehearsal_result(found: Results, *, leniency: str | None = None) -> Result:
+    """Everything that `found` says.
+
+    Args:
+        leniency: what is known of the judge's, which is said before any number; without it, that nothing is.
+    """
     return Result(
         name=REHEARSAL_SCORE,
         asks=ASKS,
-        answer=answer(found),
+        answer=f"{leniency or unknown(found.judge)}\n{answer(found)}",
         tables=(
             *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
             *_beside(found),
@@ -32,7 +37,13 @@ def rehearsal_result(found: Results) -> Result:
             _published("Table 2", published.TABLE_2),
         ),
         notes=notes(found),
-        details={"judge": found.judge, "samples": found.samples, "compared": found.compared, "readers": found.readers},
+        details={
+            "judge": found.judge,
+            "samples": found.samples,
+            "compared": found.compared,
+            "readers": found.readers,
+            "leniency": leniency,
+        },
     )
 
 

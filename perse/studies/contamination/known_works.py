@@ -17,6 +17,7 @@ import numpy as np
 from perse.evaluation.predictions import expected_value
 from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.shares import share_interval
 from perse.identity import draw
 from perse.judgement import Judgement, Status
 from perse.questions.recognition import both_titles
@@ -197,24 +198,22 @@ def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
 
 
 def share(chosen: BoolArray, of: BoolArray) -> Estimate:
-    """How many of the items `of` are `chosen`, with Wilson's interval, since a bootstrap's is empty at 0 and 1."""
-    from scipy.stats import binomtest
-
+    """How many of the items `of` are `chosen`, each independent of the others."""
     count = int(of.sum())
     if not count:
         return Estimate(value=None, interval=NOTHING, items=0)
-    found = int((chosen & of).sum())
-    interval = binomtest(found, count).proportion_ci(method="wilson")
-    return Estimate(value=found / count, interval=Interval(low=float(interval.low), high=float(interval.high)), items=count)
+    found = chosen[of].astype(np.float64)
+    interval = share_interval(found, np.ones(count), clusters=[np.arange(count)])
+    return Estimate(value=float(found.mean()), interval=interval, items=count)
 
 
-def mean(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray, *, low: float = 0.0, high: float = 1.0) -> Estimate:
-    """Mean over the chosen items that have a value, from `low` to `high`."""
-    here = chosen & ~np.isnan(values)
-    return of_items(bootstrap.share(np.nan_to_num(values), here, low=low, high=high))
+def mean(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
+    """Mean over the chosen items that have a value, from 0 to 1, mostly one or the other."""
+    return of_items(bootstrap.share(np.nan_to_num(values), chosen & ~np.isnan(values)))
 
 
 def bias(bootstrap: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
     """The same of a bias: of both orders it cannot be further from 0 than 1/2, of one than 1."""
     most = max(0.5, float(np.nanmax(np.abs(values), initial=0)))
-    return mean(bootstrap, values, chosen, low=-most, high=most)
+    found = bootstrap.shares_apart(np.nan_to_num(values), chosen & ~np.isnan(values), most=most)
+    return of_items(found.model_copy(update={"difference": False}))

@@ -91,7 +91,7 @@ def of_singles(plots: Plots, answers: Mapping[str, Answers], *, resamples: int, 
         header=("", "version", *_COEFFICIENTS, "share"),
         rows=(*rows["known"], *rows["unknown"], (RANDOM, None, *chance, None)),
         notes=(
-            "share: of the answered plots, with Wilson's interval; correlations are within the group",
+            "share: of the answered plots, with an exact interval (Clopper and Pearson's); correlations are within the group",
             "random: a score drawn for each of all plots, known or not",
         ),
     )

@@ -27,6 +27,7 @@ from perse.studies.frame.summarizing import (
     mean_of,
     metrics_of,
     minus,
+    note_of_shares,
     points,
     readings,
     undefined,
@@ -133,6 +134,7 @@ def measure(conditions: Sequence[Condition], *, resamples: int, seed: int) -> Me
             rows.append((name, one.x, None, None, *(point.estimate for point in here)))
     largest = max(len(one.examples) for one in conditions)
     notes = [f"{len(kept)} of {largest} items stand behind each value: those that have an answer under every condition"]
+    notes += note_of_shares(asked)
     notes += crossed_note([example for example in asked if example.id in kept])
     notes += [f"{name}: {_statuses(given)}" for name, given in named.items() if _ok(given) < len(given)]
     return Measured(shared, metrics, headline(conditions[0].examples), values, tuple(found), tuple(rows), (*notes, READINGS))

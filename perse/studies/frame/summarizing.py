@@ -24,6 +24,8 @@ from perse.evaluation.shared_texts import OF_THESE_TEXTS, crossed, several_reade
 from perse.evaluation.stats.accuracy import correct, likeliest_correct
 from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import Behind
+from perse.evaluation.stats.shares import counted_alike, share_note
 from perse.evaluation.stats.within import within_every_reviewer
 from perse.judgement import Judgement, Status
 from perse.records import Example, PairwiseExample, PointwiseExample, chooses
@@ -75,8 +77,7 @@ class SharedResamples:
     def _value(self, metric: str, terms: Terms, *, chosen: BoolArray | None) -> Estimate:
         everything = np.ones(len(self.reviewer), dtype=bool) if chosen is None else chosen
         if metric == "accuracy":
-            low, high = _range(terms)
-            return self.bootstrap.share(_weighted(terms), everything, low=low, high=high)
+            return self._of_shares(terms, everything)
         if metric == "mae":
             return self.bootstrap.mean(_weighted([(weight, abs(self.gold - given)) for weight, given in terms]), everything)
         found = [self._coefficient(metric, given) for _, given in terms]
@@ -87,15 +88,23 @@ class SharedResamples:
             return Estimate(value=None, interval=reason, items=len(self.gold), skipped_reviewers=skipped)
         value = fsum(weight * value for (weight, _), value in zip(terms, values, strict=True))
         resampled = _weighted([(weight, self._resampled(given)[metric]) for weight, given in terms])
-        reviewers = min(self.bootstrap.standing_behind((metric,), self.gold, given)[metric] for _, given in terms)
-        interval = self.bootstrap.interval(value, resampled, reviewers=reviewers)
+        behind = Behind.both(*(self.bootstrap.standing_behind((metric,), self.gold, given)[metric] for _, given in terms))
+        interval = self.bootstrap.interval(value, resampled, reviewers=behind.reviewers, texts=behind.texts)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
 
     def macro(self, terms: Terms, groups: Sequence[BoolArray]) -> Estimate:
         """As `value` of accuracy, as the mean over `groups` of items, (n,), which count alike."""
-        low, high = _range(terms)
-        estimate = self.bootstrap.macro(_weighted(terms), groups, low=low, high=high)
-        return estimate.model_copy(update={"difference": True}) if fsum(weight for weight, _ in terms) == 0 else estimate
+        return self._of_shares(terms, counted_alike(groups))
+
+    def _of_shares(self, terms: Terms, counted: FloatArray | BoolArray) -> Estimate:
+        """A difference of shares is as far from 0 at most as the weights of one side add up to."""
+        values, most = _weighted(terms), fsum(weight for weight, _ in terms if weight > 0)
+        apart = any(weight < 0 for weight, _ in terms)
+        return self.bootstrap.shares_apart(values, counted, most=most) if apart else self.bootstrap.share(values, counted)
+
+    def share(self, values: FloatArray) -> Estimate:
+        """As `mean`, of values from 0 to 1 that are mostly one or the other."""
+        return self.bootstrap.share(np.nan_to_num(values), ~np.isnan(values))
 
     def mean(self, values: FloatArray) -> Estimate:
         """Mean of one value an item, (n,), NaN where an item has none."""
@@ -120,12 +129,6 @@ class SharedResamples:
 def _weighted(terms: Terms) -> FloatArray:
     total: FloatArray = np.sum([weight * values for weight, values in terms], axis=0)
     return total
-
-
-def _range(terms: Terms) -> tuple[float, float]:
-    """The least and the most that a weighted sum of shares can be."""
-    weights = [weight for weight, _ in terms]
-    return fsum(weight for weight in weights if weight < 0), fsum(weight for weight in weights if weight > 0)
 
 
 def mean_of(passes: Sequence[FloatArray]) -> Terms:
@@ -198,6 +201,11 @@ def crossed_note(examples: Sequence[Example]) -> list[str]:
         return crossed(examples, two_way=True)
     said = [one for one in (several_readers(examples), texts_in_several_pairs(examples)) if one]
     return [f"{OF_THESE_TEXTS}: {'; '.join(said)}; they hold for other readers, not for other texts"] if said else []
+
+
+def note_of_shares(examples: Sequence[Example]) -> list[str]:
+    """What to say of intervals of accuracy, which are not resampled."""
+    return [share_note()] if chooses(examples) else []
 
 
 def _two_way(examples: Sequence[Example]) -> bool:

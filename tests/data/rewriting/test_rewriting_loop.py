@@ -117,9 +117,10 @@ def test_an_engine_that_is_lost_later_leaves_what_it_answered(cache: AnswerCache
 
 
 def test_an_answer_is_kept_while_another_is_waited_for_or_checked(cache: AnswerCache) -> None:
-    late = threading.Event()
+    late, all_are_asked = threading.Event(), threading.Barrier(3)
 
     def script(message: str, seed: int) -> str:
+        all_are_asked.wait(60)  # else one might be answered, and checked, before the last is begun
         if message == "late":
             late.wait(60)
         return "value"

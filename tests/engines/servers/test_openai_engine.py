@@ -156,8 +156,11 @@ def test_requests_that_fail_differently_fail_alone(server: Stub) -> None:
 
 
 def test_at_most_so_many_are_asked_at_once_and_more_than_one(server: Stub) -> None:
+    both = threading.Barrier(2)
+
     def slow(body: Json) -> Json:
-        time.sleep(0.05)
+        if words_of(body) in ("0", "1"):
+            both.wait(120)
         return said(words_of(body))
 
     server.routes["POST /v1/chat/completions"] = slow
@@ -171,7 +174,7 @@ def test_answers_keep_their_order_when_the_first_comes_last(server: Stub) -> Non
 
     def answer(body: Json) -> Json:
         if words_of(body) == "first":
-            assert last.wait(10)
+            assert last.wait(120)
         if words_of(body) == "last":
             last.set()
         return said(words_of(body))
@@ -196,7 +199,7 @@ def test_ctrl_c_gets_through_while_the_server_is_silent(server: Stub) -> None:
 
     def silent(body: Json) -> Json:
         os.kill(os.getpid(), signal.SIGINT)
-        released.wait(20)
+        released.wait(120)
         return said("")
 
     server.routes["POST /v1/chat/completions"] = silent

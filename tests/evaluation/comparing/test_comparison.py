@@ -255,6 +255,18 @@ def test_texts_of_several_readers_are_noted_and_two_way_intervals_are_others() -
     assert "bootstrap over the reviewers and the texts" in comparison_markdown(two_way)
 
 
+def test_a_judge_that_says_something_else_of_few_texts_alone_has_no_interval_that_holds_for_other_texts() -> None:
+    examples = [scored(f"{r}-{t}", f"u{r}", 1 + (3 * r + 5 * t) % 10, item=f"t{t}") for r in range(20) for t in range(12)]
+    other = labelled([1 + (7 * n) % 10 for n in range(240)], examples)
+    few = labelled([(1 + n % 12 if n % 12 < 4 else 6) for n in range(240)], examples)
+    both = compared({"few": few, "other": other}, examples, metrics=["kendall"], resample="two-way")
+    found = next(one for one in both.pairings if not one.baseline).contrasts[0]
+    assert found.difference is not None and (found.reviewers, found.texts) == (20, 4)
+    assert found.interval.reason == "undefined (few texts)" and found.better is None
+    by_readers = compared({"few": few, "other": other}, examples, metrics=["kendall"], resample="reviewers")
+    assert by_readers.pairings[0].contrasts[0].interval.low is not None
+
+
 def test_too_few_permutations_for_so_many_differences_are_told() -> None:
     result = compared(judges(a=2, b=2, c=2, d=2), permutations=500)
     assert result.family == 46  # 10 pairings of 5 metrics; the average of a reader orders none of their texts

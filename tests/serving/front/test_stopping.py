@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import socket
@@ -37,17 +38,18 @@ def started(tiny_model_folder: Path, tmp_path: Path) -> Iterator[Any]:
     servers: list[subprocess.Popen[bytes]] = []
 
     def start(*settings: str) -> tuple[subprocess.Popen[bytes], str]:
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
-        given = [f"model={tiny_model_folder}", "engine=transformers", "dtype=float32", f"port={port}", *settings]
+        given = [f"model={tiny_model_folder}", "engine=transformers", "dtype=float32", "port=0", *settings]
         env = {name: value for name, value in os.environ.items() if not name.startswith("PERSE_")}
         server = subprocess.Popen(
             [sys.executable, ROOT / "serve.py", "--config", ROOT / "configs/serve/embedded.yaml", *given],
             cwd=ROOT, env=env, stdout=subprocess.DEVNULL, stderr=(tmp_path / "log").open("wb"),
         )  # fmt: skip
         servers.append(server)
-        url = f"{'https' if any(one.startswith('certificate=') for one in settings) else 'http'}://127.0.0.1:{port}"
         end = time.monotonic() + PATIENCE
+        while not (said := re.search(r"at (https?://\S+)", (tmp_path / "log").read_text())):
+            assert server.poll() is None and time.monotonic() < end, (tmp_path / "log").read_text()
+            time.sleep(0.1)
+        url = said[1]
         while True:
             try:
                 if httpx2.get(f"{url}/ready", trust_env=False, verify=False).status_code == 200:
@@ -125,10 +127,11 @@ def test_it_is_asked_by_https_with_a_certificate(started: Any, tmp_path: Path, m
 
 
 def test_connections_on_which_nothing_is_asked_are_closed_and_others_are_not() -> None:
-    app, released = FastAPI(), asyncio.Event()
+    app, begun, released = FastAPI(), asyncio.Event(), asyncio.Event()
 
     @app.get("/slow")
     async def slow() -> dict[str, bool]:
+        begun.set()
         await released.wait()
         return {"answered": True}
 
@@ -139,12 +142,13 @@ def test_connections_on_which_nothing_is_asked_are_closed_and_others_are_not() -
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             while not server.started:
                 await asyncio.sleep(0.01)
-            watching = asyncio.create_task(close_silent(server, seconds=0.2, every=0.02))
             first = b"GET /slow HTTP/1.1\r\nHost: x\r\n"
             connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(4)]
             (_, writes), (_, dribbles), (_, asks), _ = connections
             writes.write(b"GET /slo")
             asks.write(first + b"\r\n")
+            await begun.wait()  # before it, a busy machine might have let that connection be silent for long
+            watching = asyncio.create_task(close_silent(server, seconds=0.2, every=0.02))
             closed = asyncio.gather(*(connections[n][0].read() for n in (0, 1, 3)))
             while not closed.done():  # a byte now and then is not a request
                 dribbles.write(first[:1])

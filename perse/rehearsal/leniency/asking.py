@@ -1,0 +1,74 @@
+"""`perse rehearsal leniency`: ask a judge about graded summaries, and about summaries of other products."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perse.errors import BadInput
+from perse.files.runlog import RunLog
+from perse.judging.judge import Judge
+from perse.judging.loop import JUDGEMENTS, answer_all, read_judgements
+from perse.progress import OnProgress, unseen
+from perse.records import SummaryExample
+from perse.rehearsal.judging import GREEDY, QUESTIONS, value_of, who_judges
+from perse.rehearsal.leniency.reading import Graded, Product, Summary, hundred, unrelated
+
+UNRELATED = 3
+"""Summaries of other products that each product's reviews are shown with."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A summary with a product's reviews: what people gave it on the judge's scale (None: it is of another product), and what the judge gave."""
+
+    product: int
+    """From 0."""
+    people: dict[str, float] | None
+    judge: dict[str, float | None]
+
+
+def ask(judge: Judge, graded: Graded, folder: Path, *, on_progress: OnProgress = unseen) -> list[Asked]:
+    """All that the judge says of the summaries; what the folder has is not asked again.
+
+    Raises:
+        RunMismatch: the folder has answers of another judge, or about other summaries.
+        EngineLost: the engine is gone, or failed at some questions; the same command goes on.
+    """
+    pairs = [(product, summary, True) for product in graded.products for summary in product.summaries]
+    pairs += [(product, summary, False) for product, summary in unrelated(graded.products, UNRELATED)]
+    examples = {example.id: example for product, summary, _ in pairs for example in [_example(product, summary)]}
+    ordered = sorted(examples.values(), key=lambda one: (int(one.reviewer_id), one.id))
+    chunk = max(16, judge.engine.capabilities.at_once)
+    asked = [(question, ordered[start : start + chunk]) for start in range(0, len(ordered), chunk) for question in QUESTIONS]
+    with RunLog(folder, identity(judge, graded), lines=JUDGEMENTS) as log:
+        answer_all(judge, asked, log, settings=GREEDY, on_progress=on_progress)
+        answers = read_judgements(log.path)
+    place = {product.id: at for at, product in enumerate(graded.products)}
+    found = []
+    for product, summary, own in pairs:
+        name = _example(product, summary).id
+        given = {question.name: value_of(answers.get((question.name, name))) for question in QUESTIONS}
+        people = {name: hundred(grade) for name, grade in summary.people.items()} if own else None
+        found.append(Asked(place[product.id], people, given))
+    if all(value is None for one in found for value in one.judge.values()):
+        raise BadInput(
+            f"{judge.identity.portable.model} gave no score to any summary; ask a judge that answers in the form that is asked for"
+        )
+    return found
+
+
+def identity(judge: Judge, graded: Graded) -> dict[str, Any]:
+    """Identifies answers of this judge about these summaries."""
+    return {
+        "kind": "rehearsal-leniency",
+        "summaries": {"products": len(graded.products), "sha256": graded.digest, "unrelated": UNRELATED},
+        **who_judges(judge),
+    }
+
+
+def _example(product: Product, summary: Summary) -> SummaryExample:
+    digest = hashlib.sha256(summary.text.encode()).hexdigest()[:16]
+    return SummaryExample(id=f"{product.id}/{digest}", reviewer_id=product.id, reviews=product.reviews, summary=summary.text)

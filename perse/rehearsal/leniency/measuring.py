@@ -1,0 +1,156 @@
+"""What a judge gives graded summaries beside what people gave them: how much more, in what order, and what it gives summaries of other products.
+
+Intervals draw products anew, with all their summaries. Coefficients are within products: a judge that scores the summaries of one product in people's order
+orders them well, however much it gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.rehearsal.judging import QUESTIONS
+from perse.rehearsal.leniency.asking import Asked
+from perse.results.result import Estimate
+
+GRADE = 25.0
+"""Points of 100 between two grades of 1 to 5."""
+
+
+@dataclass(frozen=True)
+class OfGrade:
+    """The summaries that people gave this grade, their mean rounded, halves up. The two are means on the judge's scale."""
+
+    grade: int
+    summaries: int
+    people: float
+    judge: Estimate
+
+
+@dataclass(frozen=True)
+class OfQuestion:
+    """One question; points of 100."""
+
+    question: str
+    answered: int
+    difference: Estimate
+    """Judge minus people, mean over summaries."""
+    higher: Estimate
+    """The share of summaries to which the judge gives more than people."""
+    kendall: Estimate
+    spearman: Estimate
+    own: Estimate
+    """What the judge gives, on average."""
+    people: float
+    """What people give the same summaries."""
+    grades: tuple[OfGrade, ...]
+    unrelated: Estimate
+    """What it gives summaries of other products ..."""
+    apart: Estimate
+    """... and how much more it gives the product's own, mean over products."""
+
+
+@dataclass(frozen=True)
+class Leniency:
+    """A judge's, by question."""
+
+    judge: str
+    products: int
+    summaries: int
+    questions: tuple[OfQuestion, ...]
+    resamples: int
+    seed: int
+
+
+def leniency(asked: Sequence[Asked], *, judge: str, resamples: int, seed: int) -> Leniency:
+    """What the answers come to; those that are none are left out, and counted."""
+    own = [one for one in asked if one.people is not None]
+    other = [one for one in asked if one.people is None]
+    return Leniency(
+        judge=judge,
+        products=len({one.product for one in own}),
+        summaries=len(own),
+        questions=tuple(_of_question(question.name, own, other, resamples=resamples, seed=seed) for question in QUESTIONS),
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _of_question(name: str, own: Sequence[Asked], other: Sequence[Asked], *, resamples: int, seed: int) -> OfQuestion:
+    people = np.array([one.people[name] for one in own if one.people is not None], dtype=np.float64)
+    judged, unrelated = _given(name, own), _given(name, other)
+    product, shown_with = _products(own), _products(other)
+    draws = Bootstrap.over(_numbered(product), resamples=resamples, seed=seed)
+    known = ~np.isnan(judged)
+    return OfQuestion(
+        question=name,
+        answered=int(known.sum()),
+        difference=_mean(draws, judged - people, known).model_copy(update={"difference": True}),
+        higher=_of_products(draws.share((judged > people).astype(np.float64), known)),
+        kendall=_of_products(draws.one("within_kendall", people, judged)),
+        spearman=_of_products(draws.one("within_spearman", people, judged)),
+        own=_mean(draws, judged, known),
+        people=float(people[known].mean()) if known.any() else float("nan"),
+        grades=_by_grade(people, judged, known, draws),
+        unrelated=_alone(unrelated, shown_with, resamples=resamples, seed=seed),
+        apart=_apart((judged, product), (unrelated, shown_with), resamples=resamples, seed=seed),
+    )
+
+
+def _by_grade(people: FloatArray, judged: FloatArray, known: BoolArray, draws: Bootstrap) -> tuple[OfGrade, ...]:
+    grade = np.floor(people / GRADE + 1 + 0.5).astype(np.int64)
+    found = []
+    for one in np.unique(grade[known]):
+        chosen = known & (grade == one)
+        found.append(OfGrade(int(one), int(chosen.sum()), float(people[chosen].mean()), _mean(draws, judged, chosen)))
+    return tuple(found)
+
+
+def _alone(values: FloatArray, product: IntArray, *, resamples: int, seed: int) -> Estimate:
+    """The mean of values that are of other rows than the graded summaries."""
+    if not len(values):
+        return Bootstrap.over(np.zeros(1, dtype=np.int64), resamples=1, seed=seed).mean(np.zeros(1), np.zeros(1, dtype=bool))
+    draws = Bootstrap.over(_numbered(product), resamples=resamples, seed=seed)
+    return _mean(draws, values, ~np.isnan(values))
+
+
+def _apart(own: tuple[FloatArray, IntArray], other: tuple[FloatArray, IntArray], *, resamples: int, seed: int) -> Estimate:
+    """The mean over products of what the judge gives its own summaries more than others."""
+    means = [
+        {int(one): float(np.nanmean(values[product == one])) for one in np.unique(product[~np.isnan(values)])}
+        for values, product in (own, other)
+    ]
+    shared = sorted(means[0].keys() & means[1].keys())
+    gaps = np.array([means[0][one] - means[1][one] for one in shared], dtype=np.float64)
+    return _alone(gaps, np.array(shared, dtype=np.int64), resamples=resamples, seed=seed).model_copy(
+        update={"difference": True}
+    )
+
+
+def _given(name: str, asked: Sequence[Asked]) -> FloatArray:
+    """(n,) what the judge gave, NaN where nothing."""
+    return np.array([np.nan if one.judge[name] is None else one.judge[name] for one in asked], dtype=np.float64)
+
+
+def _products(asked: Sequence[Asked]) -> IntArray:
+    return np.array([one.product for one in asked], dtype=np.int64)
+
+
+def _numbered(products: IntArray) -> IntArray:
+    return np.unique(products, return_inverse=True)[1].astype(np.int64)
+
+
+def _mean(draws: Bootstrap, values: FloatArray, chosen: BoolArray) -> Estimate:
+    return _of_products(draws.mean(values, chosen))
+
+
+def _of_products(estimate: Estimate) -> Estimate:
+    """What is drawn here is products, not reviewers."""
+    if not estimate.interval.reason:
+        return estimate
+    reason = estimate.interval.reason.replace("reviewer", "product")
+    return estimate.model_copy(update={"interval": estimate.interval.model_copy(update={"reason": reason})})

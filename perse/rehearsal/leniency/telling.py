@@ -1,0 +1,120 @@
+"""A judge's leniency as a `Result`, and as the sentence that is said before its scores."""
+
+from __future__ import annotations
+
+from perse.questions.coverage import COVERAGE_100
+from perse.questions.sentiment import SENTIMENT_100
+from perse.rehearsal.leniency.measuring import GRADE, Leniency, OfQuestion
+from perse.results.result import Estimate, Result, Table
+from perse.results.words import shown
+
+REHEARSAL_LENIENCY = "rehearsal-leniency"
+
+TITLES = {COVERAGE_100.name: "aspect coverage", SENTIMENT_100.name: "sentiment consistency"}
+
+DIGITS = 1
+
+
+def leniency_result(found: Leniency) -> Result:
+    """Everything that is known of it."""
+    return Result(
+        name=REHEARSAL_LENIENCY,
+        asks="How much more does a judge give a summary than people do?",
+        answer=finding(found),
+        tables=(_beside_people(found), _order(found), _grades(found)),
+        notes=notes(found),
+        details={"judge": found.judge, "products": found.products, "summaries": found.summaries, "finding": finding(found)},
+    )
+
+
+def finding(found: Leniency) -> str:
+    """In two sentences."""
+    told = ", and ".join(_words(one) for one in found.questions)
+    others = " and ".join(map(_of_others, found.questions))
+    products = f"{found.summaries} summaries of {found.products} products"
+    return f"{found.judge} {told}, over {products} that people graded. To a summary of another product it gives {others.removesuffix(',')}."
+
+
+def unknown(judge: str) -> str:
+    """What is said of scores by a judge whose leniency nobody measured."""
+    return (
+        f"How lenient {judge} is with summaries is not known, so its scores are no grades: `perse rehearsal leniency DATA --judge JUDGE --out "
+        "FOLDER` holds it against people, and --leniency FOLDER says here what was found."
+    )
+
+
+def _words(one: OfQuestion) -> str:
+    value, title = one.difference.value, TITLES[one.question]
+    if value is None:
+        return f"gave no score for {title}"
+    away = one.difference.model_copy(update={"difference": False})
+    if one.difference.above_zero:
+        return f"is lenient with {title}, by {shown(away, digits=DIGITS)} points of 100"
+    if one.difference.below_zero:
+        return f"is strict with {title}, by {shown(_turned(away), digits=DIGITS)} points of 100"
+    return f"is not shown to be lenient or strict with {title} ({shown(one.difference, digits=DIGITS)} points of 100)"
+
+
+def _of_others(one: OfQuestion) -> str:
+    told = f"{shown(one.unrelated, digits=DIGITS)} for {TITLES[one.question]}"
+    return told if one.apart.above_zero else f"{told}, not shown to be less than to the product's own,"
+
+
+def _turned(estimate: Estimate) -> Estimate:
+    """The same with the sign turned."""
+    assert estimate.value is not None and estimate.interval.low is not None and estimate.interval.high is not None
+    interval = estimate.interval.model_copy(update={"low": -estimate.interval.high, "high": -estimate.interval.low})
+    return estimate.model_copy(update={"value": -estimate.value, "interval": interval})
+
+
+def notes(found: Leniency) -> tuple[str, ...]:
+    """What the numbers rest on."""
+    missing = [
+        f"no score for {TITLES[one.question]} of {found.summaries - one.answered} of {found.summaries} summaries, which are left out"
+        for one in found.questions
+        if one.answered < found.summaries
+    ]
+    return (
+        "people's grades of 1 to 5 are means of several people, brought to 0 to 100: 1 is 0, 5 is 100",
+        f"95% intervals: products are drawn anew with their summaries, {found.resamples:,} resamples, seed {found.seed}",
+        "found of these reviews and summaries: of other kinds, lengths and languages it says nothing",
+        *missing,
+    )
+
+
+def _beside_people(found: Leniency) -> Table:
+    return Table(
+        title="The judge beside people, points of 100",
+        header=("question", "people", "judge", "judge minus people", "another product's", "own minus another's"),
+        rows=tuple(
+            (TITLES[one.question], f"{one.people:.{DIGITS}f}", one.own, one.difference, one.unrelated, one.apart)
+            for one in found.questions
+        ),
+        notes=(
+            "another product's: what the judge gives a summary of another product, which is worth about 0 to people; "
+            f"a grade of 1 to 5 is {GRADE:g} points wide",
+        ),
+        digits=DIGITS,
+    )
+
+
+def _order(found: Leniency) -> Table:
+    return Table(
+        title="How many it scores higher than people, and whether it has people's order within a product",
+        header=("question", "share scored higher", "Kendall tau-b", "Spearman"),
+        rows=tuple((TITLES[one.question], one.higher, one.kendall, one.spearman) for one in found.questions),
+        digits=2,
+    )
+
+
+def _grades(found: Leniency) -> Table:
+    return Table(
+        title="By people's grade",
+        header=("question", "people's grade", "summaries", "people", "judge"),
+        rows=tuple(
+            (TITLES[one.question], str(each.grade), str(each.summaries), f"{each.people:.{DIGITS}f}", each.judge)
+            for one in found.questions
+            for each in one.grades
+        ),
+        digits=DIGITS,
+    )

@@ -1,0 +1,304 @@
+"""`perse rehearsal leniency`: a judge of summaries beside people who graded them, and what its scores then say first."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kills import Script, check_nothing_lost
+from places import SHARED
+from rehearsal_builders import Cast, Said, sample, step_of, usual
+from typer.testing import CliRunner
+
+from perse.commands.app import app
+from perse.engines.base import Failure
+from perse.engines.scripted import ScriptedEngine
+from perse.errors import BadInput, RunMismatch
+from perse.judging.judge import Judge
+from perse.questions.coverage import COVERAGE_100
+from perse.questions.sentiment import SENTIMENT_100
+from perse.rehearsal.leniency.asking import UNRELATED, Asked, ask
+from perse.rehearsal.leniency.kept import FOUND, finding_of, keep
+from perse.rehearsal.leniency.measuring import Leniency, leniency
+from perse.rehearsal.leniency.reading import Graded, hundred, read_graded, unrelated
+from perse.rehearsal.leniency.telling import finding, leniency_result, unknown
+from perse.rehearsal.scoring.asking import read_scores, score
+from perse.rehearsal.scoring.results import results
+from perse.rehearsal.scoring.telling import rehearsal_result
+from perse.rendering.prompt import TextRenderer
+from perse.results.markdown import markdown
+
+REAL = SHARED / "summeval_op"
+COVERAGE, SENTIMENT = COVERAGE_100.name, SENTIMENT_100.name
+
+
+def row(name: str, ac: list[list[int]], sc: list[list[int]]) -> dict[str, Any]:
+    """A product of the detailed form; its summaries are named after it."""
+    return {
+        "reviews": [f"I like the {name}.", f"The {name} is dear."],
+        "summaries": [f"Summary {n} of the {name}." for n in range(len(ac))],
+        "ac": ac,
+        "sc": sc,
+    }
+
+
+def written(path: Path, *rows: Mapping[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows), encoding="utf-8")
+    return path
+
+
+def two(path: Path) -> Path:
+    return written(
+        path,
+        row("boots", [[3, 4, 5], [1, 1, 1]], [[5, 5, 5], [3, 3, 3]]),
+        row("radio", [[2, 2, 2], [5, 5, 5]], [[4, 4, 4], [1, 2, 3]]),
+    )
+
+
+def scoring(given: Callable[[str, str], int], name: str = "scripted") -> Cast:
+    """A judge that gives a text a score, by question."""
+
+    def reply(message: str) -> Said:
+        [text] = re.findall(r"^\[Text\] (.*)$", message, re.MULTILINE)
+        return f"[Score] {given(step_of(message).removeprefix('scores '), text)}"
+
+    return Cast(reply, name=name)
+
+
+def answers(values: list[list[tuple[float | None, float]]], others: list[list[float]]) -> list[Asked]:
+    """(judge, people) of each product's summaries, the same for both questions, and what the judge gives those of others."""
+    both = (COVERAGE, SENTIMENT)
+    own = [
+        Asked(product, dict.fromkeys(both, people), dict.fromkeys(both, judge))
+        for product, pairs in enumerate(values)
+        for judge, people in pairs
+    ]
+    foreign = [Asked(product, None, dict.fromkeys(both, judge)) for product, of_one in enumerate(others) for judge in of_one]
+    return [*own, *foreign]
+
+
+def measured(values: list[list[tuple[float | None, float]]], others: list[list[float]]) -> Leniency:
+    return leniency(answers(values, others), judge="J", resamples=200, seed=0)
+
+
+def test_people_are_means_and_a_grade_of_1_to_5_is_0_to_100(tmp_path: Path) -> None:
+    boots, radio = read_graded(two(tmp_path / "graded.jsonl")).products
+    assert boots.reviews == ("I like the boots.", "The boots is dear.") and radio.id == "2"
+    assert [one.people for one in boots.summaries] == [{COVERAGE: 4, SENTIMENT: 5}, {COVERAGE: 1, SENTIMENT: 3}]
+    assert [hundred(grade) for grade in (1, 2, 3.5, 5)] == [0, 25, 62.5, 100]
+
+
+def test_the_form_with_means_is_read_too(tmp_path: Path) -> None:
+    graded = {"Fluency": 5, "Aspect Coverage": 3.67, "Sentiment Consistency": 3}
+    fields = {"reviews": {"rev1": "Good.", "rev2": "Bad."}, "summaries": {"human": {"summary": "Both.", "dimensions": graded}}}
+    [product] = read_graded(written(tmp_path / "means.jsonl", fields)).products
+    assert product.reviews == ("Good.", "Bad.")
+    assert [(one.text, one.people) for one in product.summaries] == [("Both.", {COVERAGE: 3.67, SENTIMENT: 3})]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"reviews": []}, "line 2, field 'reviews': found .*, expected texts; give summeval-op-detailed.jsonl"),
+        ({"summaries": None}, "line 2, field 'summaries'"),
+        ({"ac": [[1, 1, 1]]}, "line 2, field 'ac': found .*, expected a list of grades for each of 2 summaries"),
+        ({"sc": [[1, 1, 6], [1, 1, 1]]}, "line 2, field 'sc', summary 1: found 6, expected a grade from 1 to 5"),
+        ({"sc": [[1, 1, 2], []]}, "line 2, field 'sc', summary 2: found .*, expected a list of grades"),
+        ({"summaries": {"human": "Both."}}, "summary 'human': found .*, expected an object with 'summary' and 'dimensions'"),
+        ({"summaries": {"h": {"summary": "B", "dimensions": {"Aspect Coverage": 3}}}}, "'Sentiment Consistency': found"),
+        ({"summaries": {}}, "field 'summaries': found none"),
+    ],
+)
+def test_a_row_that_is_not_of_the_form_is_named_with_what_was_expected(
+    tmp_path: Path, change: dict[str, Any], told: str
+) -> None:
+    good = row("boots", [[3, 4, 5], [1, 1, 1]], [[5, 5, 5], [3, 3, 3]])
+    with pytest.raises(BadInput, match=told):
+        read_graded(written(tmp_path / "graded.jsonl", good, {**good, **change}))
+
+
+def test_summaries_of_others_are_never_of_the_same_product(tmp_path: Path) -> None:
+    products = read_graded(
+        written(tmp_path / "g.jsonl", *(row(name, [[1]] * 3, [[1]] * 3) for name in ("a", "b", "c", "d", "e")))
+    ).products
+    found = unrelated(products, UNRELATED)
+    assert len(found) == 5 * UNRELATED
+    for product in products:
+        texts = [summary.text for one, summary in found if one == product]
+        assert len(set(texts)) == UNRELATED and not any(summary.text in texts for summary in product.summaries)
+    assert len(unrelated(products[:2], UNRELATED)) == 2 and unrelated(products[:1], UNRELATED) == []
+
+
+def test_both_questions_are_asked_about_each_summary_and_the_others(tmp_path: Path) -> None:
+    judge = scoring(lambda question, text: 60 if question == "coverage" else 80)
+    found = ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
+    assert len(judge.asked) == 2 * (4 + 2)
+    assert [one.product for one in found] == [0, 0, 1, 1, 0, 1]
+    assert found[0].people == {COVERAGE: 75.0, SENTIMENT: 100.0} and found[-1].people is None
+    assert all(one.judge == {COVERAGE: 60.0, SENTIMENT: 80.0} for one in found)
+    foreign = [message for message in judge.asked if "like the boots" in message and "of the radio" in message]
+    assert len(foreign) == 2
+
+
+def test_the_difference_is_judge_minus_people_and_the_share_is_of_those_scored_higher() -> None:
+    # Differences 20, -10, 40, 0: mean 12.5. Higher: 2 of 4. The judge's mean (80 + 40 + 60 + 100) / 4 = 70, people's 57.5.
+    [one, _] = measured([[(80, 60), (40, 50)], [(60, 20), (100, 100)]], [[40], [20]]).questions
+    assert one.difference.value == pytest.approx(12.5) and one.higher.value == pytest.approx(0.5)
+    assert (one.own.value, one.people) == (pytest.approx(70), pytest.approx(57.5))
+    # Others get 40 and 20: mean 30. By product the own ones get 60 and 80, so 20 and 60 more: 40.
+    assert one.unrelated.value == pytest.approx(30) and one.apart.value == pytest.approx(40)
+
+
+def test_the_order_is_looked_at_within_products() -> None:
+    # Product 1: people 0 < 50 < 100, judge 60 < 80 < 70: pairs +, +, -: tau 1/3; ranks 1 2 3 against 1 3 2: rho 0.5. Product 2: the same order: 1.
+    [one, _] = measured([[(60, 0), (80, 50), (70, 100)], [(10, 40), (20, 60), (30, 90)]], [[0], [0]]).questions
+    assert one.kendall.value == pytest.approx((1 / 3 + 1) / 2) and one.spearman.value == pytest.approx(0.75)
+
+
+def test_summaries_are_gathered_by_peoples_rounded_grade() -> None:
+    # Grades: 0 -> 1; 12.5 is 1.5 -> 2; 30 is 2.2 -> 2; 100 -> 5.
+    [one, _] = measured([[(50, 0), (60, 12.5)], [(80, 30), (90, 100)]], [[0], [0]]).questions
+    assert [(each.grade, each.summaries, each.people, each.judge.value) for each in one.grades] == [
+        (1, 1, 0, 50),
+        (2, 2, 21.25, 70),
+        (5, 1, 100, 90),
+    ]
+
+
+def test_intervals_need_ten_products_and_say_so() -> None:
+    [one, _] = measured([[(80, 60), (40, 50)], [(60, 20), (100, 100)]], [[40], [20]]).questions
+    assert one.difference.interval.reason == "undefined (few products)" == one.unrelated.interval.reason
+    many = measured([[(80, 60 + n % 3), (40, 20)] for n in range(12)], [[40 + n] for n in range(12)])
+    assert many.questions[0].difference.above_zero and many.questions[0].unrelated.interval.low is not None
+
+
+def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
+    lenient = measured([[(80, 60 + n % 3), (40, 20)] for n in range(12)], [[40] for _ in range(12)])
+    assert re.match(
+        r"J is lenient with aspect coverage, by 19\.5 \[.*\] points of 100, and is lenient with sentiment consistency, by 19\.5 \[.*\] points of "
+        r"100, over 24 summaries of 12 products that people graded\. To a summary of another product it gives 40\.0 \[40\.0, 40\.0\] for aspect coverage "
+        r"and 40\.0 \[40\.0, 40\.0\] for sentiment consistency\.$",
+        finding(lenient),
+    )
+    strict = measured([[(40, 60 + n % 3), (10, 20)] for n in range(12)], [[40] for _ in range(12)])
+    assert "J is strict with aspect coverage, by 15.5 [" in finding(strict) and "-" not in finding(strict).partition("]")[0]
+    unclear = measured([[(60 + 20 * (-1) ** n, 60), (50, 50)] for n in range(12)], [[40] for _ in range(12)])
+    assert "J is not shown to be lenient or strict with aspect coverage (" in finding(unclear)
+    blind = measured([[(80, 60 + n % 3), (40, 20)] for n in range(12)], [[60] for _ in range(12)])
+    assert finding(blind).endswith(
+        "it gives 60.0 [60.0, 60.0] for aspect coverage, not shown to be less than to the product's own, and 60.0 [60.0, 60.0] for sentiment "
+        "consistency, not shown to be less than to the product's own."
+    )
+    few = measured([[(80, 60)], [(70, 60)]], [[40], [40]])
+    assert "not shown to be lenient or strict with aspect coverage (+15.0 [undefined (few products)]" in finding(few)
+
+
+def test_what_is_not_answered_is_left_out_and_counted() -> None:
+    found = measured([[(80, 60), (None, 50)], [(60, 20), (100, 100)]], [[40], [20]])
+    assert found.questions[0].answered == 3 and found.questions[0].difference.value == pytest.approx(20)
+    assert "no score for aspect coverage of 1 of 4 summaries, which are left out" in " ".join(leniency_result(found).notes)
+
+
+def test_the_result_has_a_table_by_grade_and_the_same_in_every_medium() -> None:
+    result = leniency_result(measured([[(80, 60), (40, 20)] for _ in range(12)], [[40] for _ in range(12)]))
+    told = markdown(result)
+    assert "By people's grade" in told and "another product's" in told and result.details["finding"] == result.answer
+    assert "**J is lenient with aspect coverage" in told
+
+
+def test_a_judge_that_gives_no_score_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="mute gave no score to any summary"):
+        ask(Cast(lambda message: "Mmm.", name="mute").judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
+
+
+def test_the_same_command_asks_nothing_again_and_another_judge_is_refused(tmp_path: Path) -> None:
+    graded = read_graded(two(tmp_path / "graded.jsonl"))
+    judge = scoring(lambda question, text: 60)
+    first = ask(judge.judge, graded, tmp_path / "out")
+    asked = len(judge.asked)
+    assert ask(judge.judge, graded, tmp_path / "out") == first and len(judge.asked) == asked
+    with pytest.raises(RunMismatch, match="judge.model"):
+        ask(scoring(lambda question, text: 60, "other").judge, graded, tmp_path / "out")
+    with pytest.raises(RunMismatch, match="summaries.products was 2, is 1"):
+        ask(judge.judge, Graded(graded.products[:1]), tmp_path / "out")
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_again_and_again_asks_nothing_twice(tmp_path: Path) -> None:
+    def ask_all(folder: Path, script: Script) -> None:
+        judge = Judge(ScriptedEngine(script, batch=1), TextRenderer(), name="scripted")
+        found = ask(judge, read_graded(two(folder / "graded.jsonl")), folder / "run")
+        keep(folder / "run", leniency_result(leniency(found, judge="scripted", resamples=10, seed=0)))
+
+    def say(message: str, seed: int) -> str:
+        return f"[Score] {20 * (sum(map(ord, message)) % 6)}"
+
+    check_nothing_lost(ask_all, say, tmp_path, prepare=lambda folder: two(folder / "graded.jsonl"))
+
+
+def measured_in(folder: Path, judge: Cast, tmp_path: Path) -> Path:
+    found = ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), folder)
+    keep(folder, leniency_result(leniency(found, judge=judge.name, resamples=10, seed=0)))
+    return folder
+
+
+def test_scores_say_the_judges_leniency_before_any_number(tmp_path: Path) -> None:
+    judge = scoring(lambda question, text: 60)
+    told = finding_of(measured_in(tmp_path / "leniency", judge, tmp_path), judge.judge)
+    assert told.startswith("scripted is not shown to be lenient or strict")
+    cast, samples = Cast(), [sample(n) for n in range(1, 4)]
+    run = cast.rehearse(tmp_path / "run", samples, ["onlysum"])
+    score(cast.judge, samples, run, digest="of these", name="scored")
+    found = results(samples, read_scores(samples, run, digest="of these", name="scored"), resamples=10, seed=0)
+    with_it, without = rehearsal_result(found, leniency=told), rehearsal_result(found)
+    assert with_it.answer.splitlines()[0] == told and "OnlySum scores" in with_it.answer.splitlines()[1]
+    assert without.answer.splitlines()[0] == unknown("scripted") and "perse rehearsal leniency" in unknown("scripted")
+
+
+def test_the_leniency_of_another_judge_is_refused(tmp_path: Path) -> None:
+    folder = measured_in(tmp_path / "leniency", scoring(lambda question, text: 60), tmp_path)
+    with pytest.raises(
+        BadInput, match="is of the judge scripted, not of other, which scores here; measure that one's leniency"
+    ):
+        finding_of(folder, Cast(name="other").judge)
+
+
+def test_a_folder_without_a_finding_is_refused_with_the_command(tmp_path: Path) -> None:
+    judge = scoring(lambda question, text: 60)
+    with pytest.raises(BadInput, match="has no leniency.json; run `perse rehearsal leniency` to its end"):
+        finding_of(tmp_path / "nothing", judge.judge)
+    ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
+    with pytest.raises(BadInput, match="holds a run of perse rehearsal leniency, and no leniency.json"):
+        finding_of(tmp_path / "out", judge.judge)
+    (tmp_path / "out" / FOUND).write_text("{}")
+    with pytest.raises(BadInput, match="leniency.json: .*; run `perse rehearsal leniency` again"):
+        finding_of(tmp_path / "out", judge.judge)
+
+
+def test_an_engine_that_failed_at_some_is_asked_again(tmp_path: Path) -> None:
+    graded = read_graded(two(tmp_path / "graded.jsonl"))
+    flaky = Cast(lambda message: Failure("timed out") if "Summary 1 of the radio" in message else usual(message))
+    assert [one.judge[COVERAGE] for one in ask(flaky.judge, graded, tmp_path / "out")][3] is None
+    healed = Cast(usual)
+    assert all(one.judge[COVERAGE] == 60 for one in ask(healed.judge, graded, tmp_path / "out"))
+    assert len(healed.asked) == 2 * len([one for one in flaky.asked if "Summary 1 of the radio" in one]) / 2
+
+
+def test_a_file_that_is_none_is_a_sentence(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["rehearsal", "leniency", str(tmp_path / "no.jsonl"), "--judge", "x", "--out", "o"])
+    assert done.exit_code != 0
+
+
+@pytest.mark.skipif(not REAL.exists(), reason="SummEval-OP is not at ../shared/data")
+def test_both_published_forms_tell_the_same() -> None:
+    """20 products of 8 reviews and 13 summaries; the means of one file are those of the other's grades, rounded."""
+    detailed, means = (read_graded(REAL / name).products for name in ("summeval-op-detailed.jsonl", "summeval-op.jsonl"))
+    assert [len(one.summaries) for one in detailed] == [13] * 20 == [len(one.summaries) for one in means]
+    assert [one.reviews for one in detailed] == [one.reviews for one in means]
+    for one, other in zip(detailed, means, strict=True):
+        for exact, rounded in zip(one.summaries, other.summaries, strict=True):
+            assert exact.people == pytest.approx(rounded.people, abs=0.006)
