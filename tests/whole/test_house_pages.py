@@ -81,7 +81,8 @@ def exists(name: str) -> bool:
     place = ROOT / Path(*name.split("."))
     if (place / "__init__.py").is_file() or place.with_suffix(".py").is_file():
         return True
-    module = place.parent / "__init__.py" if place.parent.is_dir() else place.parent.with_suffix(".py")
+    package = place.parent / "__init__.py"
+    module = package if package.is_file() else place.parent.with_suffix(".py")
     return module.is_file() and place.name in set(_names(ast.parse(module.read_text(encoding="utf-8"))))
 
 
