@@ -86,7 +86,9 @@ def test_page_tables_and_numbers_are_those_of_the_scores(made: tuple[Samples, Pa
     written = Result.model_validate_json((page.parent / "results.json").read_bytes())
     assert written.answer == told.answer and written.tables[: len(told.tables)] == told.tables
     html, tables = page.read_text(encoding="utf-8"), (page.parent / "tables.md").read_text(encoding="utf-8")
-    assert told.answer in html and all(note in html.replace("&gt;", ">") for note in told.notes)
+    assert all(line in html for line in told.answer.splitlines()) and all(
+        note in html.replace("&gt;", ">") for note in told.notes
+    )
     for table in written.tables:
         assert table.title in html and table.title in tables
         for estimate in table.estimates():
@@ -136,6 +138,25 @@ def test_a_page_of_fewer_samples_keeps_those_without_a_scored_summary_first(made
         assert "2 of 5 samples are in this file" in html and "1 of 5 samples are not compared" in html
     finally:
         kept.write_text(before, encoding="utf-8")
+
+
+def test_what_is_known_of_the_judges_leniency_stands_before_any_number(made: tuple[Samples, Path], tmp_path: Path) -> None:
+    plain = report(made, tmp_path / "plain").read_text(encoding="utf-8")
+    assert plain.index("How lenient talkative is with summaries is not known") < plain.index("Rehearsal scores")
+    scores = json.loads((made[1] / "scores" / "scored" / "manifest.json").read_text(encoding="utf-8"))["run"]
+    known = tmp_path / "leniency"
+    known.mkdir()
+    found = Result(
+        name="rehearsal-leniency", asks="?", answer="!", tables=(), details={"finding": "It is lenient by 9 <points>."}
+    )
+    (known / "leniency.json").write_text(found.model_dump_json(), encoding="utf-8")
+    (known / "manifest.json").write_text(json.dumps({"run": {**scores, "kind": "leniency"}}), encoding="utf-8")
+    html = report(made, tmp_path / "report", leniency=known).read_text(encoding="utf-8")
+    assert '<p class="answer">It is lenient by 9 &lt;points&gt;.</p>' in html and "with summaries is not known" not in html
+    (known / "manifest.json").write_text(json.dumps({"run": {**scores, "judge": {"model": "other"}}}), encoding="utf-8")
+    with pytest.raises(BadInput, match="is of the judge other, not of talkative"):
+        report(made, tmp_path / "none", leniency=known)
+    assert not (tmp_path / "none").exists()
 
 
 def test_a_run_in_which_nothing_can_be_compared_has_a_report_that_says_so_and_tells_its_stories(tmp_path: Path) -> None:

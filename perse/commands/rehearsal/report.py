@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +17,13 @@ def report(
     run: Run,
     out: options.NewFolder,
     name: Annotated[str, typer.Option(help="Of the scores: a folder in RUN/scores; a name, no path.")] = "scored",
+    leniency: Annotated[
+        Path | None,
+        typer.Option(
+            help="What `perse rehearsal leniency` found of the judge of the scores, said before any number: its --out.",
+            show_default=False,
+        ),
+    ] = None,
     samples: Samples = None,
     title: options.Title = None,
     resamples: options.Resamples = 1000,
@@ -37,13 +45,14 @@ def report(
     from perse.rehearsal.samples import read_samples
 
     refuse_strangers(out)
-    refuse_inputs(out, [data, run])
+    refuse_inputs(out, [data, run, leniency])
     check_run(run)
     given = read_samples(data, limit=samples)
     made = {
         "samples": {"path": str(data), "limit": samples, "sha256": given.digest},
         "run": {"path": str(run), "traces_sha256": file_digest(run / TRACES)},
         "name": name,
+        "leniency": None if leniency is None else str(leniency),
         "title": title,
         "resamples": resamples,
         "seed": seed,
@@ -53,7 +62,7 @@ def report(
     with err.status("counting and drawing"):
         page = write_report(
             given, run, out,
-            name=name, title=title, resamples=resamples, seed=seed, max_samples=max_samples, manifest=made,
+            name=name, leniency=leniency, title=title, resamples=resamples, seed=seed, max_samples=max_samples, manifest=made,
         )  # fmt: skip
     err.print("report:", end=" ")
     typer.echo(page)

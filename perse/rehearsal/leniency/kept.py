@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -28,6 +30,17 @@ def finding_of(folder: Path, judge: Judge) -> str:
     """The sentences about this judge.
 
     Raises:
+        BadInput: as `finding_about`.
+    """
+    return finding_about(folder, json.loads(json.dumps(who_judges(judge))))
+
+
+def finding_about(folder: Path, who: Mapping[str, Any]) -> str:
+    """The sentences about a judge that is known as manifests know it.
+
+    Args:
+        who: what `who_judges` says of it, as JSON has it.
+    Raises:
         BadInput: no such folder, one that is not finished, or one of another judge; the message names what differs.
     """
     if not (folder / FOUND).is_file():
@@ -42,11 +55,9 @@ def finding_of(folder: Path, judge: Judge) -> str:
     if result.name != REHEARSAL_LENIENCY or not isinstance(told, str):
         raise BadInput(f"{folder / FOUND} holds another result ({result.name}); run `perse rehearsal leniency` again")
     run = read_manifest(folder).get("run", {})
-    now = json.loads(json.dumps(who_judges(judge)))
-    was = {name: run.get(name) for name in now}
-    if was != now:
+    if any(run.get(name) != value for name, value in who.items()):
         raise BadInput(
-            f"{folder} is of the judge {_named(was.get('judge'))}, not of {_named(now['judge'])}, which scores here; measure that one's leniency with "
+            f"{folder} is of the judge {_named(run.get('judge'))}, not of {_named(who.get('judge'))}, which scores here; measure that one's leniency with "
             "`perse rehearsal leniency`, into another folder"
         )
     return told

@@ -15,13 +15,14 @@ from perse.drawing.figure import Figure
 from perse.errors import BadInput
 from perse.files.runlog import read_manifest
 from perse.rehearsal.folder import read_rates
+from perse.rehearsal.leniency.kept import finding_about
 from perse.rehearsal.methods import METHODS
 from perse.rehearsal.reporting.compared import in_chain
 from perse.rehearsal.reporting.figures import rehearsal_figures
 from perse.rehearsal.reporting.telling import ON_THE_WAY, PASS_RATES, report_result
 from perse.rehearsal.reporting.traces import Stories, pack_traces
 from perse.rehearsal.samples import Samples
-from perse.rehearsal.scoring.asking import Scored, read_scores
+from perse.rehearsal.scoring.asking import Scored, read_scores, scores_folder
 from perse.rehearsal.scoring.results import Results, results
 from perse.rehearsal.scoring.telling import REHEARSAL_SCORE
 from perse.reporting.page import Section, embedded, fill
@@ -58,6 +59,7 @@ def write_report(
     name: str,
     resamples: int,
     seed: int,
+    leniency: Path | None = None,
     title: str | None = None,
     max_samples: int = MOST_SAMPLES,
     manifest: Mapping[str, object] | None = None,
@@ -68,20 +70,22 @@ def write_report(
         given: the samples that the run was made from.
         name: of the scores in the run's folder.
         seed: of resamples, and of which samples are shown.
+        leniency: a folder of `perse rehearsal leniency`, of the judge that gave the scores.
         title: of the page; by default after the models.
         max_samples: stories in the page; those without a scored summary come before others.
         manifest: what the report was made of.
     Raises:
-        BadInput: `out` holds something else than a report, or cannot be made; no run, other samples, or no scores; or matplotlib is not
-            installed.
+        BadInput: `out` holds something else than a report, or cannot be made; no run, other samples, no scores, or another
+            judge's leniency; or matplotlib is not installed.
     """
     refuse_strangers(out)
     scored = read_scores(given.samples, run, digest=given.digest, name=name)
+    lenient = _leniency(leniency, run, name) if leniency else None
     found = _compared(given, scored, resamples=resamples, seed=seed)
     rates, made = read_rates(run), read_manifest(run)
     settings = _part(made, "settings")
     together = settings.get("practice") == "together"
-    result = report_result(found, scored, rates, together=together)
+    result = report_result(found, scored, rates, together=together, leniency=lenient)
     figures = rehearsal_figures(found if isinstance(found, Results) else None, rates, together=together)
     stories = pack_traces(given.samples, scored, chain=in_chain(made), most=max_samples, seed=seed)
     page = RehearsalPage(
@@ -97,6 +101,12 @@ def write_report(
     html = fill("rehearsal.html.jinja", SCRIPTS, page=page, head=embedded(stories.packed.head))
     tables = "\n\n".join(map(table_markdown, result.tables)) + "\n"
     return write_files(out, result, html=html, tables=tables, figures=figures, manifest=manifest)
+
+
+def _leniency(folder: Path, run: Path, name: str) -> str:
+    """What was found of the judge that gave these scores."""
+    scores = read_manifest(scores_folder(run, name)).get("run", {})
+    return finding_about(folder, {key: scores.get(key) for key in ("judge", "prompts_sha256")})
 
 
 def _compared(given: Samples, scored: Scored, *, resamples: int, seed: int) -> Results | str:

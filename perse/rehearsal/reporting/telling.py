@@ -20,12 +20,13 @@ ON_THE_WAY = "On the way to a summary"
 Traces = Mapping[str, Mapping[str, Trace]]
 
 
-def report_result(found: Results | str, scored: Scored, rates: Rates, *, together: bool) -> Result:
+def report_result(found: Results | str, scored: Scored, rates: Rates, *, together: bool, leniency: str | None = None) -> Result:
     """Args:
     found: the means and differences, or why there are none.
+    leniency: as in `rehearsal_result`.
     together: as in `figures.pass_rates`.
     """
-    scores = rehearsal_result(found) if isinstance(found, Results) else _nothing(found, scored)
+    scores = rehearsal_result(found, leniency=leniency) if isinstance(found, Results) else _nothing(found, scored)
     more = (pass_rate_table(rates, together=together), way_table(scored.traces))
     return scores.model_copy(
         update={
