@@ -12,6 +12,7 @@ from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
 from perse.results.result import Cell, Result, Table
 
 REHEARSAL_SCORE = "rehearsal-score"
+ASKS = "How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?"
 MEASURE_NAMES = ("Product AC", "Product SC", "History AC", "History SC", "User AC", "User SC")
 """Aspect coverage and sentiment consistency, as in the paper's columns."""
 
@@ -20,8 +21,9 @@ def rehearsal_result(found: Results) -> Result:
     """Everything that `found` says; what is known of the judge's leniency before any number."""
     return Result(
         name=REHEARSAL_SCORE,
-        asks="How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?",
-        answer=f"{found.leniency or unknown(found.judge)}\n{answer(found)}",
+        asks=ASKS,
+        answer=f"{found.leniency or unknown(found.judge)}
+{answer(found)}",
         tables=(
             *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
             *_beside(found),
