@@ -22,8 +22,7 @@ def rehearsal_result(found: Results) -> Result:
     return Result(
         name=REHEARSAL_SCORE,
         asks=ASKS,
-        answer=f"{found.leniency or unknown(found.judge)}
-{answer(found)}",
+        answer=f"{found.leniency or unknown(found.judge)}\n{answer(found)}",
         tables=(
             *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
             *_beside(found),
