@@ -82,7 +82,7 @@ def test_no_difference_is_told_as_one_and_a_negative_one_as_lower() -> None:
     generator = np.random.default_rng(1)
     noise = [[float(value)] * 6 for value in generator.normal(50, 10, 12)]
     mixed = [[row[0] + (5 if n % 2 else -5)] * 6 for n, row in enumerate(noise)]
-    worse = [[row[0] - 20] * 6 for row in noise]
+    worse = [[row[0] - 20 - n % 3] * 6 for n, row in enumerate(noise)]
     told = rehearsal_result(found({"onlysum": noise, "sum-perchan": mixed})).answer
     assert "not shown to differ from OnlySum" in told
     assert "lower than OnlySum" in rehearsal_result(found({"onlysum": noise, "sum-perchan": worse})).answer
