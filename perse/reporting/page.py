@@ -35,7 +35,7 @@ SIGNS: Mapping[Standing, str] = {
     "silent": "∅",
 }
 
-SCRIPTS = ("page.js", "packed.js", "judged.js", "opened.js", "dialog.js", "listing.js", "samples.js", "start.js")
+SCRIPTS = ("page.js", "packed.js", "judged.js", "opened.js", "dialog.js", "found.js", "listing.js", "samples.js", "start.js")
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rehearsal_builders import sample
 
-from perse.rehearsal.folder import Played, Response, Trace, Turn, Version
+from perse.rehearsal.folder import Played, Response, Round, Trace, Turn, Version
 from perse.rehearsal.reporting.changes import Change, changes, lengths
-from perse.rehearsal.reporting.compared import turns, versions
+from perse.rehearsal.reporting.compared import rounds, turns, versions
 
 TEXTS = st.text(st.sampled_from("ab .,'\n\té😀"), max_size=30)
 
@@ -79,3 +79,14 @@ def test_a_response_after_a_lost_one_is_compared_with_the_last_that_there_was() 
     first, last = Response(analysis="a", suggestions="b"), Response(analysis="c", suggestions="d")
     played = Played(turns=(Turn(response=first), Turn(response=None, failed="bad_json: x"), Turn(response=last)))
     assert [one.before for one in turns(played)] == [None, None, first]
+
+
+def test_a_round_is_compared_with_the_last_summary_that_stood() -> None:
+    trace = Trace(
+        sample="s1",
+        method="personal",
+        summary="a",
+        general="g",
+        rounds=(Round(summary="a", stands=True), Round(failed="rewriting: too_long"), Round(summary="b")),
+    )
+    assert [one.before for one in rounds(trace)] == ["g", None, "a"]

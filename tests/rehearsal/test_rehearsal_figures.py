@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
 from perse.drawing.figure import Figure
-from perse.rehearsal.folder import Filtered, Played, Response, Trace, Turn, Verdict, Version
+from perse.rehearsal.folder import Filtered, Played, Response, Round, Trace, Turn, Verdict, Version
 from perse.rehearsal.reporting.figures import AFTER, WITHOUT, pass_rates, stop_at
 from perse.rehearsal.reporting.telling import pass_rate_table, way_table
 from perse.rehearsal.settings import stops
@@ -103,4 +103,10 @@ def test_what_happened_on_the_way_is_counted() -> None:
         ("+RoleChange", None, "1.00", None, None, "1", "0"),
         ("Rehearsal", "1 of 3", "1.50", "1.50", "1 of 3", "0", "2"),
     )
+    rounds = (Round(summary="s", filtered=Filtered(removed=(1,), history=1), stands=True), Round(summary="t", preferred=0.3))
+    ours = way_table(
+        {"personal": {"s1": trace("s1", "personal", rounds=rounds), "s2": trace("s2", "personal", rounds=rounds[1:])}}
+    )
+    assert ours is not None
+    assert ours.rows == (("Personal judge (ours)", None, "1.50", "1.00", "0 of 1", "1", "0"),)
     assert way_table({"onlysum": {"s1": trace("s1", "onlysum")}}) is None

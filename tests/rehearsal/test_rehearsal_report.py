@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from command_line import perse
+from rehearsal_builders import Cast, Said, step_of, usual
 from report_builders import BREAKOUT, scored_run, talkative, told_samples
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
@@ -85,7 +86,9 @@ def test_page_tables_and_numbers_are_those_of_the_scores(made: tuple[Samples, Pa
     written = Result.model_validate_json((page.parent / "results.json").read_bytes())
     assert written.answer == told.answer and written.tables[: len(told.tables)] == told.tables
     html, tables = page.read_text(encoding="utf-8"), (page.parent / "tables.md").read_text(encoding="utf-8")
-    assert told.answer in html and all(note in html.replace("&gt;", ">") for note in told.notes)
+    assert all(line in html for line in told.answer.splitlines()) and all(
+        note in html.replace("&gt;", ">") for note in told.notes
+    )
     for table in written.tables:
         assert table.title in html and table.title in tables
         for estimate in table.estimates():
@@ -135,6 +138,35 @@ def test_a_page_of_fewer_samples_keeps_those_without_a_scored_summary_first(made
         assert "2 of 5 samples are in this file" in html and "1 of 5 samples are not compared" in html
     finally:
         kept.write_text(before, encoding="utf-8")
+
+
+def test_what_is_known_of_the_judges_leniency_stands_before_any_number(made: tuple[Samples, Path], tmp_path: Path) -> None:
+    plain = report(made, tmp_path / "plain").read_text(encoding="utf-8")
+    assert plain.index("How lenient talkative is with summaries is not known") < plain.index("Rehearsal scores")
+    found = Result(
+        name="rehearsal-leniency", asks="?", answer="!", tables=(), details={"finding": "It is lenient by 9 <points>."}
+    )
+    kept = made[1] / "scores" / "scored" / "leniency.json"
+    kept.write_text(found.model_dump_json(), encoding="utf-8")
+    try:
+        html = report(made, tmp_path / "report").read_text(encoding="utf-8")
+    finally:
+        kept.unlink()
+    assert '<p class="answer">It is lenient by 9 &lt;points&gt;.</p>' in html and "with summaries is not known" not in html
+
+
+def test_a_run_in_which_nothing_can_be_compared_has_a_report_that_says_so_and_tells_its_stories(tmp_path: Path) -> None:
+    def silent(message: str) -> Said:
+        return "no" if step_of(message) == "adapts" else usual(message)
+
+    made = scored_run(tmp_path, told_samples(2), methods=FEW, cast=Cast(silent))
+    page = report(made, tmp_path / "report")
+    html = page.read_text(encoding="utf-8")
+    assert "No sample has scores under every method (sum-perchan has 0)" in html and "All 2 samples" in html
+    found = Result.model_validate_json((page.parent / "results.json").read_bytes())
+    rows = {row[0]: row[1:] for row in found.tables[0].rows}
+    assert rows == {"OnlySum": ("2 of 2", "2 of 2"), "Sum+PerChan": ("0 of 2", "0 of 0"), "Rehearsal": ("2 of 2", "2 of 2")}
+    assert (tmp_path / "report" / "figures" / "scores-average.csv").read_text(encoding="utf-8").count("\n") == 1
 
 
 def test_a_key_in_a_title_is_in_no_file_of_the_report(made: tuple[Samples, Path], tmp_path: Path) -> None:

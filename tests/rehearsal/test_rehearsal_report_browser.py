@@ -10,7 +10,7 @@ from report_builders import BREAKOUT, SCRIPT, scored_run, talkative, told_sample
 
 pytest.importorskip("matplotlib", reason="figures need the extra 'report'")
 
-from perse.rehearsal.folder import Trace, read_traces
+from perse.rehearsal.folder import Filtered, Response, Round, Trace, read_traces
 from perse.rehearsal.reporting.report import write_report
 
 pytestmark = pytest.mark.integration
@@ -134,6 +134,18 @@ def test_a_search_looks_where_it_is_told_and_in_the_method_that_is_shown(visit: 
     wait_for_count(page, f"1 of {SAMPLES} samples")
 
 
+def test_what_was_found_is_marked_and_unfolded_in_the_story(visit: Any, made: Path, run: Path) -> None:
+    page = visit(made)
+    words = "NEVER speaks of"
+    page.fill("[name=search]", words)
+    page.locator("#search-progress").wait_for(state="hidden")
+    sent_back = next(t for t in read_traces(run)["rehearsal"].values() if any(len(one.turns) > 1 for one in t.practice))
+    dialog = opened(page, sent_back.sample)
+    assert dialog.locator("mark").count() == sent_back.model_dump_json().count("never speaks of")
+    assert dialog.locator("mark").first.inner_text() == "never speaks of" and dialog.locator("mark").first.is_visible()
+    assert dialog.locator("details:not([open]) mark").count() == 0
+
+
 def test_samples_can_be_filtered_and_put_in_order_by_the_difference_to_another_method(visit: Any, made: Path) -> None:
     page = visit(made)
     page.select_option("#sample-filters [name=category]", label="Picks")
@@ -147,6 +159,33 @@ def test_samples_can_be_filtered_and_put_in_order_by_the_difference_to_another_m
     page.select_option("[name=order]", "less")
     differences = [float(row.split("\t")[5]) for row in page.locator("#sample-table tbody tr").all_inner_texts()]
     assert len(differences) == SAMPLES and differences == sorted(differences)
+
+
+def test_rounds_under_the_personal_judge_are_told(visit: Any, tmp_path: Path) -> None:
+    given, run = scored_run(tmp_path, told_samples(2), methods=("onlysum",))
+    traces = read_traces(run)["onlysum"]
+    said = Response(analysis="I like quiet", suggestions="say more of noise")
+    with (run / "traces.jsonl").open("a", encoding="utf-8") as file:
+        for name, one in traces.items():
+            rounds = (
+                Round(
+                    suggestions=said,
+                    filtered=Filtered(removed=(2,), history=1),
+                    summary=one.summary,
+                    preferred=0.62,
+                    stands=True,
+                ),
+                Round(suggestions=said, summary=f"{one.summary} Indeed.", preferred=0.4, order_gap=0.1),
+            )
+            ours = Trace(sample=name, method="personal", summary=one.summary, general=one.general, rounds=rounds)
+            file.write(ours.model_dump_json(exclude_defaults=True) + "\n")
+    page = visit(write_report(given, run, tmp_path / "report", name="scored", resamples=100, seed=0))
+    assert "1 of 2 rounds stood" in page.locator("#sample-table").inner_text()
+    words = opened(page, "s1").inner_text()
+    assert "The personal judge: 2 rounds, 1 stood" in words
+    assert "Round 1: the reader would rather have it with 62%, stands" in words
+    assert "Round 2: the reader would rather have it with 40%, does not stand" in words and "order gap 0.10" in words
+    assert page.locator("dialog ins").all_inner_texts() == [" Indeed."]
 
 
 def test_everything_of_a_story_can_be_done_by_keyboard(visit: Any, made: Path) -> None:

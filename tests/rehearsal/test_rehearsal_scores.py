@@ -149,6 +149,21 @@ def test_scores_of_another_judge_go_under_another_name(tmp_path: Path) -> None:
     assert sorted(path.name for path in (run / "scores").iterdir()) == ["again", "scored"]
 
 
+@pytest.mark.parametrize(
+    ("name", "best", "chose"), [("scripted", "visible", True), ("another", "visible", False), ("scripted", "last", False)]
+)
+def test_a_judge_that_chose_the_versions_is_said_to_have(tmp_path: Path, name: str, best: str, *, chose: bool) -> None:
+    """Of five versions the best by this judge is scored by it again, where a baseline has one version."""
+    samples = [sample(1)]
+    run = Cast().rehearse(tmp_path / "run", samples, ["onlysum", "role"], best=best)
+    score(Cast(judging, name=name).judge, samples, run, digest="of these", name="scored")
+    made = read_scores(samples, run, digest="of these", name="scored")
+    assert (made.chose, made.wrote) == (chose, name == "scripted")
+    told = rehearsal_result(results(samples, made, resamples=200, seed=0))
+    assert ("flattered" in " ".join(told.notes)) is chose and ("by the judge that chose its versions" in told.answer) is chose
+    assert ("also wrote the summaries" in " ".join(told.notes)) is made.wrote
+
+
 def test_a_run_of_other_samples_is_refused(tmp_path: Path) -> None:
     run = Cast().rehearse(tmp_path / "run", SAMPLES[:2], ["onlysum"])
     with pytest.raises(BadInput, match=r"made of other samples \(it has 2\)"):

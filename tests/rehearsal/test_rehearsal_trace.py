@@ -11,7 +11,7 @@ from command_line import perse
 from report_builders import scored_run, told_samples
 from rich.console import Console
 
-from perse.rehearsal.folder import Filtered, Played, Response, Trace, Turn, Verdict, Version, read_traces
+from perse.rehearsal.folder import Filtered, Played, Response, Round, Trace, Turn, Verdict, Version, read_traces
 from perse.rehearsal.reporting.terminal import print_story
 
 
@@ -57,6 +57,24 @@ def test_a_story_is_told_from_the_general_summary_to_the_version_that_was_kept()
     ]  # fmt: skip
     assert [line for line in lines if line in order] == order
     assert "be brief" not in lines and "be brief" in shown(TRACE, everything=True)
+
+
+def test_rounds_under_the_personal_judge_say_what_the_reader_would_rather_have() -> None:
+    said = Response(analysis="I like quiet", suggestions="say more of noise")
+    rounds = (
+        Round(
+            suggestions=said, filtered=Filtered(removed=(2,), history=1), summary="They are quiet.", preferred=0.62, stands=True
+        ),
+        Round(suggestions=said, summary="They are very quiet.", preferred=0.5),
+        Round(failed="suggestions: bad_json"),
+    )
+    told = shown(Trace(sample="s1", method="personal", summary="They are quiet.", general="They are loud.", rounds=rounds))
+    lines = [line.strip() for line in told.splitlines()]
+    assert "Round 1: the reader would rather have it with 62%, stands" in lines and "They are [-loud-]{+quiet+}." in lines
+    assert "Round 2: the reader would rather have it with 50%, does not stand" in lines
+    assert "They are {+very +}quiet." in lines
+    assert "Round 3: no preference, does not stand" in lines and "suggestions: bad_json" in lines
+    assert "Summary" not in lines
 
 
 def test_colours_stand_for_signs_where_there_are_colours() -> None:

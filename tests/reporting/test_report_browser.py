@@ -117,6 +117,18 @@ def test_a_profile_is_shown_to_whom_it_was_shown(visit: Any, tmp_path: Path) -> 
     assert "other profile, of which 3 entries fitted" in bare_card
 
 
+def test_the_words_of_a_search_are_marked_in_what_is_opened(visit: Any, made: Path) -> None:
+    page = visit(made)
+    page.fill("[name=search]", "harbour")
+    page.locator("#search-progress").wait_for(state="hidden")
+    page.locator("#sample-table .opens").first.click()
+    page.wait_for_selector("dialog[open] .cards")
+    marked = page.locator("dialog mark").all_inner_texts()
+    assert marked and all(words.lower() == "harbour" for words in marked)
+    whole = page.locator("dialog .text").evaluate_all("all => all.map((one) => one.textContent).join(' ')")
+    assert len(marked) == whole.lower().count("harbour")
+
+
 def test_filters_narrow_and_reset_shows_all(visit: Any, made: Path) -> None:
     page = visit(made)
     page.select_option("#sample-filters [name=status]", label="unparsed")

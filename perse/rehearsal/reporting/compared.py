@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perse.rehearsal.folder import Played, Response, Trace, Turn, Version
+from perse.rehearsal.folder import Played, Response, Round, Trace, Turn, Version
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,14 @@ class ComparedVersion:
     """A rewriting, and the summary that it was made from; None where there is no version."""
 
     version: Version
+    before: str | None
+
+
+@dataclass(frozen=True)
+class ComparedRound:
+    """A round under the personal judge, and the summary that it began from; None where there is no rewriting."""
+
+    round: Round
     before: str | None
 
 
@@ -52,4 +60,14 @@ def versions(trace: Trace, *, chain: bool) -> list[ComparedVersion]:
     for version in trace.versions:
         found.append(ComparedVersion(version, last if version.summary is not None else None))
         last = (version.summary if chain else None) or last
+    return found
+
+
+def rounds(trace: Trace) -> list[ComparedRound]:
+    """In order; each began from the last summary that stood."""
+    found: list[ComparedRound] = []
+    standing = trace.general
+    for one in trace.rounds:
+        found.append(ComparedRound(one, standing if one.summary is not None else None))
+        standing = one.summary if one.stands else standing
     return found

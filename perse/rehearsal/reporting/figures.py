@@ -29,8 +29,9 @@ _DASHED = (0, (3, 2))
 _HEADER = ("played", "demonstrations", "iteration", "passed, percent", "stops at, percent")
 
 
-def rehearsal_figures(found: Results, rates: Rates, *, together: bool) -> tuple[Figure, ...]:
+def rehearsal_figures(found: Results | None, rates: Rates, *, together: bool) -> tuple[Figure, ...]:
     """Args:
+    found: None where nothing can be compared.
     together: whether a round of practice was shown the passed responses of those before it.
     Raises:
         BadInput: matplotlib is not installed.
@@ -128,9 +129,12 @@ def _path(rates: Sequence[float]) -> str:
     return ", ".join(f"{100 * rates[place - 1]:.0f}% after iteration {place}" for place in ends)
 
 
-def averages(found: Results, of: str) -> Figure:
+def averages(found: Results | None, of: str) -> Figure:
     """A row for each method, in the paper's order: the mean of all six scores, or of the two against the user's own review."""
     title = {AVERAGE: "Average of all six scores", USER: "Mean of the two scores against the user's own review"}[of]
+    header = ("method", "value", "low", "high", "samples")
+    if found is None:
+        return empty(f"scores-{of}", title=title, reason="no sample has scores under every method", header=header)
     values = {METHODS[method].published: estimates[of] for method, estimates in found.rows.items()}
     rows = [
         NamedRow(METHODS[method].published, estimates[of], style(0 if METHODS[method].plays else 1))
@@ -152,6 +156,6 @@ def averages(found: Results, of: str) -> Figure:
         height=0.6 + ROW * len(rows),
         title=title,
         alt=f"{title}: {listed(said)}. Each interval is of one value.{no_interval(list(values.values()))}",
-        header=("method", "value", "low", "high", "samples"),
+        header=header,
         rows=[(name, e.value, e.interval.low, e.interval.high, e.items) for name, e in values.items()],
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perse.drawing.figure import Figure
+from perse.errors import BadInput
 from perse.files.runlog import read_manifest
 from perse.rehearsal.folder import read_rates
 from perse.rehearsal.methods import METHODS
@@ -20,8 +21,8 @@ from perse.rehearsal.reporting.figures import rehearsal_figures
 from perse.rehearsal.reporting.telling import ON_THE_WAY, PASS_RATES, report_result
 from perse.rehearsal.reporting.traces import Stories, pack_traces
 from perse.rehearsal.samples import Samples
-from perse.rehearsal.scoring.asking import read_scores
-from perse.rehearsal.scoring.results import results
+from perse.rehearsal.scoring.asking import Scored, read_scores
+from perse.rehearsal.scoring.results import Results, results
 from perse.rehearsal.scoring.telling import REHEARSAL_SCORE
 from perse.reporting.page import Section, embedded, fill
 from perse.reporting.written import refuse_other, write_files
@@ -29,7 +30,7 @@ from perse.results.markdown import table_markdown
 from perse.results.result import Result, Table
 from perse.secrets import redact, redact_tree
 
-SCRIPTS = ("page.js", "packed.js", "changes.js", "story.js", "dialog.js", "listing.js", "stories.js")
+SCRIPTS = ("page.js", "packed.js", "changes.js", "story.js", "dialog.js", "found.js", "listing.js", "stories.js")
 MOST_SAMPLES = 2000
 _LONG = 15
 """Rows of a table that is folded away."""
@@ -71,17 +72,17 @@ def write_report(
         max_samples: stories in the page; those without a scored summary come before others.
         manifest: what the report was made of.
     Raises:
-        BadInput: `out` holds something else than a report, or cannot be made; no run, other samples, or no scores; or matplotlib is not
-            installed.
+        BadInput: `out` holds something else than a report, or cannot be made; no run, other samples, or no
+            scores; or matplotlib is not installed.
     """
     refuse_strangers(out)
     scored = read_scores(given.samples, run, digest=given.digest, name=name)
-    found = results(given.samples, scored, resamples=resamples, seed=seed)
+    found = _compared(given, scored, resamples=resamples, seed=seed)
     rates, made = read_rates(run), read_manifest(run)
     settings = _part(made, "settings")
     together = settings.get("practice") == "together"
-    result = report_result(found, scored.traces, rates, together=together)
-    figures = rehearsal_figures(found, rates, together=together)
+    result = report_result(found, scored, rates, together=together)
+    figures = rehearsal_figures(found if isinstance(found, Results) else None, rates, together=together)
     stories = pack_traces(given.samples, scored, chain=in_chain(made), most=max_samples, seed=seed)
     page = RehearsalPage(
         title=redact(title) if title else f"{_models(made)}: Rehearsal",
@@ -96,6 +97,14 @@ def write_report(
     html = fill("rehearsal.html.jinja", SCRIPTS, page=page, head=embedded(stories.packed.head))
     tables = "\n\n".join(map(table_markdown, result.tables)) + "\n"
     return write_files(out, result, html=html, tables=tables, figures=figures, manifest=manifest)
+
+
+def _compared(given: Samples, scored: Scored, *, resamples: int, seed: int) -> Results | str:
+    """Means and differences; or why there are none, since the stories tell where the samples were lost."""
+    try:
+        return results(given.samples, scored, resamples=resamples, seed=seed)
+    except BadInput as nothing:
+        return str(nothing)
 
 
 def refuse_strangers(out: Path) -> None:

@@ -12,10 +12,10 @@ from rich.padding import Padding
 from rich.text import Text
 
 from perse.data.persum.folder import ProductReview, Sample
-from perse.rehearsal.folder import Filtered, Played, Trace
+from perse.rehearsal.folder import Filtered, Played, Round, Trace
 from perse.rehearsal.methods import METHODS
 from perse.rehearsal.reporting.changes import Change, changes, is_new
-from perse.rehearsal.reporting.compared import turns, versions
+from perse.rehearsal.reporting.compared import rounds, turns, versions
 from perse.results.terminal import safe
 
 _LOOKS = {"=": "", "-": "red strike", "+": "green underline"}
@@ -66,7 +66,10 @@ def _story(trace: Trace, *, sample: Sample | None, chain: bool, everything: bool
         if one.version.summary is not None:
             yield 1, _compared(one.before, one.version.summary, colours=colours)
         yield from _why(one.version.failed)
-    if not trace.versions and trace.summary is not None:
+    for number, each in enumerate(rounds(trace), start=1):
+        yield _heading(f"Round {number}: {stood(each.round)}")
+        yield from _round(each.round, each.before, sample, everything=everything, colours=colours)
+    if not (trace.versions or trace.rounds) and trace.summary is not None:
         yield _heading("Summary")
         yield 1, _compared(trace.general, trace.summary, colours=colours)
     if trace.summary is None:
@@ -80,6 +83,26 @@ def came_of(played: Played) -> str:
     if not any(turn.verdict for turn in played.turns):
         return f"{responses}, unsupervised"
     return f"{'passed' if played.passed else 'not passed'}, {responses}"
+
+
+def stood(one: Round) -> str:
+    """ "the reader would rather have it with 62%, stands"."""
+    rather = "no preference" if one.preferred is None else f"the reader would rather have it with {100 * one.preferred:.0f}%"
+    return f"{rather}, {'stands' if one.stands else 'does not stand'}"
+
+
+def _round(one: Round, before: str | None, sample: Sample | None, *, everything: bool, colours: bool) -> Iterator[Line]:
+    if one.suggestions is not None:
+        yield 1, Text("user", style="bold")
+        yield 2, safe(one.suggestions.analysis)
+        yield 2, Text("suggests", style="dim")
+        yield 2, safe(one.suggestions.suggestions)
+    if one.filtered is not None:
+        yield from _filtered(one.filtered, sample, everything=everything)
+    if one.summary is not None:
+        yield 1, Text("rewriting", style="bold")
+        yield 2, _compared(before, one.summary, colours=colours)
+    yield from _why(one.failed)
 
 
 def _turns(played: Played, *, colours: bool, depth: int) -> Iterator[Line]:

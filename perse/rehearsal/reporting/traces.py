@@ -15,7 +15,7 @@ from perse.rehearsal.folder import Filtered, Played, Response, Trace, Verdict
 from perse.rehearsal.judging import MEASURES, Measure, mean_of
 from perse.rehearsal.methods import METHODS
 from perse.rehearsal.reporting.changes import changes, lengths
-from perse.rehearsal.reporting.compared import ComparedTurn, ComparedVersion, turns, versions
+from perse.rehearsal.reporting.compared import ComparedRound, ComparedTurn, ComparedVersion, rounds, turns, versions
 from perse.rehearsal.scoring.asking import Scored
 from perse.rehearsal.scoring.telling import MEASURE_NAMES
 from perse.reporting.packing import Numbered, Packed, kept, pack
@@ -81,6 +81,8 @@ def _columns(samples: Sequence[Sample], traces: Mapping[str, Trace], scores: Map
         "turns": [None if one is None else len(one.turns) for one in played],
         "passed": [None if one is None else one.passed for one in supervised],
         "kept": [None if trace is None else trace.kept for trace in found],
+        "rounds": [len(trace.rounds) if trace is not None and trace.rounds else None for trace in found],
+        "stood": [sum(one.stands for one in trace.rounds) if trace is not None and trace.rounds else None for trace in found],
     }
 
 
@@ -116,7 +118,7 @@ class _Stories:
     def _trace(self, trace: Trace, values: Values | None) -> dict[str, Any]:
         return {
             "summary": self._text(trace.summary),
-            "changes": None if trace.versions else self._changed(trace.general, trace.summary),
+            "changes": None if trace.versions or trace.rounds else self._changed(trace.general, trace.summary),
             "scores": None if values is None else [_rounded(values.get(measure)) for measure in MEASURES],
             "failed": self._text(trace.failed),
             "general": self._text(trace.general),
@@ -127,6 +129,7 @@ class _Stories:
             "filtered": None if trace.filtered is None else self._filtered(trace.filtered),
             "versions": [self._version(one) for one in versions(trace, chain=self._chain)],
             "kept": trace.kept,
+            "rounds": [self._round(one) for one in rounds(trace)],
         }
 
     def _played(self, played: Played) -> dict[str, Any]:
@@ -172,6 +175,20 @@ class _Stories:
             "failed": self._text(one.version.failed),
         }
 
+    def _round(self, one: ComparedRound) -> dict[str, Any]:
+        said = one.round.suggestions
+        return {
+            "response": None if said is None else self._response(said, None),
+            "filtered": None if one.round.filtered is None else self._filtered(one.round.filtered),
+            "summary": self._text(one.round.summary),
+            "before": self._text(one.before),
+            "changes": self._changed(one.before, one.round.summary),
+            "preferred": _rounded(one.round.preferred, 4),
+            "gap": _rounded(one.round.order_gap, 4),
+            "stands": one.round.stands,
+            "failed": self._text(one.round.failed),
+        }
+
     def _text(self, text: str | None) -> int | None:
         return self.texts.number(text) if text else None
 
@@ -184,5 +201,5 @@ class _Stories:
         return self._changes[before, after]
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 2)
+def _rounded(value: float | None, digits: int = 2) -> float | None:
+    return None if value is None else round(value, digits)

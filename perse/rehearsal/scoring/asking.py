@@ -30,6 +30,10 @@ class Scored:
     judge: str
     leniency: str | None = None
     """What is known of the judge's, in words."""
+    chose: bool = False
+    """Whether the same judge chose the versions that are scored here: of several, the one that it liked best."""
+    wrote: bool = False
+    """Whether it wrote the summaries, too."""
 
 
 def scores_folder(run: Path, name: str) -> Path:
@@ -94,7 +98,22 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
     answers = read_judgements(folder / JUDGEMENTS)
     wanted = wanted_of(samples, run, digest=digest)
     scores = {method: {sample: values_of(one, answers) for sample, one in of_one.items()} for method, of_one in wanted.items()}
-    judge = read_manifest(folder)["run"].get("judge", {})
+    judge, begun = read_manifest(folder)["run"].get("judge", {}), read_manifest(run)["run"]
+    roles = begun.get("roles", {})
     return Scored(
-        read_traces(run), scores, "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?", finding_in(folder)
+        read_traces(run),
+        scores,
+        "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
+        leniency=finding_in(folder),
+        chose=_who(judge) == _who(begun.get("judge"))
+        and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
+        wrote=_who(judge) == _who(roles.get("writer"), names=("name", "adapter", "weights")),
     )
+
+
+def _who(manifest: object, names: tuple[str, str, str] = ("model", "adapter", "digest")) -> tuple[object, ...] | None:
+    """Model, adapter and weights, by the names that they have there; None if nobody is named."""
+    if not isinstance(manifest, dict) or not manifest.get(names[0]):
+        return None
+    model, adapter, weights = (manifest.get(name) or None for name in names)
+    return model, adapter, weights

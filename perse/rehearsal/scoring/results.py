@@ -56,6 +56,9 @@ class Results:
     """`rows` and `parts`: method -> measure or mean -> estimate; `parts` by what the samples have in common ("High", a category)."""
 
     judge: str
+    chose: bool
+    wrote: bool
+    """As in `Scored`."""
     samples: int
     compared: int
     """Samples that every method has a scored summary of."""
@@ -104,6 +107,8 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
     draws = _drawn(common, resamples=resamples, seed=seed)
     return Results(
         judge=scored.judge,
+        chose=scored.chose,
+        wrote=scored.wrote,
         samples=len(samples),
         compared=len(common),
         readers=len({sample.own.reviewer_id for sample in common}),

@@ -12,6 +12,7 @@ from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
 from perse.results.result import Cell, Result, Table
 
 REHEARSAL_SCORE = "rehearsal-score"
+ASKS = "How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?"
 MEASURE_NAMES = ("Product AC", "Product SC", "History AC", "History SC", "User AC", "User SC")
 """Aspect coverage and sentiment consistency, as in the paper's columns."""
 
@@ -20,8 +21,9 @@ def rehearsal_result(found: Results) -> Result:
     """Everything that `found` says; what is known of the judge's leniency before any number."""
     return Result(
         name=REHEARSAL_SCORE,
-        asks="How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?",
-        answer=f"{found.leniency or unknown(found.judge)}\n{answer(found)}",
+        asks=ASKS,
+        answer=f"{found.leniency or unknown(found.judge)}
+{answer(found)}",
         tables=(
             *(table for table in (_scores(found, "Table 1", TABLE_1), _scores(found, "Table 2", TABLE_2)) if table),
             *_beside(found),
@@ -46,7 +48,10 @@ def answer(found: Results) -> str:
     """What the method with the most parts is worth beside the others, in at most two sentences."""
     last = list(found.rows)[-1]
     value = found.rows[last][AVERAGE]
-    scores = f"{METHODS[last].published} scores {value.value:.1f} of 100 on average over {found.compared} samples of {found.readers} readers"
+    chosen_by = (
+        ", by the judge that chose its versions" if found.chose and METHODS[last].plays and not METHODS[last].judged else ""
+    )
+    scores = f"{METHODS[last].published} scores {value.value:.1f} of 100 on average over {found.compared} samples of {found.readers} readers{chosen_by}"
     mine = [one for one in found.differences if one.method == last and one.of == AVERAGE]
     if not mine:
         return f"{scores}; no other method was run."
@@ -64,7 +69,15 @@ def answer(found: Results) -> str:
 def notes(found: Results) -> tuple[str, ...]:
     """What the numbers rest on."""
     drawn = "readers and products are" if found.two_way else "readers are"
-    said = [
+    said = []
+    if found.chose:
+        said.append(
+            "this judge also chose, of each rewritten summary's versions, the one that it scored highest: methods that rewrite are flattered beside those "
+            "that do not, which have one version; score with another judge than `run --judge`, or keep the last version (`run --best last`)"
+        )
+    if found.wrote:
+        said.append("this judge also wrote the summaries; models tend to like what they wrote")
+    said += [
         f"scores are of the judge {found.judge}, 0 to 100; a judge is lenient, and its scores are no grades of a person",
         f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader, and are "
         "adjusted for all differences told (Holm)",

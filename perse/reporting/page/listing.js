@@ -44,7 +44,13 @@ function setUpListing({ columns, failed, selected, textsOf, namesOf, chosen, con
   const names = ["Sample", ...columns.map((column) => column[0])];
   table.tHead.append(make("tr", {}, ...names.map((name) => make("th", { scope: "col" }, name))));
 
-  const open = opener(contents, (sample) => {
+  async function shown(...given) {
+    const made = await contents(...given);
+    markFound(made, fields.search.value.trim());
+    return made;
+  }
+
+  const open = opener(shown, (sample) => {
     const at = samples.indexOf(sample);
     if (at >= 0 && Math.floor(at / ROWS) !== page) {
       page = Math.floor(at / ROWS);

@@ -13,6 +13,7 @@ function signed(value) {
 }
 
 function playedWords(run, sample) {
+  if (run.rounds[sample] !== null) return `${counted(run.stood[sample])} of ${several(run.rounds[sample], "round")} stood`;
   const responses = run.turns[sample];
   if (responses === null) return "–";
   if (run.passed[sample] === null) return "unsupervised";
@@ -53,22 +54,23 @@ function selected(fields, matches) {
     low: [(sample) => run.average[sample], 1],
     more: [(sample) => differenceOf(fields, sample), -1],
     less: [(sample) => differenceOf(fields, sample), 1],
-    long: [(sample) => run.turns[sample], -1],
+    long: [(sample) => run.rounds[sample] ?? run.turns[sample], -1],
   };
   return fields.order.value ? ordered(kept, ...orders[fields.order.value]) : kept;
 }
 
-const ofPlayed = (played) =>
-  played.turns.flatMap((turn) => [turn.failed, ...(turn.response || []).map(([text]) => text)]);
+const ofResponse = (turn) => (turn.response || []).map(([text]) => text);
+const ofPlayed = (played) => played.turns.flatMap((turn) => [turn.failed, ...ofResponse(turn)]);
 const ofSupervisor = (played) => played.turns.flatMap((turn) => (turn.verdict ? [turn.verdict.thought, turn.verdict.recommendations] : []));
 
 // The texts of one method's story, and the reviews.
 function textsOf(detail, fields) {
   const trace = detail.traces[Number(fields.method.value)];
   const played = trace ? [...trace.practice, ...(trace.suggestions ? [trace.suggestions] : [])] : [];
+  const versions = trace ? [...trace.versions, ...trace.rounds] : [];
   const parts = {
-    summaries: () => (trace ? [trace.summary, trace.general, trace.failed, ...trace.versions.flatMap((one) => [one.summary, one.failed])] : []),
-    suggestions: () => (trace ? [trace.analysis, ...played.flatMap(ofPlayed)] : []),
+    summaries: () => (trace ? [trace.summary, trace.general, trace.failed, ...versions.flatMap((one) => [one.summary, one.failed])] : []),
+    suggestions: () => (trace ? [trace.analysis, ...played.flatMap(ofPlayed), ...trace.rounds.flatMap(ofResponse)] : []),
     supervisor: () => played.flatMap(ofSupervisor),
     reviews: () => [detail.own, ...detail.product, ...detail.history].map((review) => review.text),
   };

@@ -119,6 +119,34 @@ async function versionsOf(trace) {
   return folded(`Rewritings: ${several(trace.versions.length, "version")}, ${kept}`, true, ...made);
 }
 
+// Under the personal judge: a suggestion, the rewriting that came of it, and whether the reader would rather have that.
+async function roundsOf(trace) {
+  const made = [];
+  for (const [at, round] of trace.rounds.entries()) {
+    const rather = round.preferred === null ? "no preference" : `the reader would rather have it with ${number(100 * round.preferred, 0)}%`;
+    const title = `Round ${at + 1}: ${rather}, ${round.stands ? "stands ★" : "does not stand"}`;
+    const parts = [];
+    if (round.response) parts.push(make("article", { className: "turn user" }, make("h5", {}, "The user"), ...(await responseOf(round.response))));
+    if (round.filtered) {
+      const { removed, drawn, history, historyDrawn } = round.filtered;
+      const chance = drawn.length ? ` (by chance: ${drawn.join(", ")})` : "";
+      const past = history === null ? "none" : `number ${history}${historyDrawn ? ", by chance" : ""}`;
+      parts.push(make("p", { className: "about" }, `Product reviews removed: ${removed.join(", ") || "none"}${chance} · of the history: ${past}`));
+      if (round.filtered.failed !== null) parts.push(because(await textOf(round.filtered.failed)));
+    }
+    if (round.summary !== null) {
+      const gap = round.gap === null ? "" : `, order gap ${number(round.gap, 2)}`;
+      const rewriting = make("article", { className: round.stands ? "turn kept" : "turn" }, make("h5", {}, `Rewriting${change(round.changes)}${gap}`));
+      rewriting.append(await told(round.summary, round.before, round.changes));
+      parts.push(rewriting);
+    }
+    if (round.failed !== null) parts.push(because(await textOf(round.failed)));
+    made.push(folded(title, true, ...parts));
+  }
+  const stood = trace.rounds.filter((round) => round.stands).length;
+  return folded(`The personal judge: ${several(trace.rounds.length, "round")}, ${counted(stood)} stood`, true, ...made);
+}
+
 function scoresOf(method, sample, scores) {
   const made = [`average ${number(head.runs[method].average[sample], 1)}`];
   if (scores) made.push(...head.measures.map((name, at) => `${name} ${number(scores[at], 1)}`));
@@ -179,6 +207,7 @@ async function contentsOf(sample, method, again) {
   if (trace && trace.suggestions) steps.push(folded(`Suggestions: ${cameOf(trace.suggestions)}`, true, ...(await turnsOf(trace.suggestions))));
   steps.push(...(await reviewsOf(detail, trace ? trace.filtered : null)));
   if (trace && trace.versions.length) steps.push(await versionsOf(trace));
+  else if (trace && trace.rounds.length) steps.push(await roundsOf(trace));
   else if (trace && trace.changes !== null && trace.general !== trace.summary) {
     steps.push(folded(`What changed from the general summary${change(trace.changes)}`, true, await told(trace.summary, trace.general, trace.changes)));
   }
