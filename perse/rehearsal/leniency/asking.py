@@ -54,8 +54,10 @@ def ask(judge: Judge, graded: Graded, folder: Path, *, on_progress: OnProgress =
         people = {name: hundred(grade) for name, grade in summary.people.items()} if own else None
         found.append(Asked(place[product.id], people, given))
     if all(value is None for one in found for value in one.judge.values()):
+        why = next((one.error for one in answers.values() if one.error), "it gave no reason")
         raise BadInput(
-            f"{judge.identity.portable.model} gave no score to any summary; ask a judge that answers in the form that is asked for"
+            f"{judge.identity.portable.model} gave no score to any of {len(examples)} summaries ({why}); ask a judge that answers in the form that is "
+            "asked for, such as one that follows instructions"
         )
     return found
 
