@@ -55,7 +55,7 @@ def serving(log: Path, *settings: object, engine: str = "vllm", **environment: s
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(60)
+            process.wait(900)
         finally:
             process.kill()
 
