@@ -22,8 +22,11 @@ from typing import Any
 
 LONGEST_ANSWER = 1 << 24
 """Bytes."""
-WAITED = 6
-"""Seconds of patience for each second of computing: the machine may be busy, the child may hang without computing."""
+STILL = 60.0
+"""Seconds in which the child computes nothing at all, after which it hangs: on a busy machine it comes on slowly, but it does."""
+WAITED = 60
+"""Seconds of patience in all for each second of computing."""
+LOOK = 0.5
 
 
 class Failed(Exception):
@@ -32,6 +35,10 @@ class Failed(Exception):
 
 class Exceeded(Exception):
     """The work was stopped: it took too much time or memory, or killed its process."""
+
+
+class Stalled(Exception):
+    """The work was stopped, and it is not known whether anything is wrong with it: it stood still, or the machine did."""
 
 
 def bounded(work: Callable[[], Any], *, seconds: int, megabytes: int) -> Any:
@@ -43,6 +50,7 @@ def bounded(work: Callable[[], Any], *, seconds: int, megabytes: int) -> Any:
     Raises:
         Failed: it raised.
         Exceeded: it took more than it may.
+        Stalled: it came to no end, and took little: a disk, or other programs, may have held it up.
     """
     read, write = os.pipe()
     with warnings.catch_warnings():
@@ -52,7 +60,7 @@ def bounded(work: Callable[[], Any], *, seconds: int, megabytes: int) -> Any:
         _work(work, write, seconds=seconds, megabytes=megabytes)
     os.close(write)
     try:
-        told = _read(read, until=time.monotonic() + WAITED * seconds)
+        told = _read(read, child, until=time.monotonic() + WAITED * seconds)
     finally:
         os.close(read)
         with suppress(ProcessLookupError):
@@ -108,13 +116,34 @@ def _lower(limit: int, most: int) -> None:
     resource.setrlimit(limit, (most, hard))
 
 
-def _read(read: int, *, until: float) -> bytes:
-    """All that the child writes; nothing where it writes too much, or not in time."""
-    told = b""
-    while (left := until - time.monotonic()) > 0 and len(told) <= LONGEST_ANSWER:
-        ready, _, _ = select.select([read], [], [], left)
+def _read(read: int, child: int, *, until: float) -> bytes:
+    """All that the child writes; nothing where it writes too much.
+
+    Raises:
+        Stalled: it does not end.
+    """
+    told, computed, moved = b"", -1, time.monotonic()
+    while len(told) <= LONGEST_ANSWER:
+        ready, _, _ = select.select([read], [], [], LOOK)
         part = os.read(read, 1 << 16) if ready else b""
         if ready and not part:
             return told
         told += part
+        now, taken = time.monotonic(), _computed(child)
+        if ready or taken != computed:
+            computed, moved = taken, now
+        if now - moved > STILL or now > until:
+            for_long = f"for {STILL:g} s" if now - moved > STILL else "for most of the time"
+            raise Stalled(
+                f"it stood still {for_long}, as on a machine or a disk that is too busy; try again once it is less so"
+            )
     return b""
+
+
+def _computed(process: int) -> int:
+    """What a process has computed so far, in the system's own unit; always 0 where the system (not Linux) does not say."""
+    try:
+        told = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    except OSError:
+        return 0
+    return int(told[11]) + int(told[12])

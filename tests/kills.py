@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import sys
 import traceback
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from full_disks import contents
+from places import ROOT
 
 
 def killed_at(event: int, act: Callable[[], object], under: Path) -> bool:
@@ -33,6 +35,37 @@ def killed_at(event: int, act: Callable[[], object], under: Path) -> bool:
         act()
     finally:
         os._exit(0)
+
+
+SIGNALLED = """
+import os, signal, sys
+from perse.files.disk import GrowingFile
+
+sent, name, left = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+append = GrowingFile.append
+
+def then_signalled(self, lines, **named):
+    global left
+    lines = [*lines]
+    append(self, lines, **named)
+    left -= len(lines) if str(self.path).endswith(name) else 0
+    if left <= 0:
+        os.kill(os.getpid(), sent)
+
+GrowingFile.append = then_signalled
+signal.signal(signal.SIGINT, signal.default_int_handler)  # what begins in the background of a shell ignores Ctrl-C
+sys.argv[:] = ["perse", *sys.argv[4:]]
+from perse.__main__ import main
+main()
+"""
+
+
+def signalled(sent: signal.Signals, file: Path, lines: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """`perse ARGUMENTS`, to which a signal is sent at the moment that a file which grows has so many lines: not sooner, and not later,
+    however busy the machine is."""
+    command = [sys.executable, "-c", SIGNALLED, str(int(sent)), str(file), str(lines), *map(str, arguments)]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 Script = Callable[[str, int], Any]

@@ -21,7 +21,7 @@ from llguidance import LLMatcher, LLParserLimits
 from llguidance.hf import from_tokenizer
 from torch import Tensor
 
-from perse.bounded import Exceeded, Failed, bounded
+from perse.bounded import Exceeded, Failed, Stalled, bounded
 from perse.errors import BadInput
 
 MOST_ITEMS = 10_000
@@ -77,6 +77,8 @@ class Grammars:
             problem = bounded(lambda: self._begun(schema)[1], seconds=SECONDS, megabytes=MEGABYTES)
         except Exceeded as error:
             raise BadInput(f"the embedded engine cannot follow this JSON schema: {error}; ask for less of the text") from None
+        except Stalled as error:
+            raise BadInput(f"the embedded engine could not look at this JSON schema: {error}") from None
         except Failed as error:
             problem = str(error)
         if problem:

@@ -18,7 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from perse.bounded import Exceeded, Failed, bounded, first_line
+from perse.bounded import Exceeded, Failed, Stalled, bounded, first_line
 from perse.errors import BadInput, PerseError
 from perse.formats import json_text
 from perse.models import model_files as files
@@ -366,7 +366,7 @@ def _tried(work: Callable[[], Any], what: str, *, prepare: str | None = None) ->
     Args:
         prepare: a kind of model whose code is imported before, so that every child finds it.
     Raises:
-        BadInput: it fails, or takes too much.
+        BadInput: it fails, takes too much, or comes to no end.
     """
     if prepare is not None:  # else torch is not needed
         _import_code_of(prepare)
@@ -378,6 +378,8 @@ def _tried(work: Callable[[], Any], what: str, *, prepare: str | None = None) ->
         raise _unusable(what, str(error)) from None
     except Exceeded as error:
         raise BadInput(f"{what} cannot be used: to build what it asks for, {error}; {_COPY}") from None
+    except Stalled as error:
+        raise BadInput(f"{what} could not be looked at: {error}") from None
 
 
 def _import_code_of(kind: str) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from perse.bounded import Exceeded, Failed, bounded
+from perse.bounded import Exceeded, Failed, Stalled, bounded
 from perse.errors import BadInput
 
 LONGEST = 1 << 20
@@ -58,3 +58,5 @@ def _rendered(tokenizer: Any, template: str, turns: int) -> str:
         raise BadInput(f"the chat template of {name} cannot be rendered ({error}); use one that can") from None
     except Exceeded as error:
         raise BadInput(f"the chat template of {name} does not come to an end within bounds ({error}); use another") from None
+    except Stalled as error:
+        raise BadInput(f"the chat template of {name} could not be rendered: {error}") from None

@@ -56,6 +56,8 @@ class Way:
     name: str
     passes: tuple[FloatArray, ...]
     arms: tuple[Answers, ...]
+    alternatives: int = 1
+    """How many of the arms would do by themselves: the way costs as much as they do on average."""
 
 
 def decoding(
@@ -145,7 +147,7 @@ def _result(
     for reading, kind in _kinds(arms).items():
         each = [given for name in sampled if (given := read(name, reading)) is not None]
         whole = tuple(each) if len(each) == len(sampled) else ()
-        ways.append(Way(f"one sample, {kind}", whole, arms[:1]))
+        ways.append(Way(f"one sample, {kind}", whole, arms, alternatives=len(arms)))
         ways.append(Way(f"mean of {len(sampled)} samples, {kind}", (np.mean(whole, axis=0),) if whole else (), arms))
     made = [point for way in ways for point in points(shared, judge, way.name, metrics=POINTWISE, passes=way.passes)]
     for name, values in (arithmetic(kept, seed=asking.settings.seed) if kept else {}).items():
@@ -154,7 +156,7 @@ def _result(
     for way in ways:
         here = [point for point in made if (point.series, point.x) == (judge, way.name)]
         deviation = next((f"{p.spread:.3f}" for p in here if p.metric == main and p.spread is not None), None)
-        rows.append((way.name, *_tokens(way.arms), *(point.estimate for point in here), deviation))
+        rows.append((way.name, *_tokens(way), *(point.estimate for point in here), deviation))
 
     def apart(left: Way, right: Way) -> Cell:
         if left is right:
@@ -182,7 +184,7 @@ def _result(
                     f"sd of {heading(main)}",
                 ),
                 rows=tuple(rows),
-                notes=("tokens: mean per item over all passes that the way needs",),
+                notes=("tokens: mean per item, of all passes that the way needs; of one sample the mean over the passes",),
             ),
             Table(
                 title=f"Differences in {heading(main)}: row minus column",
@@ -209,11 +211,14 @@ def _kinds(arms: Sequence[Answers]) -> dict[Reading, str]:
     return {"label": "label", "expected": "expected"} if distributions else {"label": "label"}
 
 
-def _tokens(arms: Sequence[Answers]) -> tuple[str, str]:
-    """Mean prompt and written tokens of an item, summed over the arms. Cached tokens are ignored: they depend on which arm came first."""
-    items = max((len(arm) for arm in arms), default=0)
-    given = [judgement.tokens for arm in arms for judgement in arm.values()]
-    sums = (sum(t.prompt for t in given), sum(t.generated for t in given))
+def _tokens(way: Way) -> tuple[str, str]:
+    """Mean prompt and written tokens of an item, summed over the arms, or their mean where each would do.
+
+    Cached tokens are ignored: they depend on which arm came first.
+    """
+    items = max((len(arm) for arm in way.arms), default=0)
+    given = [judgement.tokens for arm in way.arms for judgement in arm.values()]
+    sums = (sum(t.prompt for t in given) / way.alternatives, sum(t.generated for t in given) / way.alternatives)
     prompt, generated = (f"{total / items:.1f}" if items else "-" for total in sums)
     return prompt, generated
 

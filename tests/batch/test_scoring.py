@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 from builders import Reworded, pairwise_examples, pointwise_examples
 from command_line import perse
+from kills import signalled
 from places import SAMPLES
 from tolerances import probability
 
@@ -55,16 +54,9 @@ def test_a_killed_run_is_continued_by_the_same_command_and_equals_one_never_kill
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert perse(*arguments(examples, tiny_model_folder, whole)).returncode == 0
 
-    process = subprocess.Popen([*PERSE, *map(str, arguments(examples, tiny_model_folder, killed))], stderr=subprocess.DEVNULL)
     lines = killed / "judgements.jsonl"
-    end = time.monotonic() + 120
-    while not (lines.exists() and lines.stat().st_size):
-        assert process.poll() is None and time.monotonic() < end
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    begun = len(lines.read_text().splitlines())
-    assert 0 < begun < 96, "killed too late to test anything"
+    done = signalled(signal.SIGKILL, lines, 1, *arguments(examples, tiny_model_folder, killed))
+    assert done.returncode == -signal.SIGKILL and 0 < len(lines.read_text().splitlines()) < 96
 
     done = perse(*arguments(examples, tiny_model_folder, killed))
     assert done.returncode == 0, done.stderr
@@ -297,21 +289,9 @@ def test_a_judge_is_not_scored_on_readers_it_was_trained_on(tiny_model_folder: P
 @pytest.mark.integration
 def test_ctrl_c_says_that_the_same_command_goes_on(examples: Path, tiny_model_folder: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
-    command = [*PERSE, *map(str, arguments(examples, tiny_model_folder, run))]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=_interruptible)
-    end = time.monotonic() + 120
-    while not (run / "judgements.jsonl").exists():
-        assert process.poll() is None and time.monotonic() < end
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate()
-    assert process.returncode == 130
-    assert "the same command resumes from here" in said and "Traceback" not in said
-
-
-def _interruptible() -> None:
-    """A process begun in the background of a shell ignores Ctrl-C; a user's does not."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    done = signalled(signal.SIGINT, run / "judgements.jsonl", 1, *arguments(examples, tiny_model_folder, run))
+    assert done.returncode == 130
+    assert "the same command resumes from here" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_run_in_which_the_engine_only_failed_exits_with_1(

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 from builders import Reworded
 from kgds_builders import benchmark, many_samples, sample, write_benchmark_file
+from kills import signalled
 
 from perse.engines.base import Failure
 from perse.engines.scripted import ScriptedEngine
@@ -329,25 +329,11 @@ def test_a_verification_that_is_killed_goes_on_and_asks_nothing_twice(tmp_path: 
     path = write_benchmark_file(tmp_path, many_samples(30))
     run = run_folder(tmp_path, *(summary(number) for number in range(1, 31)))
     wanted = 15 * (10 + 3) + 15 * (3 + 2)
-    command = [
-        sys.executable,
-        "-m",
-        "perse",
-        "kgds",
-        "verify",
-        str(path),
-        str(run),
-        "--judge",
-        str(tiny_model_folder),
-    ]
+    arguments = ["kgds", "verify", str(path), str(run), "--judge", str(tiny_model_folder)]
     log = run / "verified" / JUDGEMENTS
-    with subprocess.Popen(command, stderr=subprocess.PIPE, env=os.environ | {"OMP_NUM_THREADS": "1"}) as process:
-        deadline = time.monotonic() + 120
-        while process.poll() is None and (not log.exists() or log.read_bytes().count(b"\n") < 32):
-            assert time.monotonic() < deadline
-            time.sleep(0.005)
-        process.send_signal(signal.SIGKILL)
+    assert signalled(signal.SIGKILL, log, 32, *arguments).returncode == -signal.SIGKILL
     kept = log.read_text().splitlines(keepends=True)
+    command = [sys.executable, "-m", "perse", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False)
     assert done.returncode == 0, done.stderr
     assert Counter(ids(run / "verified")).most_common(1)[0][1] == 1 and len(ids(run / "verified")) == wanted

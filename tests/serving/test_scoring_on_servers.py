@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -55,13 +56,22 @@ class Server:
             self.asked.append(message)
             if deadly and deadly in message:
                 self.lose()
-                time.sleep(0.2)
+                while self.lets_in():
+                    time.sleep(0.01)
             return reply(message, seed)
 
         model = Model(lambda calls: ScriptedEngine(said), TextRenderer(), digest, False)  # type: ignore[arg-type, return-value]
         self._app = embedded_app({"first": model}, SETTINGS, **settings)
         self._running = ExitStack()
         self.url = self._running.enter_context(in_thread(self._app))
+
+    def lets_in(self) -> bool:
+        """Whether a connection to it can be made."""
+        try:
+            socket.create_connection(("127.0.0.1", int(self.url.rpartition(":")[2])), timeout=60).close()
+        except OSError:
+            return False
+        return True
 
     def lose(self) -> None:
         threading.Thread(target=self._running.close, daemon=True).start()

@@ -41,6 +41,9 @@ def test_every_way_is_read_from_the_same_answers_with_its_cost_beside_it(
     assert cell(result, "one sample, expected", "sd of Kendall tau-b") == f"{np.std(values, ddof=1):.3f}"
     assert cell(result, "greedy, label", "written") == "8.0" and cell(result, "mean of 2 samples, label", "written") == "16.0"
     assert cell(result, "score alone, expected", "written") == "0.0"
+    for tokens in ("prompt tokens", "written"):
+        alone, together = (float(str(cell(result, way, tokens))) for way in ("one sample, label", "mean of 2 samples, label"))
+        assert together == pytest.approx(2 * alone, abs=0.15), "one sample costs what the passes do on average"
     difference = cell(result, "mean of 2 samples, expected", "one sample, expected", table=1)
     assert isinstance(difference, Estimate) and difference.value == pytest.approx((both.value or 0) - (single.value or 0))
     assert result.answer.startswith("Highest Kendall tau-b: ")

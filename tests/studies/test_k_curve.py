@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 from judging_builders import asking, average, point, scripted
+from kills import signalled
 from typer.testing import CliRunner
 
 from perse.commands.studies.app import app
@@ -124,16 +122,9 @@ def test_a_killed_study_is_continued_by_the_same_command_and_equals_one_never_ki
     assert done.exit_code == 0, done.output
     assert Result.model_validate_json(done.stdout) == Result.model_validate_json((whole / "study.json").read_text())
 
-    command = [sys.executable, "-m", "perse", "study", *map(str, options), "--out", str(killed)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     lines = killed / "arms" / "k3" / "judgements.jsonl"  # the second arm, so that the first is finished
-    end = time.monotonic() + 120
-    while not (lines.exists() and lines.stat().st_size):
-        assert process.poll() is None and time.monotonic() < end
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert 0 < len(lines.read_text().splitlines()) < JUDGED, "killed too late to test anything"
+    ended = signalled(signal.SIGKILL, lines, 1, "study", *options, "--out", killed)
+    assert ended.returncode == -signal.SIGKILL and 0 < len(lines.read_text().splitlines()) < JUDGED
     assert not (killed / "study.json").exists()
     first = (killed / "arms" / "k0" / "judgements.jsonl").read_bytes()
 

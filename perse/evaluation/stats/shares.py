@@ -37,8 +37,8 @@ class MadeUp:
 
 
 DIFFER = MadeUp(4, 0.3)
-"""Of how often items differ. Any fewer, and the first error would raise the lower end of an accuracy: with these by 0.016 at most, of 10 readers
-with 50 items each."""
+"""Of how often items differ. With fewer the first errors would raise the lower end of an accuracy, since they show that it is not all of a
+reader's items that are wrong; with these, and an error of each reader in turn, they do by 0.016 at most (10 readers with 50 items each)."""
 SPEAK = MadeUp(2, 1.0)
 """Of whom those that differ speak for: a reader's all for the same, until they are seen not to."""
 

@@ -206,13 +206,14 @@ def _rate(values: Sequence[float | None], *, resamples: int, seed: int) -> Estim
     import numpy as np
 
     from perse.evaluation.stats.estimates import NO_ITEMS
-    from perse.evaluation.stats.intervals import bootstrap_interval
+    from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
     from perse.evaluation.stats.resamples import Resamples, times_drawn
 
     known = np.array([value for value in values if value is not None], dtype=np.float64)
     if not len(known):
         return Estimate(value=None, interval=NO_ITEMS, items=0)
     draws = Resamples(np.arange(len(known)), times_drawn(len(known), resamples=resamples, seed=seed))
-    interval = bootstrap_interval(100 * draws.sums(known[None])[0] / len(known), reviewers=len(known), of="sample")
+    means = 100 * draws.sums(known[None])[0] / len(known)
+    interval = unless_alike(bootstrap_interval(means, reviewers=len(known), of="sample"), means)
     ends = {end: round(at, 2) for end, at in (("low", interval.low), ("high", interval.high)) if at is not None}
     return Estimate(value=round(100 * float(known.mean()), 2), interval=interval.model_copy(update=ends), items=len(known))

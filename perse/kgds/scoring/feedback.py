@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perse.evaluation.stats.intervals import bootstrap_interval
+from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.kgds.scoring.results import MeanWinRate, WinRate
 from perse.results.result import Estimate
@@ -56,7 +56,7 @@ def _mean(known: Sequence[FeedbackResult], *, resamples: int, seed: int) -> Esti
     draws = Resamples(np.arange(len(samples)), times_drawn(len(samples), resamples=resamples, seed=seed))
     with np.errstate(invalid="ignore"):  # a resample without any sample of a model: undefined
         means = 100 * (draws.sums(won) / draws.sums(asked)).mean(axis=0)
-    interval = bootstrap_interval(means, reviewers=len(samples), of="sample")
+    interval = unless_alike(bootstrap_interval(means, reviewers=len(samples), of="sample"), means)
     ends = {end: round(at, 2) for end, at in (("low", interval.low), ("high", interval.high)) if at is not None}
     value = round(sum(one.share.value or 0.0 for one in known) / len(known), 2)
     return Estimate(value=value, interval=interval.model_copy(update=ends), items=len(samples))

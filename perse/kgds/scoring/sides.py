@@ -11,7 +11,7 @@ import numpy as np
 
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
-from perse.evaluation.stats.intervals import bootstrap_interval
+from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
@@ -104,7 +104,7 @@ def value_of(side: Side, metric: Metric) -> float:
 
 def estimate(value: float, resampled: FloatArray, *, samples: int) -> Estimate:
     """`value` in percent, with the interval of the fractions `resampled`, (R,), in percent and rounded as it is."""
-    interval = bootstrap_interval(resampled, reviewers=samples, of="sample")
+    interval = unless_alike(bootstrap_interval(resampled, reviewers=samples, of="sample"), resampled)
     ends = {end: percent(at) for end, at in (("low", interval.low), ("high", interval.high)) if at is not None}
     return Estimate(value=value, interval=interval.model_copy(update=ends), items=samples)
 

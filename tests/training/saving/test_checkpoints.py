@@ -7,9 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import torch
 from builders import pointwise_examples, state_of, tiny_llama, whole_number_tokenizer
 
 from perse.errors import BadInput, SaveFailed
+from perse.files.disk import GrowingFile
 from perse.records import example_lines
 from perse.settings.training import load_config
 from perse.training.saving.checkpoints import ASIDE, LIST, check_room, made_by, remove_others, seal, step_of, whole_checkpoint
@@ -178,7 +177,9 @@ def test_a_run_whose_newest_checkpoint_is_damaged_goes_on_from_the_one_before(
 
 
 @pytest.mark.integration
-def test_a_run_stops_where_it_is_asked_to_and_goes_on_to_the_same_weights(tiny_model_folder: Path, tmp_path: Path) -> None:
+def test_a_run_stops_where_it_is_asked_to_and_goes_on_to_the_same_weights(
+    tiny_model_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     long = ["train.steps=60", "train.save_every=100"]
     for folder in (tmp_path / "whole", tmp_path / "stopped"):
         folder.mkdir()
@@ -186,15 +187,17 @@ def test_a_run_stops_where_it_is_asked_to_and_goes_on_to_the_same_weights(tiny_m
     given = settings(tiny_model_folder, tmp_path / "stopped", *long)
     stopped = tmp_path / "stopped" / "run"
 
-    def ask() -> None:
-        while not (stopped / "log.jsonl").exists() or '"loss"' not in (stopped / "log.jsonl").read_text():
-            time.sleep(0.01)
-        (stopped / "stop").touch()
+    append = GrowingFile.append
 
-    asking = threading.Thread(target=ask)
-    asking.start()
-    train(load_config("embedded_lora", given))
-    asking.join()
+    def then_ask(self: GrowingFile, lines: Iterable[str], **named: Any) -> None:
+        lines = [*lines]
+        append(self, lines, **named)
+        if any('"loss"' in line for line in lines):
+            (stopped / "stop").touch()
+
+    with monkeypatch.context() as asking:
+        asking.setattr(GrowingFile, "append", then_ask)
+        train(load_config("embedded_lora", given))
     [checkpoint] = (stopped / "checkpoints").glob("checkpoint-*")
     assert step_of(checkpoint) < 60 and not (stopped / "merged").exists()
     train(load_config("embedded_lora", given))  # which takes the file away
