@@ -24,6 +24,9 @@ from perse.rehearsal.folder import PREFERENCES, TRACES, Trace, read_traces, summ
 from perse.rehearsal.planning import Assumed, plan
 from perse.rehearsal.preferring import PersonalJudge, pair_of
 from perse.rehearsal.process import rehearse
+from perse.rehearsal.scoring.asking import read_scores, score
+from perse.rehearsal.scoring.results import results
+from perse.rehearsal.scoring.telling import rehearsal_result
 from perse.rehearsal.settings import Settings
 from perse.rehearsal.telling import plan_result
 from perse.rendering.prompt import Ids, LabelTokens, Renderer, TextRenderer
@@ -405,6 +408,20 @@ def test_a_plan_counts_the_judges_questions_of_every_round(tmp_path: Path) -> No
     }
     assert (len(cast.asked), len(judge.asked)) == (10, 6)
     assert any("would rather have every rewriting" in note for note in plan_result(found, prefill=None, decode=None).notes)
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_scores_have_a_table_of_it_and_say_when_the_judge_agrees_with_itself(tmp_path: Path, *, same: bool) -> None:
+    cast, both = numbered(), [sample(1), sample(2)]
+    cast.rehearse(tmp_path / "run", both, ["onlysum", "role-retriever"])
+    run_of(tmp_path / "run", cast, later_up_to(2).judge, both)
+    scoring = Cast(name="personal" if same else "another")
+    score(scoring.judge, both, tmp_path / "run", digest="of these", name="scored")
+    scored = read_scores(both, tmp_path / "run", digest="of these", name="scored")
+    told = rehearsal_result(results(both, scored, resamples=10, seed=0))
+    beside = next(table for table in told.tables if table.title.startswith("The personal judge beside"))
+    assert [row[0] for row in beside.rows] == ["+Retriever", "Personal judge (ours)"]
+    assert ("it agrees with itself" in " ".join(told.notes)) is same
 
 
 def test_the_folder_of_preferences_holds_every_answer(tmp_path: Path) -> None:

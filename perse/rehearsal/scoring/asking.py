@@ -13,7 +13,7 @@ from perse.files.runlog import MANIFEST, read_manifest
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, read_judgements
 from perse.progress import OnProgress, unseen
-from perse.rehearsal.folder import SCORES, Trace, read_traces
+from perse.rehearsal.folder import PREFERENCES, SCORES, Trace, read_traces
 from perse.rehearsal.judging import SIDES, Judgements, Measure, Wanted, values_of
 from perse.rehearsal.leniency.kept import finding_in
 
@@ -34,6 +34,8 @@ class Scored:
     """Whether the same judge chose the versions that are scored here: of several, the one that it liked best."""
     wrote: bool = False
     """Whether it wrote the summaries, too."""
+    supervised: bool = False
+    """Whether it was the personal judge, too, which said what stands under the method `personal`."""
 
 
 def scores_folder(run: Path, name: str) -> Path:
@@ -108,6 +110,8 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
         chose=_who(judge) == _who(begun.get("judge"))
         and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
         wrote=_who(judge) == _who(roles.get("writer"), names=("name", "adapter", "weights")),
+        supervised=(run / PREFERENCES / MANIFEST).is_file()
+        and _who(judge) == _who(read_manifest(run / PREFERENCES)["run"].get("judge")),
     )
 
 

@@ -76,7 +76,8 @@ class Results:
     resamples: int
     seed: int
     leniency: str | None = None
-    """What is known of the judge's, in words."""
+    supervised: bool = False
+    """As in `Scored`, both."""
 
 
 def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: int) -> Results:
@@ -121,6 +122,7 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
         resamples=resamples,
         seed=seed,
         leniency=scored.leniency,
+        supervised=scored.supervised,
     )
 
 

@@ -74,6 +74,10 @@ def notes(found: Results) -> tuple[str, ...]:
             "this judge also chose, of each rewritten summary's versions, the one that it scored highest: methods that rewrite are flattered beside those "
             "that do not, which have one version; score with another judge than `run --judge`, or keep the last version (`run --best last`)"
         )
+    if found.supervised and BESIDE[-1] in found.rows:
+        said.append(
+            f"this judge was the personal judge, too: that {METHODS[BESIDE[-1]].published} scores higher would say only that it agrees with itself"
+        )
     if found.wrote:
         said.append("this judge also wrote the summaries; models tend to like what they wrote")
     said += [
