@@ -9,14 +9,14 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from builders import pairwise_examples, pointwise_examples
 from hypothesis import given
 from hypothesis import strategies as st
 from places import SAMPLES
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from perse.answering.base import JudgeSettings
 from perse.data.examples_file import read_examples
@@ -231,12 +231,17 @@ def test_an_expected_score_is_the_sum_of_values_by_their_probabilities() -> None
     assert GRADES.expected((0.5, 0.0, 0.0, 0.0, 0.5)) == 3.0 and CHOICES.expected((0.5, 0.5)) is None
 
 
+def _no_aspect(given: str) -> str:
+    raise ValueError(f"{given} is no aspect")
+
+
 class Listed(BaseModel):
     """Records that a file may hold."""
 
     some: list[int] = Field(min_length=1)
     more: tuple[int, ...] = Field(default=(1, 2), min_length=2)
     name: Literal["short"] = "short"
+    aspect: Annotated[str, AfterValidator(_no_aspect)] = ""
 
 
 @pytest.mark.parametrize(
@@ -248,6 +253,8 @@ class Listed(BaseModel):
         ({"some": {"a": 1}}, "field 'some': found an object, expected a list"),
         ({"some": ["x"]}, "field 'some.0': input should be a valid integer, unable to parse string as an integer"),
         ({"some": [1], "name": "long"}, "field 'name': input should be 'short'"),
+        ({"some": [1], "aspect": "Aroma"}, "field 'aspect': Aroma is no aspect"),
+        ({"some": [1], "aspect": "taste"}, "field 'aspect': taste is no aspect"),
     ],
 )
 def test_what_is_wrong_with_a_record_is_said_by_its_field_and_in_full(given: dict[str, Any], told: str) -> None:

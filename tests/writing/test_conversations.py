@@ -16,7 +16,7 @@ from perse.judging.judge import Judge
 from perse.rendering.prompt import Renderer, TextRenderer
 from perse.writing.cache import AnswerCache
 from perse.writing.loop import Bad, Good, Kind, ask_until_good
-from perse.writing.writer import Unwritable, Writer
+from perse.writing.writer import Unwritable, Writer, Written
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -72,6 +72,24 @@ def test_an_answer_that_takes_all_of_the_context_is_a_mistake_of_the_settings(ti
     with pytest.raises(BadInput, match=f"{400 + more} tokens are kept for the answer, all of a context of 400; allow fewer"):
         list(writer.write(["one"], Sampling(max_new_tokens=400 + more), seeds=[1]))
     assert writer.excess("one", Sampling(max_new_tokens=300)) is None
+
+
+def test_where_memory_runs_out_for_several_texts_each_is_asked_alone(
+    tiny_model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Writer.load(tiny_model_folder, dtype="float32", context=2048)
+    engine: Any = type(writer._judge.engine)
+    made = engine.generate
+
+    def generate(self: Any, prompts: Any, sampling: Sampling, *, seeds: Any) -> Any:
+        if len(prompts) > 1 or len(prompts[0]) > 300:
+            raise RuntimeError("out of memory")
+        return made(self, prompts, sampling, seeds=seeds)
+
+    monkeypatch.setattr(engine, "generate", generate)
+    said = dict(writer.write(["one", "two " * 300, "three"], Sampling(max_new_tokens=4), seeds=[1, 2, 3]))
+    assert isinstance(said[0], Written) and isinstance(said[2], Written)
+    assert said[1] == Failure("RuntimeError: out of memory")
 
 
 def test_a_message_may_take_all_the_room_that_its_answer_leaves(tiny_model_folder: Path) -> None:

@@ -77,7 +77,7 @@ def test_kappa_of_a_weighted_table_is_scikit_learns_of_the_rows_repeated(rows: l
 
 @pytest.mark.parametrize("cells", [5, 7])
 def test_a_table_that_is_not_square_is_refused(cells: int) -> None:
-    with pytest.raises(ValueError, match="L \\* L"):
+    with pytest.raises(ValueError, match=f"tables of {cells} cells; expected L \\* L"):
         qwk_of_tables(np.zeros((1, cells)))
 
 
