@@ -1,4 +1,4 @@
-"""How large the page of a Rehearsal report is, and how long a browser takes for it: every sample of PerSum under all nine methods.
+"""How large the page of a Rehearsal report is, and how long a browser takes for it: every sample of PerSum under all methods.
 
     python benchmarks/rehearsal_page.py
 

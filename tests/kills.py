@@ -78,7 +78,7 @@ def came_to_its_end(work: Callable[[], object]) -> bool:
     if not child:
         code = 1
         try:
-            signal.alarm(60)
+            signal.alarm(900)
             work()
             code = 0
         except BaseException:  # noqa: BLE001  # this process ends here, whatever happened

@@ -40,7 +40,7 @@ def serving(log: Path, *settings: object, engine: str = "vllm", **environment: s
         )  # fmt: skip
     try:
         url = ""
-        end = time.monotonic() + 240
+        end = time.monotonic() + 900
         while True:
             assert process.poll() is None and time.monotonic() < end, log.read_text()[-4000:]
             time.sleep(0.5)
@@ -55,7 +55,7 @@ def serving(log: Path, *settings: object, engine: str = "vllm", **environment: s
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(60)
+            process.wait(900)
         finally:
             process.kill()
 

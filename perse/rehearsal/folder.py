@@ -14,7 +14,7 @@ A trace holds all that its sample's summary came from, so that nothing else need
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -49,7 +49,7 @@ class Response(_Record):
     @property
     def text(self) -> str:
         """As it is shown to the supervisor, and as a demonstration."""
-        return f"{self.analysis}\n{self.suggestions}"
+        return f"Analysis: {self.analysis}\nSuggestions: {self.suggestions}"
 
 
 class Verdict(_Record):
@@ -212,6 +212,8 @@ class RunSummary:
     methods: dict[str, dict[str, int]]
     rates: dict[str, list[float]]
     ends: dict[str, int] = field(default_factory=dict)
+    chance: dict[str, str] = field(default_factory=dict)
+    """Of methods in which chance stood in for an answer: what was drawn at random, or kept without a score."""
 
     def lines(self) -> list[str]:
         """In words."""
@@ -224,6 +226,7 @@ class RunSummary:
             f"{name}: {rates[-1]:.0%} passed after {len(rates)} iteration{'s' if len(rates) > 1 else ''}"
             for name, rates in self.rates.items()
         ]
+        told += [f"{method}: {what}" for method, what in self.chance.items()]
         if self.ends:
             told.append(f"personal judge: {', '.join(f'{count} ended with {why}' for why, count in self.ends.items())}")
         return told
@@ -236,7 +239,26 @@ def summary_of_run(run: Path) -> RunSummary:
     found = read_traces(run)
     methods = {method: dict(Counter(_reason(trace) for trace in traces.values())) for method, traces in found.items()}
     ends = Counter(_end(trace.rounds[-1]) for traces in found.values() for trace in traces.values() if trace.rounds)
-    return RunSummary(methods, read_rates(run), dict(ends))
+    best = read_manifest(run).get("run", {}).get("settings", {}).get("best")
+    chance = {method: _chance(traces.values(), scored=best != "last") for method, traces in found.items()}
+    return RunSummary(methods, read_rates(run), dict(ends), {method: what for method, what in chance.items() if what})
+
+
+def _chance(traces: Collection[Trace], *, scored: bool) -> str:
+    """In words; empty where every answer was had."""
+    filtered = [each.filtered for each in traces if each.filtered is not None]
+    removed, drawn = sum(len(one.removed) for one in filtered), sum(len(one.drawn) for one in filtered)
+    histories = sum(one.history_drawn for one in filtered)
+    unscored = sum(bool(each.versions) and all(one.score is None for one in each.versions) for each in traces) if scored else 0
+    return "; ".join(
+        told
+        for told, count in (
+            (f"{drawn} of {removed} product reviews that went were drawn at random, since the filter named none", drawn),
+            (f"{histories} of {len(filtered)} reviews of a history were drawn at random", histories),
+            (f"of {unscored} samples the judge scored no version, and the last one was kept", unscored),
+        )
+        if count
+    )
 
 
 def _end(last: Round) -> str:

@@ -73,6 +73,8 @@ class Assumed:
     """In which the supervisor passes a response."""
     context: int | None = None
     """Tokens that a prompt and its answer may have; None: anything fits."""
+    cache: int | None = None
+    """Tokens of prompts that the engine remembers, the oldest forgotten first; None: all of them."""
 
 
 @dataclass
@@ -175,7 +177,8 @@ class StandIns:
     count: Count
     loads: dict[str, Load] = field(default_factory=dict)
     none: dict[str, int] = field(default_factory=dict)
-    _begun: set[int] = field(default_factory=set)
+    _begun: dict[int, None] = field(default_factory=dict)
+    """Blocks with all before them, the longest unused first."""
 
     def ask(
         self,
@@ -215,12 +218,17 @@ class StandIns:
 
     def _shared(self, prompt: str) -> int:
         """Characters of whole blocks at the beginning that were seen before; those of this prompt are seen from now on."""
-        key, shared, known = 0, 0, True
+        keys, shared, known = [0], 0, True
         for start in range(0, len(prompt) - BLOCK + 1, BLOCK):
-            key = hash((key, prompt[start : start + BLOCK]))
-            known = known and key in self._begun
+            keys.append(hash((keys[-1], prompt[start : start + BLOCK])))
+            known = known and keys[-1] in self._begun
             shared += BLOCK if known else 0
-            self._begun.add(key)
+        for key in reversed(keys[1:]):  # the end of a prompt is forgotten before its beginning
+            self._begun.pop(key, None)
+            self._begun[key] = None
+        room = len(self._begun) if self.assumed.cache is None else self.assumed.cache * CHARACTERS // BLOCK
+        while len(self._begun) > room:
+            del self._begun[next(iter(self._begun))]
         return shared
 
     def _answer(self, prompt: str, step: str, name: str, form: Mapping[str, Any] | None) -> str:

@@ -34,7 +34,15 @@ def plan_result(found: Plan, *, prefill: float | None, decode: float | None) -> 
         ),
         notes=(
             f"assumed: answers of {found.assumed.answer_tokens} tokens, responses that pass in iteration {found.assumed.iterations}, no answer in the "
-            "wrong form, and an engine that shares what prompts begin with",
+            f"wrong form, and an engine that remembers {'all prompts' if found.assumed.cache is None else f'{found.assumed.cache:,} tokens of prompts'}, and shares "
+            "what a new one begins with",
+            *(
+                (
+                    "all samples go through a step before the next begins, so an engine that remembers less than their reviews shares much less: --cache-tokens",
+                )
+                if found.assumed.cache is None
+                else ()
+            ),
             *(
                 ("assumed, too: a personal judge that would rather have every rewriting",)
                 if "personal judge" in found.loads

@@ -155,7 +155,7 @@ def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers
     (left,) = [json.loads(line) for line in (tmp_path / "samples.jsonl").read_text().splitlines()]
     assert left["id"] == "b" and [one["reviewer_id"] for one in left["product_reviews"]] == ["cy"]
     manifest = json.loads((tmp_path / "manifest.json").read_text())
-    assert manifest["samples"] == {"C": {"High": 1, "Low": 0, "HHPL": 0}}
+    assert manifest["samples"] == {"C": {"High": 1, "Low": 0, "HHPL": 0}} and manifest["forgotten"] == 1
     assert manifest["files"]["samples.jsonl"] == file_digest(tmp_path / "samples.jsonl")
     assert "1 sample" in (tmp_path / "README.md").read_text()
 

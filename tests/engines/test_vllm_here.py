@@ -63,7 +63,7 @@ def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kil
 
     def scored(after: int) -> tuple[int, dict[str, str]]:
         given = [sys.executable, str(script), str(model), str(tmp_path / "run"), str(after)]
-        code = subprocess.run(given, env={**ENVIRONMENT, "PYTHONPATH": importing()}, check=False, timeout=600).returncode
+        code = subprocess.run(given, env={**ENVIRONMENT, "PYTHONPATH": importing()}, check=False, timeout=900).returncode
         lines = (tmp_path / "run" / "judgements.jsonl").read_text().splitlines()
         by_id = {json.loads(line)["id"]: line for line in lines}
         assert len(by_id) == len(lines), "each once"
@@ -104,7 +104,7 @@ def test_the_engine_of_a_server_that_is_killed_ends_with_it(tokenizers: dict[str
 
 
 def waited_for(what: Callable[[], Any], server: subprocess.Popen[bytes]) -> Any:
-    end = time.monotonic() + 480
+    end = time.monotonic() + 900
     while not (found := what()):
         assert server.poll() is None and time.monotonic() < end
         time.sleep(0.1)
@@ -152,7 +152,7 @@ for one in asked:
 def test_vllm_in_this_process_is_told_schema_seed_temperature_and_ends() -> None:
     """In a process of its own: importing vLLM changes the rounding of what is computed later in this one."""
     done = subprocess.run(
-        [sys.executable, "-c", SENT], capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=300
+        [sys.executable, "-c", SENT], capture_output=True, text=True, check=True, env=ENVIRONMENT, timeout=900
     )
     schema = {"type": "object", "properties": {"liked": {"type": "boolean"}}}
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]

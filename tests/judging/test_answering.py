@@ -231,8 +231,11 @@ def test_a_server_that_is_down_is_told_once_and_not_for_every_example(
     base.tell_failure("f", "its answer is no JSON")
     clock[0] = base.TELL_EVERY
     base.tell_failure("g", "cannot be reached")
+    clock[0] = 3 * base.TELL_EVERY
+    base.tell_failure("h", "cannot be reached")
     assert [record.getMessage() for record in caplog.records] == [
         "example e0: the engine failed: cannot be reached",
         "example f: the engine failed: its answer is no JSON",
         "example g: the engine failed: cannot be reached (499 more since this was last said)",
+        "example h: the engine failed: cannot be reached",
     ]

@@ -24,7 +24,7 @@ pytestmark = pytest.mark.integration
 def perse(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "perse", "kgds", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=600,
+        cwd=folder, capture_output=True, text=True, check=False, timeout=900,
         env={**os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"

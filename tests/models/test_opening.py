@@ -307,7 +307,7 @@ def test_code_that_comes_with_a_model_is_not_run_though_a_person_says_yes(evil: 
     person, terminal = pty.openpty()
     os.write(person, b"y\ny\ny\n")
     done = subprocess.run(
-        [sys.executable, "-m", "perse", *asked, str(evil)], stdin=terminal, capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-m", "perse", *asked, str(evil)], stdin=terminal, capture_output=True, text=True, timeout=900, check=False
     )  # fmt: skip
     os.close(person)
     os.close(terminal)

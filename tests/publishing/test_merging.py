@@ -419,7 +419,7 @@ def test_vllm_serves_the_shipped_adapter_on_its_base(tokenizers: dict[str, Any],
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     rows = {row["id"]: row for row in map(json.loads, (tmp_path / "scored" / "judgements.jsonl").read_text().splitlines())}

@@ -41,7 +41,7 @@ def push(hub: Hub, *arguments: object, token: str | None = TOKEN, url: str | Non
         **({} if token is None else {"HF_TOKEN": token}),
     }
     command = [sys.executable, "-m", "perse", "models", "push", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment, timeout=900)
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:

@@ -70,6 +70,18 @@ def test_the_shared_part_is_what_prompts_begin_with() -> None:
     assert found.calls == 2 and 1600 <= found.shared <= 1640  # 6,400 characters, a quarter of them tokens, and the words before
 
 
+def test_an_engine_that_remembers_little_shares_little() -> None:
+    """Two methods ask about one product after the other, of 30 products: what the second begins with is known only if all 30 are remembered."""
+    samples = [sample(n, product=[f"{n} " + "x" * 640]) for n in range(30)]  # some 170 tokens each
+    shared = [
+        plan(samples, ["onlysum", "persum"], Settings(), assumed=Assumed(answer_tokens=10, cache=cache), scored=False)
+        .loads["writer"]
+        .shared
+        for cache in (None, 30 * 400, 300)
+    ]
+    assert shared[0] == shared[1] >= 30 * 160 and shared[2] <= 60 * 24  # but for the words that all prompts begin with
+
+
 def test_scores_are_counted_if_they_are_wanted() -> None:
     loads = [plan(SAMPLES, ["onlysum"], Settings(), assumed=Assumed(), scored=scored).loads for scored in (False, True)]
     assert "judge" not in loads[0] and loads[1]["judge"].calls == 2 * 6

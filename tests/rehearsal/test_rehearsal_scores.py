@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -51,7 +52,7 @@ def test_the_columns_are_in_the_papers_order() -> None:
     )
 
 
-def test_methods_are_compared_on_the_samples_that_all_of_them_have() -> None:
+def test_a_sample_that_the_judge_could_not_score_is_left_out_of_all_methods() -> None:
     whole = [[60.0] * 6] * 12
     holes: list[list[float | None]] = [[100.0] * 6 for _ in range(12)]
     holes[0] = [100.0, 100.0, None, 100.0, 100.0, 100.0]
@@ -61,9 +62,41 @@ def test_methods_are_compared_on_the_samples_that_all_of_them_have() -> None:
     assert "1 of 12 samples are not compared" in " ".join(rehearsal_result(made).notes)
 
 
-def test_nothing_is_compared_where_a_method_has_no_scores() -> None:
-    with pytest.raises(BadInput, match="no sample has scores under every method .rehearsal has 0"):
+def test_a_method_that_fails_at_what_is_hard_does_not_look_better() -> None:
+    """The hard half is worth 40 to who answers: a method that answers the easy half alone has an average of 90 there, and of 45 of all."""
+    easy = [[90.0] * 6 if n < 6 else [40.0 + n] * 6 for n in range(12)]
+    of_all = scored({"onlysum": easy, "rehearsal": easy})
+    half = {name: values for name, values in of_all.scores["rehearsal"].items() if name in {f"s{n}" for n in range(6)}}
+    made = results(SAMPLES, replace(of_all, scores={**of_all.scores, "rehearsal": half}), resamples=200, seed=0)
+    assert made.rows["rehearsal"][AVERAGE].value == 45 and made.there["rehearsal"] == 90 and made.compared == 12
+    told = rehearsal_result(made)
+    assert "(6 samples that it has no summary of count 0)" in told.answer and "higher" not in told.answer
+    assert "scores 0 under it" in " ".join(told.notes)
+
+
+def test_nothing_is_compared_where_a_judge_gives_no_scores() -> None:
+    with pytest.raises(BadInput, match="judge gave some of 12 of 12 summaries of rehearsal none"):
         found({"onlysum": [[60.0] * 6] * 12, "rehearsal": [[None] * 6] * 12})
+
+
+def test_a_summary_that_suits_one_product_is_no_evidence_of_many() -> None:
+    """150 readers, 10 products: what a method is worth is drawn once for each product. Readers alone would be sure of nearly any difference."""
+    samples = [sample(n) for n in range(150)]
+    samples = [
+        one.model_copy(update={"own": one.own.model_copy(update={"item_id": f"p{n % 10}"})}) for n, one in enumerate(samples)
+    ]
+    wrong = 0
+    for world in range(20):
+        generator = np.random.default_rng(world)
+        values = {
+            method: [[60.0 + effects[n % 10] + float(generator.normal(0, 2))] * 6 for n in range(150)]
+            for method in ("onlysum", "rehearsal")
+            for effects in [generator.normal(0, 6, 10)]
+        }
+        made = results(samples, scored(values, samples), resamples=200, seed=0)
+        assert made.two_way
+        wrong += any(one.higher or one.lower for one in made.differences)
+    assert wrong <= 4  # 20 worlds at 5%: 5 or more in 1 of 400
 
 
 def test_a_difference_is_paired_and_has_an_exact_p_value() -> None:

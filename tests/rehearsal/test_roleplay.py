@@ -147,6 +147,10 @@ def test_a_revision_that_cannot_be_had_leaves_the_response_before(tmp_path: Path
     assert found.played["s0"].response == first.response
 
 
+def shown(text: str) -> str:
+    return f"Analysis: I\nSuggestions: {text}"
+
+
 def turn(text: str, *, passed: bool) -> Played:
     verdict = Verdict(thought="", recommendations="" if passed else "More.", passed=passed)
     return Played(turns=(Turn(response=Response(analysis="I", suggestions=text), verdict=verdict),))
@@ -154,15 +158,17 @@ def turn(text: str, *, passed: bool) -> Played:
 
 def test_rounds_that_passed_are_the_demonstrations() -> None:
     rounds = [turn("a", passed=False), turn("b", passed=True), turn("c", passed=True)]
-    assert demonstrations(rounds) == ("I\nb", "I\nc")
+    assert demonstrations(rounds) == (shown("b"), shown("c"))
 
 
 def test_all_rounds_are_if_none_has_passed() -> None:
-    assert demonstrations([turn("a", passed=False), turn("b", passed=False)]) == ("I\na", "I\nb")
+    assert demonstrations([turn("a", passed=False), turn("b", passed=False)]) == (shown("a"), shown("b"))
 
 
 def test_equal_responses_are_shown_once_and_missing_ones_not_at_all() -> None:
-    assert demonstrations([turn("a", passed=True), Played(turns=(Turn(response=None),)), turn("a", passed=True)]) == ("I\na",)
+    assert demonstrations([turn("a", passed=True), Played(turns=(Turn(response=None),)), turn("a", passed=True)]) == (
+        shown("a"),
+    )
     assert demonstrations([]) == ()
 
 

@@ -27,7 +27,7 @@ class Slow(More):
     loaded: list[str] = field(default_factory=list)
 
     def load(self, wanted: Wanted) -> Model:
-        assert self.go.wait(120)
+        assert self.go.wait(900)
         self.loaded.append(wanted.folder)
         return self.model(wanted.name, self.folder)
 

@@ -125,6 +125,6 @@ def test_systemd_reads_the_unit(tmp_path: Any) -> None:
         .replace("User=perse\n", "")
         .replace("WorkingDirectory=/opt/perse\n", "")
     )
-    done = subprocess.run(["systemd-analyze", "verify", place], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(["systemd-analyze", "verify", place], capture_output=True, text=True, check=False, timeout=900)
     said = [line for line in done.stderr.splitlines() if "perse-serve" in line]
     assert said == [], done.stderr

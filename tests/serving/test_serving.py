@@ -392,7 +392,7 @@ def test_what_is_wrong_with_a_servers_settings_is_said_and_exits_with_2(
     given = ["--config", ROOT / "configs" / "serve" / "embedded.yaml", f"model={tiny_model_folder}", "engine=transformers"]
     serve_py = subprocess.run(
         [sys.executable, ROOT / "serve.py", *given, "host=0.0.0.0"],
-        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"}, timeout=120,
+        cwd=ROOT, capture_output=True, text=True, check=False, env={**os.environ, "COLUMNS": "200"}, timeout=900,
     )  # fmt: skip
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -49,7 +49,7 @@ def begun(repository: Path, *words: str, **environment: str) -> subprocess.Popen
 
 def test_the_run_and_what_follows_are_given_to_the_workers_of_the_machine(repository: Path) -> None:
     job = begun(repository, "runs/all", "--workers", "8", ENDS="0")
-    out, _ = job.communicate(timeout=300)
+    out, _ = job.communicate(timeout=900)
     assert job.returncode == 0 and "working on" in out
     assert (repository / "notes").read_text().splitlines() == ["asked score work runs/all --workers 8"]
 
@@ -57,27 +57,27 @@ def test_the_run_and_what_follows_are_given_to_the_workers_of_the_machine(reposi
 @pytest.mark.parametrize("code", [1, 2, 3])
 def test_what_ends_the_work_ends_the_job_with_its_code(repository: Path, code: int) -> None:
     job = begun(repository, "runs/all", ENDS=str(code))
-    job.communicate(timeout=300)
+    job.communicate(timeout=900)
     assert job.returncode == code and "requeue" not in (repository / "notes").read_text()
 
 
 def test_told_to_give_way_the_work_is_ended_and_the_job_is_queued_again(repository: Path) -> None:
     job = begun(repository, "runs/all")
-    end = time.monotonic() + 300
+    end = time.monotonic() + 900
     while "working" not in (repository / "notes").read_text():
         assert time.monotonic() < end
         time.sleep(0.02)
     job.send_signal(signal.SIGTERM)
-    out, _ = job.communicate(timeout=300)
+    out, _ = job.communicate(timeout=900)
     assert job.returncode == 0 and "told to give way; queued again" in out
     assert (repository / "notes").read_text().splitlines()[-2:] == ["told", "requeue 7"]
 
 
 def test_without_a_run_or_a_repository_nothing_is_begun(repository: Path, tmp_path: Path) -> None:
     job = begun(repository)
-    _, said = job.communicate(timeout=300)
+    _, said = job.communicate(timeout=900)
     assert job.returncode == 2 and "no run is named; type: sbatch slurm/score.sbatch RUN" in said
     job = begun(repository, "runs/all", SLURM_SUBMIT_DIR="/")
-    _, said = job.communicate(timeout=300)
+    _, said = job.communicate(timeout=900)
     assert job.returncode == 2 and "found no perse in '/'" in said
     assert not (repository / "notes").read_text()

@@ -49,7 +49,7 @@ def begun(repository: Path, **environment: str) -> subprocess.Popen[str]:
 
 
 def until(repository: Path, word: str) -> None:
-    end = time.monotonic() + 300
+    end = time.monotonic() + 900
     while word not in (repository / "notes").read_text():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -59,7 +59,7 @@ def test_told_to_give_way_the_server_is_emptied_and_the_job_is_queued_again(repo
     job = begun(repository)
     until(repository, "serving")
     job.send_signal(signal.SIGTERM)  # to the batch script alone, as --signal=B: does
-    out, _ = job.communicate(timeout=300)
+    out, _ = job.communicate(timeout=900)
     assert job.returncode == 0 and "queued again" in out
     assert (repository / "notes").read_text().splitlines() == [
         "started --config embedded port=8000",
@@ -74,13 +74,13 @@ def test_a_server_that_is_lost_is_started_again(repository: Path) -> None:
     job = begun(repository, ENDS="1", TIMES="2")
     until(repository, "serving")
     job.send_signal(signal.SIGTERM)
-    out, _ = job.communicate(timeout=300)
+    out, _ = job.communicate(timeout=900)
     assert (repository / "notes").read_text().count("started") == 3 and out.count("ended with code 1; it is started again") == 2
 
 
 @pytest.mark.parametrize(("ends", "starts", "says"), [("1", 6, "and so did 5 starts before"), ("2", 1, ""), ("0", 1, "")])
 def test_what_no_start_mends_is_not_started_for_ever(repository: Path, ends: str, starts: int, says: str) -> None:
     job = begun(repository, ENDS=ends)
-    _, err = job.communicate(timeout=300)
+    _, err = job.communicate(timeout=900)
     assert job.returncode == (0 if ends == "0" else 2) and says in err
     assert (repository / "notes").read_text().count("started") == starts and "requeue" not in (repository / "notes").read_text()

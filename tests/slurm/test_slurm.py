@@ -54,7 +54,7 @@ class Cluster:
     def run(self, *command: str, **environment: str) -> tuple[int, str, str]:
         """Exit code, standard output, standard error."""
         begun = self.begin(*command, **environment)
-        out, err = begun.communicate(timeout=300)
+        out, err = begun.communicate(timeout=900)
         return begun.returncode, out, err
 
     def batch(self, *arguments: str, **environment: str) -> tuple[int, str]:
@@ -154,7 +154,7 @@ def test_a_job_that_is_told_to_give_way_saves_and_is_queued_again(cluster: Clust
     begun = cluster.begin("sbatch", "--nodes=2", *TRAIN, STUB_TRAINING="stopped")
     waited_for(lambda: all((cluster.notes / f"training-{node}").exists() for node in range(2)), what="training")
     cluster.tell(told)
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     assert begun.returncode == 0
     assert cluster.lines("requeue") == ["4242"]
     assert "queued again" in (cluster.repository / "perse-train-4242.log").read_text()
@@ -166,7 +166,7 @@ def test_a_node_that_is_told_to_end_saves_too(cluster: Cluster) -> None:
     begun = cluster.begin("sbatch", "--nodes=2", *TRAIN, STUB_TRAINING="stopped")
     waited_for(lambda: all((cluster.notes / f"training-{node}").exists() for node in range(2)), what="training")
     cluster.tell(signal.SIGTERM, "task-1")
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     assert begun.returncode == 0 and not (cluster.notes / "requeue").exists()
 
 
@@ -178,7 +178,7 @@ def test_a_signal_before_training_has_begun_is_not_lost(cluster: Cluster) -> Non
     waited_for((cluster.notes / "pid").exists, what="the batch shell")
     waited_for(lambda: "perse:" in (cluster.repository / "perse-train-4242.log").read_text(), what="its first line")
     cluster.tell(signal.SIGUSR1)
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     assert begun.returncode == 0 and cluster.lines("requeue") == ["4242"]
 
 
@@ -187,7 +187,7 @@ def test_a_cancelled_job_is_not_queued_again(cluster: Cluster) -> None:
     begun = cluster.begin("sbatch", *TRAIN, STUB_TRAINING="stopped", STUB_STATE="COMPLETING")
     waited_for((cluster.notes / "training-0").exists, what="training")
     cluster.tell(signal.SIGTERM)
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     assert not (cluster.notes / "requeue").exists()
     assert "Slurm is ending the job" in (cluster.repository / "perse-train-4242.log").read_text()
 
@@ -197,7 +197,7 @@ def test_a_run_stopped_by_hand_stays_stopped(cluster: Cluster) -> None:
     begun = cluster.begin("sbatch", *TRAIN, STUB_TRAINING="stopped")
     waited_for((cluster.notes / "training-0").exists, what="training")
     (cluster.repository / "runs" / "one" / "stop").touch()
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     assert begun.returncode == 0 and not (cluster.notes / "requeue").exists()
 
 
@@ -210,7 +210,7 @@ def test_a_finished_run_is_not_queued_again(cluster: Cluster) -> None:
     merged.mkdir()
     (merged / "config.json").touch()
     cluster.tell(signal.SIGUSR1)
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     assert begun.returncode == 0 and not (cluster.notes / "requeue").exists()
 
 
@@ -228,7 +228,7 @@ def test_a_requeued_job_goes_on_in_new_logs(cluster: Cluster) -> None:
         waited_for((cluster.notes / "training-0").exists, what=f"training after {restart} restarts")
         (cluster.notes / "training-0").unlink()
         cluster.tell(signal.SIGUSR1)
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     logs = [file.name for file in sorted((cluster.repository / "logs").iterdir())]
     assert logs == ["perse-train-4242-restart0-node0.log", "perse-train-4242-restart1-node0.log"]
     assert (cluster.repository / "perse-train-4242.log").read_text().count("queued again") == 2
@@ -405,7 +405,7 @@ def test_two_nodes_train_together_and_go_on_after_a_requeue(training: tuple[Clus
     waited_for(lambda: begun.poll() is not None or len(steps_logged(run)) > 2, seconds=240, what="the first steps")
     assert begun.poll() is None, logs(cluster)
     cluster.tell(signal.SIGUSR1)
-    begun.communicate(timeout=300)
+    begun.communicate(timeout=900)
     assert begun.returncode == 0, logs(cluster)
     assert logs(cluster).count("queued again") == 1
     went_on = re.search(r"going on from .*/checkpoint-(\d+)", logs(cluster))

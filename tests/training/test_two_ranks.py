@@ -40,7 +40,7 @@ def trained(launch: tuple[str, ...], model: Path, data: Path, out: Path, *more: 
     ]
     command = [*launch, "--config", "embedded_lora", *given, *more]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=900)
     assert done.returncode == 0, done.stderr[-4000:]
     return out
 

@@ -196,7 +196,7 @@ def test_a_benchmark_runs_at_its_smallest_size(name: str, place: Path, answering
     small = [] if name == "soft_labels" else ["--small"]
     done = subprocess.run(
         [sys.executable, ROOT / "benchmarks" / f"{name}.py", *words, *small],
-        cwd=place, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=300,
+        cwd=place, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=900,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
 

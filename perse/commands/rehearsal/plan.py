@@ -27,6 +27,14 @@ def plan(
     answer_tokens: Annotated[int, typer.Option(min=1, help="How long an answer is assumed to be.")] = 200,
     iterations: Annotated[int, typer.Option(min=1, help="In which a supervisor is assumed to pass a response.")] = 2,
     context: options.Context = None,
+    cache_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Tokens of prompts that the engine remembers; vLLM says at its start how many.",
+            show_default="all of them",
+        ),
+    ] = None,
     tokenizer: Annotated[
         str | None, typer.Option(help="Counts tokens: a model's folder or name.", show_default="4 characters a token")
     ] = None,
@@ -55,7 +63,7 @@ def plan(
     with err.status("planning"):
         found = planned(
             given.samples, methods, constants.settings(),
-            assumed=Assumed(answer_tokens, iterations, context), count=_counted_by(tokenizer), scored=scored,
+            assumed=Assumed(answer_tokens, iterations, context, cache_tokens), count=_counted_by(tokenizer), scored=scored,
         )  # fmt: skip
     show_result(plan_result(found, prefill=prefill, decode=decode), medium)
 

@@ -32,6 +32,8 @@ class Scored:
     """What is known of the judge's, in words."""
     chose: bool = False
     """Whether the same judge chose the versions that are scored here: of several, the one that it liked best."""
+    saw_user: bool = False
+    """Whether the user's own review was among what chose the versions, whoever judged."""
     wrote: bool = False
     """Whether it wrote the summaries, too."""
     supervised: bool = False
@@ -108,6 +110,8 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
         "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
         leniency=finding_in(folder),
         chose=_who(judge) == _who(begun.get("judge"))
+        and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
+        saw_user=begun.get("settings", {}).get("best") == "all"
         and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
         wrote=_who(judge) == _who(roles.get("writer"), names=("name", "adapter", "weights")),
         supervised=(run / PREFERENCES / MANIFEST).is_file()

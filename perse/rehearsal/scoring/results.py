@@ -1,7 +1,7 @@
 """Means over samples, by method, with intervals over readers, and the paired differences between methods (Rehearsal, tables 1 and 2).
 
-All methods are compared on the samples for which every one of them has a summary with all six scores; a sample that one of them failed at counts for
-none, and is counted. A reader's samples are drawn together.
+A sample that a method has no summary of scores 0 under it: left out, a method that fails at what is hard would look better. A sample of which the judge
+could not score some summary is left out of all methods, and counted. A reader's samples are drawn together.
 """
 
 from __future__ import annotations
@@ -57,11 +57,12 @@ class Results:
 
     judge: str
     chose: bool
+    saw_user: bool
     wrote: bool
     """As in `Scored`."""
     samples: int
     compared: int
-    """Samples that every method has a scored summary of."""
+    """Samples of which the judge scored every summary that there is."""
     readers: int
     """Of these."""
     two_way: bool
@@ -73,6 +74,8 @@ class Results:
     """How many samples each method has a summary of ..."""
     scored: Mapping[str, int]
     """... and for how many of these the judge gave all scores."""
+    there: Mapping[str, float | None]
+    """The average over the compared samples that the method has a summary of; those of two methods may be others."""
     resamples: int
     seed: int
     leniency: str | None = None
@@ -84,22 +87,22 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
     """Raises:
     BadInput: there is no sample that every method has scores for.
     """
-    complete = {
-        method: {name for name, values in of_one.items() if None not in values.values()}
-        for method, of_one in scored.scores.items()
+    unread = {
+        method: {name for name, values in of_one.items() if None in values.values()} for method, of_one in scored.scores.items()
     }
-    common = [sample for sample in samples if all(sample.id in of_one for of_one in complete.values())]
-    if not common:
-        worst = min(complete, key=lambda method: len(complete[method]))
+    common = [sample for sample in samples if not any(sample.id in of_one for of_one in unread.values())]
+    if not common or not any(sample.id in of_one for sample in common for of_one in scored.scores.values()):
+        worst = max(unread, key=lambda method: len(unread[method]))
         raise BadInput(
-            f"no sample has scores under every method ({worst} has {len(complete[worst])}), so nothing can be compared; run again with other "
-            "models or a longer --max-new-tokens, or score a run without that method"
+            f"no sample has scores under every method: the judge gave some of {len(unread[worst])} of {len(scored.scores[worst])} summaries of {worst} none, "
+            "so nothing can be compared; score with another judge, which answers in numbers"
         )
     tables = {
         method: np.array(
-            [[scored.scores[method][sample.id][measure] for sample in common] for measure in MEASURES], dtype=np.float64
+            [[of_one[sample.id][measure] if sample.id in of_one else 0.0 for sample in common] for measure in MEASURES],
+            dtype=np.float64,
         )
-        for method in scored.scores
+        for method, of_one in scored.scores.items()
     }
     columns: dict[str, dict[Measure | str, FloatArray]] = {
         method: {**dict(zip(MEASURES, table, strict=True)), AVERAGE: table.mean(axis=0), USER: table[-2:].mean(axis=0)}
@@ -109,6 +112,7 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
     return Results(
         judge=scored.judge,
         chose=scored.chose,
+        saw_user=scored.saw_user,
         wrote=scored.wrote,
         samples=len(samples),
         compared=len(common),
@@ -116,9 +120,10 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
         two_way=draws.two_way,
         rows={method: {name: _mean(values, draws) for name, values in of_one.items()} for method, of_one in columns.items()},
         parts=_parts(common, columns, resamples=resamples, seed=seed),
-        differences=_differences(columns, draws, seed=seed),
+        differences=_differences(common, columns, draws, seed=seed),
         summaries={method: len(of_one) for method, of_one in scored.scores.items()},
-        scored={method: len(of_one) for method, of_one in complete.items()},
+        scored={method: len(of_one) - len(unread[method]) for method, of_one in scored.scores.items()},
+        there={method: _where_there(common, of_one, columns[method][AVERAGE]) for method, of_one in scored.scores.items()},
         resamples=resamples,
         seed=seed,
         leniency=scored.leniency,
@@ -158,28 +163,41 @@ def _parts(
     return found
 
 
+def _where_there(samples: Sequence[Sample], of_one: Mapping[str, object], average: FloatArray) -> float | None:
+    inside = np.array([sample.id in of_one for sample in samples])
+    return float(average[inside].mean()) if inside.any() else None
+
+
 def _differences(
-    columns: Mapping[str, Mapping[Measure | str, FloatArray]], draws: Bootstrap, *, seed: int
+    samples: Sequence[Sample], columns: Mapping[str, Mapping[Measure | str, FloatArray]], draws: Bootstrap, *, seed: int
 ) -> tuple[Difference, ...]:
-    """Each method minus each that stands above it in the tables, Holm's adjustment over all of them."""
+    """Each method minus each that stands above it in the tables. Those of the last method are one family for Holm's adjustment, the others another."""
+    last = list(columns)[-1]
     found: list[tuple[str, str, str, Estimate, Permutation]] = []
     for of in MEANS:
         for above, below in combinations(columns, 2):
             one, other = columns[below][of], columns[above][of]
             estimate = _mean(one - other, draws).model_copy(update={"difference": True})
-            found.append((below, above, of, estimate, _exchanged(one, other, draws.reviewer, seed=seed)))
-    adjusted = holm([p.p for *_, p in found])
-    return tuple(Difference(*one, adjusted=each) for one, each in zip(found, adjusted, strict=True))
+            found.append((below, above, of, estimate, _exchanged(samples, one, other, seed=seed)))
+    adjusted: dict[int, float | None] = {}
+    for told_first in (True, False):
+        family = [n for n, (below, *_) in enumerate(found) if (below == last) is told_first]
+        adjusted |= dict(zip(family, holm([found[n][4].p for n in family]), strict=True))
+    return tuple(Difference(*one, adjusted=adjusted[n]) for n, one in enumerate(found))
 
 
-def _exchanged(one: FloatArray, other: FloatArray, reader: IntArray, *, seed: int) -> Permutation:
-    """How often the means differ as much when the two methods' scores are exchanged by reader."""
+def _exchanged(samples: Sequence[Sample], one: FloatArray, other: FloatArray, *, seed: int) -> Permutation:
+    """How often the means differ as much when the two methods' scores are exchanged by reader or, where that is more often, by product: a summary
+    of a product that is better for one reader is better for the next, too."""
 
     def mean(drawn: Bootstrap, _: FloatArray, values: FloatArray) -> dict[str, FloatArray]:
         sums, ones = drawn.resamples.sums(np.stack([values, np.ones(len(values))]))
         return {AVERAGE: sums / ones}
 
-    found = paired_permutation(
-        mean, np.zeros(len(one)), one=one, other=other, reviewer=reader, permutations=PERMUTATIONS, seed=seed
-    )
-    return found[AVERAGE]
+    by = [
+        paired_permutation(mean, np.zeros(len(one)), one=one, other=other, reviewer=who, permutations=PERMUTATIONS, seed=seed)[
+            AVERAGE
+        ]
+        for who in (_numbered([getattr(each.own, name) for each in samples]) for name in ("reviewer_id", "item_id"))
+    ]
+    return next((each for each in by if each.p is None), max(by, key=lambda each: each.p or 0.0))

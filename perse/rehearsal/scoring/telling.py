@@ -62,7 +62,12 @@ def answer(found: Results) -> str:
             ("not shown to differ from", lambda one: not (one.higher or one.lower)),
         )
     ]
-    return f"{scores}. It is {'; '.join(f'{word} {_listed(names)}' for word, names in told if names)}."
+    missing = (
+        f" ({found.samples - found.summaries[last]} samples that it has no summary of count 0)"
+        if found.summaries[last] < found.samples
+        else ""
+    )
+    return f"{scores}{missing}. It is {'; '.join(f'{word} {_listed(names)}' for word, names in told if names)}."
 
 
 def notes(found: Results) -> tuple[str, ...]:
@@ -82,12 +87,21 @@ def notes(found: Results) -> tuple[str, ...]:
         said.append("this judge also wrote the summaries; models tend to like what they wrote")
     said += [
         f"scores are of the judge {found.judge}, 0 to 100; a judge is lenient, and its scores are no grades of a person",
-        f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader, and are "
-        "adjusted for all differences told (Holm)",
+        f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader and by product, the "
+        "larger counts, and are adjusted (Holm): those of the last method's differences, and those of all others",
     ]
+    if any(count < found.samples for count in found.summaries.values()):
+        said.append(
+            "a sample that a method has no summary of scores 0 under it; the table of samples says how many, and the average without them"
+        )
     if found.compared < found.samples:
         said.append(
-            f"{found.samples - found.compared} of {found.samples} samples are not compared, since some method has no summary or no scores of them"
+            f"{found.samples - found.compared} of {found.samples} samples are not compared, since the judge could not score some summary of them"
+        )
+    if found.saw_user:
+        said.append(
+            "the versions were chosen by scores against the user's own review, too (`run --best all`), which nobody has who writes for them: methods that "
+            "rewrite are flattered against the user's review"
         )
     return tuple(said)
 
@@ -154,9 +168,14 @@ def _parts(found: Results) -> list[Table]:
 def _counts(found: Results) -> Table:
     return Table(
         title="Samples",
-        header=("method", "summaries", "scored"),
+        header=("method", "summaries", "scored", "AVG of these"),
         rows=tuple(
-            (METHODS[method].published, f"{count} of {found.samples}", f"{found.scored[method]} of {count}")
+            (
+                METHODS[method].published,
+                f"{count} of {found.samples}",
+                f"{found.scored[method]} of {count}",
+                "-" if (mean := found.there[method]) is None else f"{mean:.2f}",
+            )
             for method, count in found.summaries.items()
         ),
     )

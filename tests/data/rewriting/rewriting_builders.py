@@ -66,7 +66,7 @@ def logged(path: Path, script: Script) -> Script:
 
 
 def wait_for(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 900
     while not condition():
         assert time.monotonic() < deadline, "it did not come to that"
         time.sleep(0.01)
@@ -129,7 +129,7 @@ class Served:
                 served.asked.append(message)
                 said = say(message)
                 if said is None or served.closed.is_set():
-                    served.closed.wait(60)
+                    served.closed.wait(900)
                     self.close_connection = True
                     return
                 choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": said}}

@@ -120,9 +120,9 @@ def test_an_answer_is_kept_while_another_is_waited_for_or_checked(cache: AnswerC
     late, all_are_asked = threading.Event(), threading.Barrier(3)
 
     def script(message: str, seed: int) -> str:
-        all_are_asked.wait(60)  # else one might be answered, and checked, before the last is begun
+        all_are_asked.wait(900)  # else one might be answered, and checked, before the last is begun
         if message == "late":
-            late.wait(60)
+            late.wait(900)
         return "value"
 
     def check(job: str, answer: str) -> Good[str]:

@@ -160,7 +160,7 @@ def test_at_most_so_many_are_asked_at_once_and_more_than_one(server: Stub) -> No
 
     def slow(body: Json) -> Json:
         if words_of(body) in ("0", "1"):
-            both.wait(120)
+            both.wait(900)
         return said(words_of(body))
 
     server.routes["POST /v1/chat/completions"] = slow
@@ -174,7 +174,7 @@ def test_answers_keep_their_order_when_the_first_comes_last(server: Stub) -> Non
 
     def answer(body: Json) -> Json:
         if words_of(body) == "first":
-            assert last.wait(120)
+            assert last.wait(900)
         if words_of(body) == "last":
             last.set()
         return said(words_of(body))
@@ -199,7 +199,7 @@ def test_ctrl_c_gets_through_while_the_server_is_silent(server: Stub) -> None:
 
     def silent(body: Json) -> Json:
         os.kill(os.getpid(), signal.SIGINT)
-        released.wait(120)
+        released.wait(900)
         return said("")
 
     server.routes["POST /v1/chat/completions"] = silent

@@ -30,7 +30,7 @@ from perse.serving.client import JudgeClient, ServerError
 from perse.serving.front.connections import close_silent
 
 ITEM = pointwise_examples(1, 1)[0].model_dump(mode="json", exclude_none=True)
-PATIENCE = 120
+PATIENCE = 900
 
 
 @pytest.fixture

@@ -321,7 +321,7 @@ def test_two_writers_that_are_killed_again_and_again_lose_nothing_acknowledged(f
             (tmp_path / owner).touch()
             child = os.fork()
             if not child:
-                signal.alarm(60)  # whatever becomes of the test, nobody writes for ever
+                signal.alarm(900)  # whatever becomes of the test, nobody writes for ever
                 writes(file, owner, tmp_path / owner)
                 os._exit(1)
             children.append(child)
