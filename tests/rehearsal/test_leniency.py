@@ -191,6 +191,10 @@ def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
     )
     strict = measured([[(40, 60 + n % 3), (10, 20)] for n in products], others)
     assert "J is strict with aspect coverage, by 15.5 [" in finding(strict) and "-" not in finding(strict).partition("]")[0]
+    near = measured(
+        [[(63, 60 + n % 3), (24, 20)] for n in products], others
+    )  # 2 and 4 points more, or less than grades can be brought to a scale
+    assert "J is not shown to be lenient or strict with aspect coverage (+3.0 [" in finding(near)
     unclear = measured([[(60 + 20 * (-1) ** n, 60), (50, 50)] for n in products], others)
     assert "J is not shown to be lenient or strict with aspect coverage (" in finding(unclear)
     few = measured([[(80, 60)], [(70, 60)]], [[40], [40]])

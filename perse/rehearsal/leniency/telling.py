@@ -14,6 +14,10 @@ TITLES = {COVERAGE_100.name: "aspect coverage", SENTIMENT_100.name: "sentiment c
 
 DIGITS = 1
 
+CONVENTION = 5.0
+"""Points. What a grade of 1 to 5 is worth from 0 to 100 is agreed on, not measured: other readings of the scales' words move a judge that says what people
+say by so much (with SummEval-OP's grades from -5.1 to +2.9), so less is no leniency."""
+
 
 def leniency_result(found: Leniency) -> Result:
     """Everything that is known of it."""
@@ -48,9 +52,10 @@ def _words(one: OfQuestion) -> str:
     if value is None:
         return f"gave no score for {title}"
     away = one.difference.model_copy(update={"difference": False})
-    if one.difference.above_zero:
+    low, high = one.difference.interval.low, one.difference.interval.high
+    if low is not None and low > CONVENTION:
         return f"is lenient with {title}, by {shown(away, digits=DIGITS)} points of 100"
-    if one.difference.below_zero:
+    if high is not None and high < -CONVENTION:
         return f"is strict with {title}, by {shown(_turned(away), digits=DIGITS)} points of 100"
     return f"is not shown to be lenient or strict with {title} ({shown(one.difference, digits=DIGITS)} points of 100)"
 
@@ -76,6 +81,8 @@ def notes(found: Leniency) -> tuple[str, ...]:
     ]
     return (
         "people's grades of 1 to 5 are means of several people, brought to 0 to 100: 1 is 0, 5 is 100",
+        f"lenient and strict are said of intervals that lie beyond {CONVENTION:g} points: less comes of how grades are brought to the scale. A judge that is "
+        "neither may order summaries badly: see its order",
         f"95% intervals: products are drawn anew with their summaries, {found.resamples:,} resamples, seed {found.seed}",
         "found of these reviews and summaries: of other kinds, lengths and languages it says nothing",
         *missing,
@@ -91,7 +98,7 @@ def _beside_people(found: Leniency) -> Table:
             for one in found.questions
         ),
         notes=(
-            "another product's: what the judge gives a summary of another product, which is worth about 0 to people; "
+            "another product's: what the judge gives a summary of another product, which nobody graded; "
             f"a grade of 1 to 5 is {GRADE:g} points wide",
         ),
         digits=DIGITS,
