@@ -162,7 +162,10 @@ def test_a_run_in_which_nothing_can_be_compared_has_a_report_that_says_so_and_te
     made = scored_run(tmp_path, told_samples(2), methods=FEW, cast=Cast(silent))
     page = report(made, tmp_path / "report")
     html = page.read_text(encoding="utf-8")
-    assert "No sample has scores under every method: the judge gave some of 2 of 2 summaries of" in html and "All 2 samples" in html
+    assert (
+        "No sample has scores under every method: the judge gave some of 2 of 2 summaries of" in html
+        and "All 2 samples" in html
+    )
     found = Result.model_validate_json((page.parent / "results.json").read_bytes())
     rows = {row[0]: row[1:] for row in found.tables[0].rows}
     assert rows == {"OnlySum": ("2 of 2", "2 of 2"), "Sum+PerChan": ("0 of 2", "0 of 0"), "Rehearsal": ("2 of 2", "2 of 2")}
