@@ -18,8 +18,10 @@ if TYPE_CHECKING:
     from perse.rehearsal.agents import Role
 
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A folder that `perse data persum` wrote.", show_default=False)]
+Samples = Annotated[
+    int | None, typer.Option("--limit", min=1, help="Take the folder's first so many samples.", show_default=False)
+]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `perse rehearsal run` wrote.", show_default=False)]
-Samples = Annotated[int | None, typer.Option("--limit", min=1, help="The first so many samples.", show_default=False)]
 
 PERSONAL_JUDGE = "personal:"
 """What stands before the personal judge's name."""
@@ -117,7 +119,7 @@ class Constants:
         ),
     ] = "visible"
     temperature: options.Temperature = 1.0
-    max_new_tokens: Annotated[int, typer.Option(min=16, help="Longest answer, in tokens.")] = 1024
+    max_new_tokens: options.MaxNewTokens = 1024
     tries: options.Tries = 3
     seed: options.Seed = 0
     skip_failed: Annotated[bool, typer.Option("--skip-failed", help="Go on without what the engine failed at.")] = False
