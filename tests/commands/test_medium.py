@@ -57,4 +57,5 @@ def test_whatever_takes_one_form_of_a_result_takes_all() -> None:
     assert all(set(MEDIA) <= set(LISTED[path]) for path in several)
     studies = {path for path in LISTED if path.startswith("perse study ")}
     others = {"perse evaluate", "perse compare", "perse agreement", "perse plan"}
-    assert several == studies | others | {f"perse kgds {name}" for name in ("stats", "metrics", "agreement")}
+    kgds = {f"perse kgds {name}" for name in ("stats", "metrics", "agreement")}
+    assert several == studies | others | kgds | {f"perse rehearsal {name}" for name in ("plan", "score", "leniency")}
