@@ -154,8 +154,11 @@ def check_run(run: Path) -> None:
     """Raises:
     BadInput: the folder is no Rehearsal run.
     """
-    if (run / TRACES).is_file():
+    kind = read_manifest(run).get("run", {}).get("kind") if (run / MANIFEST).is_file() else KIND
+    if (run / TRACES).is_file() and kind == KIND:
         return
+    if (run / TRACES).is_file():
+        raise BadInput(f"{run} holds {what_it_is(read_manifest(run))}; give a folder that `perse rehearsal run` wrote")
     holds = f"holds {what_it_is(read_manifest(run))}, and" if (run / MANIFEST).is_file() else "has"
     raise BadInput(f"{run} {holds} no {TRACES}; give a folder that `perse rehearsal run` wrote")
 
@@ -173,15 +176,22 @@ def read_traces(run: Path) -> dict[str, dict[str, Trace]]:
             trace = Trace.model_validate(row)
         except ValidationError as error:
             raise BadInput(f"{run / TRACES}, line {line}: {explain(error)}; remove the line, and run again") from None
+        if trace.method not in METHODS:
+            raise BadInput(
+                f"{run / TRACES}, line {line}: there is no method '{trace.method}', expected one of {', '.join(METHODS)}; remove the line"
+            )
+        if (trace.kept or 0) > len(trace.versions):
+            raise BadInput(
+                f"{run / TRACES}, line {line}: version {trace.kept} is kept of {len(trace.versions)}; remove the line, and run again"
+            )
         if trace.key in found:
             raise BadInput(f"{run / TRACES}, line {line}: '{trace.sample}' has a second trace under {trace.method}; remove one")
         found[trace.key] = trace
     if not found:
         raise BadInput(f"{run} has no summaries yet; run `perse rehearsal run` to its end first")
-    order = [*METHODS, *sorted({method for method, _ in found} - set(METHODS))]
     return {
         method: {sample: trace for (of, sample), trace in found.items() if of == method}
-        for method in order
+        for method in METHODS
         if any(of == method for of, _ in found)
     }
 
@@ -195,12 +205,13 @@ def read_rates(run: Path) -> dict[str, list[float]]:
     path = run / RATES
     if not path.exists():
         return {}
-    found = read_json(path, remedy="run the same command again")
+    remedy = "remove the file, and run the same command again"
+    found = read_json(path, remedy=remedy)
     if not isinstance(found, Mapping) or not all(
-        isinstance(rates, list) and all(isinstance(rate, int | float) and 0 <= rate <= 1 for rate in rates)
+        isinstance(rates, list) and rates and all(isinstance(rate, int | float) and 0 <= rate <= 1 for rate in rates)
         for rates in found.values()
     ):
-        raise BadInput(f"{path} holds no pass rates; run the same command again")
+        raise BadInput(f"{path} holds no pass rates; {remedy}")
     return {name: list(map(float, rates)) for name, rates in found.items()}
 
 

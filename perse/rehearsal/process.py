@@ -93,7 +93,8 @@ def rehearse(
             agents, by_id, rate, supervision(personal, by_id, out / PREFERENCES, digest, agents) if personal else None
         )
         for method in chosen:
-            if all((method.name, sample.id) in have for sample in samples):
+            told = not method.supervised or (out / RATES).exists()
+            if told and all((method.name, sample.id) in have for sample in samples):
                 continue
             traces = process.traces(method)
             _keep_rates(out, process.rates)
@@ -198,7 +199,8 @@ class Process:
         return play(self.agents, self.scenes, step=step, samples=len(self.samples), demonstrations=shown)
 
     def _kept_rates(self, name: str, found: Play) -> Mapping[str, Played]:
-        self.rates[name] = found.rates
+        if found.rates:
+            self.rates[name] = found.rates
         return found.played
 
     def _rehearsed(self, method: Method) -> list[Trace]:

@@ -62,6 +62,8 @@ def play(
             open_[name] = outcome.value
     rates: list[float] = []
     passed: set[str] = set()
+    if not scenes:
+        return Play({})
     for iteration in range(1, agents.settings.max_iterations + 1):
         verdicts = _supervised(agents, scenes, open_, step=f"{step}: supervisor {iteration}")
         for name, verdict in verdicts.items():

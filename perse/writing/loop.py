@@ -172,6 +172,8 @@ def ask_until_good(
     on_progress(0, len(jobs))
     for wave in range(tries):
         going = [job for job in jobs if not job.over]
+        if not going:
+            break
         failed: list[Failure] = []
         for some, said in _answered(writer, going, cache, sampling=sampling, seed=seed, purpose=purpose):
             silence.note(said, again=any(one.kind is Kind.ENGINE for one in some[0].attempts))

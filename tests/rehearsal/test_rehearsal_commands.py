@@ -9,7 +9,10 @@ import pytest
 from command_line import perse
 from rehearsal_builders import Cast, persum_folder, sample
 
+from perse.errors import BadInput
+from perse.rehearsal.folder import read_rates, read_traces
 from perse.rehearsal.samples import read_samples
+from perse.rehearsal.scoring.asking import wanted_of
 
 
 @pytest.fixture
@@ -75,21 +78,51 @@ def test_nobody_is_taken_out_of_a_run_and_the_way_is_said(tmp_path: Path) -> Non
 
 
 def test_damaged_runs_are_sentences_that_name_the_line(tmp_path: Path) -> None:
-    from perse.errors import BadInput
-    from perse.rehearsal.folder import read_rates, read_traces
-
     run = Cast().rehearse(tmp_path / "run", [sample(1)], ["role-supervisor"])
     line = (run / "traces.jsonl").read_text()
     for wrong, told in (
         (line + line, "line 2: 's1' has a second trace"),
         ('{"sample": 1}\n', "line 1"),
         ("[]\n", "line 1"),
+        (line.replace('"method":"role-supervisor"', '"method":"magic"'), "line 1: there is no method 'magic'"),
+        (line.replace('"kept":1', '"kept":99'), "line 1: version 99 is kept of 5"),
         ("", "no summaries yet"),
     ):
         (run / "traces.jsonl").write_text(wrong)
         with pytest.raises(BadInput, match=told):
             read_traces(run)
-    for wrong in ("[1]", '{"practice 1": [2]}', '{"practice 1": 1}', "{"):
+    for wrong in ("[1]", '{"practice 1": [2]}', '{"practice 1": 1}', "{", '{"practice 1": []}'):
         (run / "rates.json").write_text(wrong)
         with pytest.raises(BadInput, match="rates.json"):
             read_rates(run)
+
+
+def test_a_sample_whose_name_no_example_could_have_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    row = json.loads(sample(1).model_dump_json()) | {"id": "\x1b[31mred"}
+    folder = persum_folder(tmp_path / "odd", [])
+    (folder / "samples.jsonl").write_text(json.dumps(row) + "\n")
+    assert "U+001B" in refused("plan", folder)
+
+
+def test_a_trace_of_a_sample_that_is_not_there_is_a_sentence(tmp_path: Path) -> None:
+    run = Cast().rehearse(tmp_path / "run", [sample(1)], ["onlysum"])
+    traces = run / "traces.jsonl"
+    traces.write_text(traces.read_text().replace('"sample":"s1"', '"sample":"zzz"'))
+    with pytest.raises(BadInput, match="has a summary of 'zzz', which is none of its samples"):
+        wanted_of([sample(1)], run, digest="of these")
+
+
+def test_pass_rates_that_were_removed_are_counted_again(tmp_path: Path) -> None:
+    cast = Cast()
+    run = cast.rehearse(tmp_path / "run", [sample(1)], ["role-supervisor"])
+    rates, asked = (run / "rates.json").read_bytes(), len(cast.asked)
+    (run / "rates.json").unlink()
+    cast.rehearse(run, [sample(1)], ["role-supervisor"])
+    assert (run / "rates.json").read_bytes() == rates and len(cast.asked) == asked
+
+
+def test_a_run_of_another_kind_has_no_stories(tmp_path: Path) -> None:
+    run = Cast().rehearse(tmp_path / "run", [sample(1)], ["onlysum"])
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, "run": {**manifest["run"], "kind": "score"}}))
+    assert "holds a run of perse score; give a folder that `perse rehearsal run` wrote" in refused("trace", run, "s1")

@@ -30,7 +30,7 @@ from perse.files.replacing import Claim, reading
 from perse.formats.json_text import read_object
 from perse.formats.templates import table, templates
 from perse.records import explain
-from perse.strict import Strict
+from perse.strict import Name, Strict
 
 SCHEMA = 1
 
@@ -73,7 +73,7 @@ class Scores(_Record):
 class Sample(_Record):
     """One task: from `product_reviews` and `history`, summarize the product for this user; `own` shows what they would say."""
 
-    id: str
+    id: Name
     category: str
     group: Group
     own: ProductReview

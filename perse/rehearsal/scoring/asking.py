@@ -72,9 +72,12 @@ def wanted_of(samples: Sequence[Sample], run: Path, *, digest: str) -> dict[str,
     """
     check_samples_of(run, digest)
     by_id = {sample.id: sample for sample in samples}
+    found = read_traces(run)
+    if strange := sorted({name for traces in found.values() for name in traces} - by_id.keys()):
+        raise BadInput(f"{run} has a summary of '{strange[0]}', which is none of its samples; remove its lines from the traces")
     return {
         method: {name: Wanted(by_id[name], trace.summary) for name, trace in traces.items() if trace.summary is not None}
-        for method, traces in read_traces(run).items()
+        for method, traces in found.items()
     }
 
 

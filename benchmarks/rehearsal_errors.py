@@ -1,0 +1,88 @@
+"""How often Rehearsal's scores call chance a difference: worlds in which all methods are worth the same, and one in which the last is worth more.
+
+    python benchmarks/rehearsal_errors.py --worlds 100
+
+A method's worth differs from product to product by chance (summaries of one product share what they were made from) and from sample to sample. `any` is
+the share of worlds in which any pair of methods is said to differ in any of the two means; `last` that in which the last method is said to be higher than
+the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+
+from perse.data.persum.folder import ProductReview, Sample, Scores
+from perse.rehearsal.folder import Trace
+from perse.rehearsal.judging import MEASURES
+from perse.rehearsal.methods import PAPER
+from perse.rehearsal.scoring.asking import Scored
+from perse.rehearsal.scoring.results import AVERAGE, results
+
+WORLDS = {  # samples, readers, products, spread by product, by sample, what the last method is better by
+    "60 readers, 60 products": (60, 60, 60, 0.0, 10.0, 0.0),
+    "60 samples of 20 readers": (60, 20, 60, 0.0, 10.0, 0.0),
+    "150 readers, 15 products": (150, 150, 15, 6.0, 6.0, 0.0),
+    "200 readers, 40 products": (200, 200, 40, 6.0, 6.0, 0.0),
+    "60 readers, 60 products, last better by 8": (60, 60, 60, 0.0, 10.0, 8.0),
+}
+
+
+def samples(number: int, readers: int, products: int) -> list[Sample]:
+    def review(who: str, what: str) -> ProductReview:
+        return ProductReview(reviewer_id=who, item_id=what, review="A review.", score=4.0, time=None)
+
+    scores = Scores(history_coverage=4.0, product_coverage=4.0, product_sentiment=4.0)
+    return [
+        Sample(
+            id=f"s{n}",
+            category="c",
+            group="High",
+            own=review(f"u{n % readers}", f"p{n % products}"),
+            product_reviews=(review("o", f"p{n % products}"),),
+            history=(review(f"u{n % readers}", "h"),),
+            scores=scores,
+        )
+        for n in range(number)
+    ]
+
+
+def world(seed: int, name: str, methods: tuple[str, ...]) -> tuple[bool, bool]:
+    """Whether any two methods are said to differ, and whether the last is said to be higher than the first."""
+    number, readers, products, by_product, by_sample, better = WORLDS[name]
+    generator, given = np.random.default_rng(seed), samples(number, readers, products)
+    worth = generator.normal(60, 5, number)  # of a sample, under any method
+    scores = {}
+    for method in methods:
+        of_product = generator.normal(0, by_product, products)
+        added = better if method == methods[-1] else 0.0
+        values = worth + added + of_product[np.arange(number) % products]
+        table = values[:, None] + generator.normal(0, by_sample, (number, len(MEASURES)))
+        scores[method] = {
+            one.id: dict(zip(MEASURES, map(float, row), strict=True)) for one, row in zip(given, table, strict=True)
+        }
+    traces = {
+        method: {one.id: Trace(sample=one.id, method=method, summary="A summary.") for one in given} for method in methods
+    }
+    found = results(given, Scored(traces, scores, "judge"), resamples=300, seed=seed)
+    last = [one for one in found.differences if (one.method, one.minus, one.of) == (methods[-1], methods[0], AVERAGE)]
+    return any(one.higher or one.lower for one in found.differences), last[0].higher
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=100)
+    parser.add_argument("--methods", type=int, default=3, help="the first so many, of nine")
+    parser.add_argument("--small", action="store_true", help="two worlds")
+    given = parser.parse_args()
+    methods = tuple(PAPER[: given.methods])
+    print(f"{given.methods} methods, {2 if given.small else given.worlds} worlds each")
+    for name in WORLDS:
+        told = [world(seed, name, methods) for seed in range(2 if given.small else given.worlds)]
+        wrong, right = (sum(each[n] for each in told) / len(told) for n in (0, 1))
+        print(f"{name:45} any {wrong:6.1%}   last {right:6.1%}")
+
+
+if __name__ == "__main__":
+    main()
