@@ -88,7 +88,7 @@ Change = Callable[[RawSample], object]
         (lambda raw: raw.update(SBK=[]), "sample 2: field 'SBK'"),
         (lambda raw: raw.update(KGD=[]), "sample 2: field 'KGD'"),
         (lambda raw: raw.update(BSP=[]), "sample 2: field 'BSP'"),
-        (lambda raw: raw["KGD"][1].update(utterance=""), r"sample 2: field 'KGD.1.utterance': string should have at least 1"),
+        (lambda raw: raw["KGD"][1].update(utterance=""), r"sample 2: field 'KGD.1.utterance': found an empty text"),
         (
             lambda raw: raw["SBK"][0].update(paragraph_text=7),
             r"sample 2: field 'SBK.0.paragraph_text': input should be a valid string",
