@@ -146,6 +146,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "long_profiles": ("--model", "MODEL"),
     "preference_rounding": ("graded.jsonl", "--model", "MODEL"),
     "recipes": ("--data", "examples.jsonl"),
+    "rehearsal_errors": (),
     "rehearsal_page": ("--json",),
     "rounding": ("--model", "MODEL", "--examples", "examples.jsonl"),
     "rounding_in_training": ("--model", "MODEL"),
