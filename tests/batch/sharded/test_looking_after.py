@@ -216,7 +216,9 @@ def test_the_readers_that_the_page_makes_of_raw_reviews_are_those_of_a_catalogue
         "reviewer,item,score,review,time\n" + "".join(f"ann,t{n},{n},Fine {n}.,2024-01-0{n}\n" for n in (4, 1, 3, 2))
     )
     (tmp_path / "texts.csv").write_text("item,text\n" + "".join(f"t{n},A story of {n}.\n" for n in range(1, 7)))
-    subprocess.run(["bash", "-c", page[begin : page.index("\n```", begin)]], cwd=tmp_path, check=True, capture_output=True)
+    with_ours = os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}  # as in an activated environment
+    command = ["bash", "-c", page[begin : page.index("\n```", begin)]]
+    subprocess.run(command, cwd=tmp_path, env=with_ours, check=True, capture_output=True)
     [ann] = read_readers(str(tmp_path / "readers.parquet"))
     assert ann.reader == "ann" and [(one.item_id, one.score) for one in ann.profile] == [("t2", 2), ("t3", 3), ("t4", 4)]
     assert len([*read_texts(str(tmp_path / "texts.csv"))]) == 6
