@@ -213,6 +213,8 @@ def what_it_is(manifest: Mapping[str, Any]) -> str:
     kind, study = (redact(shortened(one)).strip('"') if one else "" for one in (told.get("kind"), told.get("study")))
     if told is manifest:
         return f"a folder of another kind ({kind})" if kind else "something else than a run"
+    if kind == "study" and not study:
+        return "a run of a study of perse"
     if kind == "study":  # of KGDS's own one the name has the room before it
         return f"a run of perse {study.replace('-', ' ', 1) if study.startswith('kgds-') else f'study {study}'}"
     return f"a run of perse {_COMMANDS.get(kind) or kind.replace('kgds-', 'kgds ', 1)}" if kind else "a run"

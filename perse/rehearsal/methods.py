@@ -7,7 +7,7 @@ rewriting whether it stands.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from perse.errors import BadInput
@@ -54,6 +54,12 @@ TABLE_2 = ("sum-perchan", "role", "role-retriever", "role-supervisor", "role-icl
 """In the paper, the last row is called ALL there."""
 BESIDE = ("role-retriever", "rehearsal", "personal")
 """The personal judge and what it is to be held against: nobody, and the paper's supervisor."""
+
+
+def told_of(methods: Iterable[str]) -> tuple[str, ...]:
+    """Of these methods, in the order of the tables, those whose worth is told first: Rehearsal and the personal judge; the last one where neither is."""
+    given = tuple(methods)
+    return tuple(name for name in BESIDE[1:] if name in given) or given[-1:]
 
 
 def check_judged(names: Collection[str], *, personal: bool) -> None:

@@ -20,6 +20,7 @@ from perse.data.dataset.folder import load_folder
 from perse.data.forgetting.forget import forget
 from perse.data.forgetting.lines import is_own
 from perse.data.forgetting.remaining import remaining
+from perse.data.persum.folder import load_persum
 from perse.data.persum.options import PersumOptions
 from perse.data.pseudonyms import pseudonym, salt_from_seed
 from perse.errors import BadInput, RunMismatch
@@ -158,6 +159,18 @@ def test_persum_samples_lose_the_person_as_user_and_among_the_products_reviewers
     assert manifest["samples"] == {"C": {"High": 1, "Low": 0, "HHPL": 0}} and manifest["forgotten"] == 1
     assert manifest["files"]["samples.jsonl"] == file_digest(tmp_path / "samples.jsonl")
     assert "1 sample" in (tmp_path / "README.md").read_text()
+
+
+def test_samples_whose_manifest_was_made_by_hand_lose_the_person_and_the_card_stays_as_it_is(tmp_path: Path) -> None:
+    folder = persum(tmp_path)
+    (folder / "manifest.json").write_text(json.dumps({"schema": 1, "kind": "persum"}))
+    (folder / "README.md").write_text("Ours.")
+    (gone,) = forget("ann", [folder])
+    assert (gone.records, gone.examples) == (1, 2) and (folder / "README.md").read_text() == "Ours."
+    (left,) = load_persum(folder)
+    assert left.id == "b"
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["kind"], manifest["forgotten"]) == ("persum", 1) and not {"samples", "options"} & manifest.keys()
 
 
 def test_a_place_that_holds_no_data_is_one_sentence(tmp_path: Path) -> None:

@@ -111,6 +111,19 @@ def test_a_difference_is_paired_and_has_an_exact_p_value() -> None:
     assert "It is higher than OnlySum." in rehearsal_result(made).answer
 
 
+def test_rehearsal_and_the_personal_judge_are_both_told_of_and_are_one_family() -> None:
+    """One p-value of 2 / 4,096 among the six of both methods' differences is multiplied by 6; nothing is left for the other family."""
+    flat = [[40.0 + 5 * n] * 6 for n in range(12)]
+    better = [[50.0 + 5 * n + 10 * (n % 2)] * 6 for n in range(12)]
+    made = found({"onlysum": flat, "rehearsal": better, "personal": flat})
+    told = rehearsal_result(made).answer
+    assert "Rehearsal scores 82.5 of 100" in told and "It is higher than OnlySum." in told
+    assert "Personal judge (ours) scores 67.5 of 100" in told and "It is lower than Rehearsal; not shown to differ from OnlySum." in told
+    assert [one.adjusted for one in made.differences if one.of == AVERAGE] == [
+        pytest.approx(6 * 2 / 4096), 1.0, pytest.approx(6 * 2 / 4096),
+    ]  # fmt: skip
+
+
 def test_no_difference_is_told_as_one_and_a_negative_one_as_lower() -> None:
     generator = np.random.default_rng(1)
     noise = [[float(value)] * 6 for value in generator.normal(50, 10, 12)]

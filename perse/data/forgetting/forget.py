@@ -202,8 +202,10 @@ def _counted_again(
         from perse.data.persum.folder import SAMPLES, counted_samples, parse_samples, persum_card
 
         samples = parse_samples(enumerate(left.get(SAMPLES, ()), start=1), folder / SAMPLES)
-        manifest["samples"] = counted_samples(samples, manifest["samples"])
-        new[CARD] = persum_card(manifest).encode()
+        if isinstance(manifest.get("samples"), dict):
+            manifest["samples"] = counted_samples(samples, manifest["samples"])
+        if manifest.get("options"):  # a folder that `perse data persum` made: one made by hand has a card of its maker's, or none
+            new[CARD] = persum_card(manifest).encode()
     elif manifest.get("kind") == "release":
         from perse.data.release import counted, release_card
 

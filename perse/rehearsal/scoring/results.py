@@ -18,6 +18,7 @@ from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
 from perse.rehearsal.judging import MEASURES, Measure
+from perse.rehearsal.methods import told_of
 from perse.rehearsal.scoring.asking import Scored
 from perse.results.result import Estimate
 
@@ -39,7 +40,7 @@ class Difference:
     estimate: Estimate
     p: Permutation
     adjusted: float | None
-    """Holm's, over all differences that are told."""
+    """Holm's, over the differences of the methods that are told of first, or over all others."""
 
     @property
     def higher(self) -> bool:
@@ -171,8 +172,9 @@ def _where_there(samples: Sequence[Sample], of_one: Mapping[str, object], averag
 def _differences(
     samples: Sequence[Sample], columns: Mapping[str, Mapping[Measure | str, FloatArray]], draws: Bootstrap, *, seed: int
 ) -> tuple[Difference, ...]:
-    """Each method minus each that stands above it in the tables. Those of the last method are one family for Holm's adjustment, the others another."""
-    last = list(columns)[-1]
+    """Each method minus each that stands above it in the tables. Those of the methods that are told of are one family for Holm's adjustment, the others
+    another."""
+    first = told_of(columns)
     found: list[tuple[str, str, str, Estimate, Permutation]] = []
     for of in MEANS:
         for above, below in combinations(columns, 2):
@@ -181,7 +183,7 @@ def _differences(
             found.append((below, above, of, estimate, _exchanged(samples, one, other, seed=seed)))
     adjusted: dict[int, float | None] = {}
     for told_first in (True, False):
-        family = [n for n, (below, *_) in enumerate(found) if (below == last) is told_first]
+        family = [n for n, (below, *_) in enumerate(found) if (below in first) is told_first]
         adjusted |= dict(zip(family, holm([found[n][4].p for n in family]), strict=True))
     return tuple(Difference(*one, adjusted=adjusted[n]) for n, one in enumerate(found))
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from perse.rehearsal.judging import MEASURES, Measure
 from perse.rehearsal.leniency.telling import unknown
-from perse.rehearsal.methods import BESIDE, METHODS, TABLE_1, TABLE_2
+from perse.rehearsal.methods import BESIDE, METHODS, TABLE_1, TABLE_2, told_of
 from perse.rehearsal.scoring import published
 from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
 from perse.results.result import Cell, Result, Table
@@ -44,16 +44,19 @@ def rehearsal_result(found: Results) -> Result:
 
 
 def answer(found: Results) -> str:
-    """What the method with the most parts is worth beside the others, in at most two sentences."""
-    last = list(found.rows)[-1]
-    value = found.rows[last][AVERAGE]
+    """What Rehearsal and the personal judge, or else the last method, are worth beside the others: at most two sentences of each."""
+    return " ".join(_worth(found, method) for method in told_of(found.rows))
+
+
+def _worth(found: Results, method: str) -> str:
+    value = found.rows[method][AVERAGE]
     chosen_by = (
-        ", by the judge that chose its versions" if found.chose and METHODS[last].plays and not METHODS[last].judged else ""
+        ", by the judge that chose its versions" if found.chose and METHODS[method].plays and not METHODS[method].judged else ""
     )
-    scores = f"{METHODS[last].published} scores {value.value:.1f} of 100 on average over {found.compared} samples of {found.readers} readers{chosen_by}"
-    mine = [one for one in found.differences if one.method == last and one.of == AVERAGE]
+    scores = f"{METHODS[method].published} scores {value.value:.1f} of 100 on average over {found.compared} samples of {found.readers} readers{chosen_by}"
+    mine = [one for one in found.differences if one.method == method and one.of == AVERAGE]
     if not mine:
-        return f"{scores}; no other method was run."
+        return f"{scores}; no method that it is held against was run."
     told = [
         (word, [METHODS[one.minus].published for one in mine if chosen(one)])
         for word, chosen in (
@@ -63,8 +66,8 @@ def answer(found: Results) -> str:
         )
     ]
     missing = (
-        f" ({found.samples - found.summaries[last]} samples that it has no summary of count 0)"
-        if found.summaries[last] < found.samples
+        f" ({found.samples - found.summaries[method]} samples that it has no summary of count 0)"
+        if found.summaries[method] < found.samples
         else ""
     )
     return f"{scores}{missing}. It is {'; '.join(f'{word} {_listed(names)}' for word, names in told if names)}."
@@ -88,7 +91,7 @@ def notes(found: Results) -> tuple[str, ...]:
     said += [
         f"scores are of the judge {found.judge}, 0 to 100; a judge is lenient, and its scores are no grades of a person",
         f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader and by product, the "
-        "larger counts, and are adjusted (Holm): those of the last method's differences, and those of all others",
+        "larger counts, and are adjusted (Holm): those of the differences told above, and those of all others",
     ]
     if any(count < found.samples for count in found.summaries.values()):
         said.append(
