@@ -291,7 +291,7 @@ def test_a_catalogue_is_judged_by_the_command_and_its_best_texts_are_written(tmp
 
     def command(*words: object) -> subprocess.CompletedProcess[str]:
         asked = [sys.executable, "-m", "perse", "score", *map(str, words)]
-        return subprocess.run(asked, env=env, capture_output=True, text=True, timeout=240)
+        return subprocess.run(asked, env=env, capture_output=True, text=True, timeout=900)
 
     asked = [
         "--readers",
@@ -358,7 +358,7 @@ last = plan.shards[len(plan.shards) - 1]
 [peak] = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
 print(plan.rows, len(plan.shards), plan.ids(last)[-1], int(peak) // 1024)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     rows, shards, last, megabytes = done.stdout.split()
     assert (rows, shards, last) == ("1000000000", "4000000", "r099999/t09999")

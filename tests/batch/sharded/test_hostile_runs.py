@@ -86,7 +86,7 @@ def test_what_lies_in_the_folder_that_one_is_in_is_no_module_of_the_workers(tmp_
     for name in ("random", "typer", "duckdb"):
         (here / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'a').write({name!r})\nraise SystemExit(9)\n")
     script = "import sys; sys.path.remove('') if '' in sys.path else None; sys.argv = ['perse', 'score', '--examples', 'in.jsonl', '--judge', 'scripted:a', '--out', 'run', '--driver', 'local']; from perse.commands.app import main; main()"  # fmt: skip
-    done = subprocess.run([sys.executable, "-P", "-c", script], cwd=here, env=env, capture_output=True, text=True, timeout=200)
+    done = subprocess.run([sys.executable, "-P", "-c", script], cwd=here, env=env, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0 and "(8 ok)" in " ".join(done.stderr.split()), done.stderr
     assert not (tmp_path / "ran").exists()
 

@@ -79,7 +79,7 @@ def begun(place: Path, driver: str, *, source: str = "in", delay: str = "", **mo
 
 def said_by(process: subprocess.Popen[str]) -> str:
     """What it printed until its end, on one line."""
-    return " ".join(process.communicate(timeout=240)[0].split())
+    return " ".join(process.communicate(timeout=900)[0].split())
 
 
 def merged(place: Path, driver: str) -> bytes:
@@ -91,7 +91,7 @@ def merged(place: Path, driver: str) -> bytes:
 
 def actor_at_work(place: Path, process: subprocess.Popen[str]) -> int:
     """An actor of the process that is at a shard."""
-    end = time.monotonic() + 120
+    end = time.monotonic() + 900
     while time.monotonic() < end:
         own = {one.pid for one in psutil.Process(process.pid).children(recursive=True)}
         for path in (place / "ray" / "claims").glob("[!.]*"):
@@ -150,7 +150,7 @@ def test_a_run_that_loses_driver_then_raylet_then_ends_by_ctrl_c_goes_on_each_ti
     said = said_by(process)
     assert process.returncode == 0 and "(96 ok)" in said, said
     assert set(judged(place)) == {path.stem for path in (place / "ray" / "shards").rglob("*.parquet")}
-    end = time.monotonic() + 120  # Ray's own agents look for their raylet once a minute
+    end = time.monotonic() + 900  # Ray's own agents look for their raylet once a minute
     while alive := [one for one in left if not is_gone(one)]:
         assert time.monotonic() < end, f"processes are left of it: {alive}"
         time.sleep(0.5)

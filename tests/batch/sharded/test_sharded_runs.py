@@ -283,7 +283,7 @@ def lines(path: Path, count: int, *, deadly: Sequence[int] = ()) -> Path:
 
 def command(*words: object, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
     asked = [sys.executable, "-m", "perse", "score", *map(str, words)]
-    return subprocess.run(asked, env=env, capture_output=True, text=True, timeout=240)
+    return subprocess.run(asked, env=env, capture_output=True, text=True, timeout=900)
 
 
 @pytest.mark.slow
@@ -336,15 +336,15 @@ def test_a_run_that_is_interrupted_ten_times_at_random_ends_whole(tmp_path: Path
                 os.kill(one, signal.SIGKILL)
             time.sleep(1)
             os.killpg(process.pid, signal.SIGKILL)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=900)
         assert "Traceback" not in said, said
-    ended = subprocess.run(asked, env=env, capture_output=True, text=True, timeout=240)
+    ended = subprocess.run(asked, env=env, capture_output=True, text=True, timeout=900)
     assert ended.returncode == 0, ended.stderr
     assert "(10,000 ok)" in ended.stderr
     command("merge", tmp_path / "run", "--out", tmp_path / "all.jsonl", env=env)
     clean = [sys.executable, "-m", "perse", "score", *map(str, words), "--shard-rows", "64"]
     clean[clean.index(str(tmp_path / "run"))] = str(tmp_path / "clean")
-    assert subprocess.run(clean, env=env, capture_output=True, timeout=240).returncode == 0
+    assert subprocess.run(clean, env=env, capture_output=True, timeout=900).returncode == 0
     command("merge", tmp_path / "clean", "--out", tmp_path / "clean.jsonl", env=env)
     assert (tmp_path / "all.jsonl").read_bytes() == (tmp_path / "clean.jsonl").read_bytes()
 
