@@ -140,7 +140,7 @@ def plan(
     def judged(wanted: Wanted, of: Sequence[Side], asked: set[tuple[str, str]]) -> None:
         for side in of:
             example = wanted.example(side)
-            for question in QUESTIONS:
+            for question in QUESTIONS[settings.scale].values():
                 if (question.name, example.id) not in asked:
                     [ask] = question.asks(example, example.reviews)
                     standing_in.note("judge", ask.text, generated=4)

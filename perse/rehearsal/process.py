@@ -42,7 +42,7 @@ from perse.rehearsal.personal import Supervision, personal_traces
 from perse.rehearsal.preferring import PersonalJudge, supervision
 from perse.rehearsal.rewriting import Draft, Rate, best, rewrite, unrated
 from perse.rehearsal.roleplay import Play, Scene, demonstrations, play, suggest
-from perse.rehearsal.settings import Settings
+from perse.rehearsal.settings import WIDE, Settings
 from perse.writing.cache import AnswerCache
 from perse.writing.writer import Writer
 
@@ -106,13 +106,15 @@ def run_identity(
     writers: Mapping[Role, Writer], judge: Judge | None, samples: Sequence[Sample], digest: str, settings: Settings
 ) -> dict[str, Any]:
     """What a run may not change in the middle; methods may be added."""
-    kept_out = {name: value for name, value in asdict(settings).items() if name != "skip_failed"}
+    decisive = {name: value for name, value in asdict(settings).items() if name != "skip_failed"}
+    if settings.scale == WIDE:  # the only one that there was
+        del decisive["scale"]
     return {
         "kind": KIND,
         "samples": {"count": len(samples), "sha256": digest},
         "roles": {role: {**writer.identity, "context": writer.context} for role, writer in writers.items()},
         "judge": judge.for_manifest if judge else {},  # read_manifest wants an object
-        "settings": kept_out,
+        "settings": decisive,
         "prompts_sha256": wording_digest(),
     }
 
@@ -258,11 +260,11 @@ def _rating(judge: Judge, samples: Mapping[str, Sample], out: Path, digest: str,
 
     def rate(versions: Mapping[str, Sequence[str]]) -> dict[tuple[str, str], float | None]:
         wanted = {(name, text): Wanted(samples[name], text) for name, of_one in versions.items() for text in of_one}
-        with Judgements(judge, out / VERSIONS, digest) as judgements:
+        with Judgements(judge, out / VERSIONS, digest, agents.settings.scale) as judgements:
             told = agents.on_progress
             judgements.ask(wanted.values(), sides, on_progress=lambda done, total: told("judging versions", done, total))
             answers = judgements.read()
-        return {key: mean_of(values_of(one, answers, sides)) for key, one in wanted.items()}
+        return {key: mean_of(values_of(one, answers, agents.settings.scale, sides)) for key, one in wanted.items()}
 
     return rate
 

@@ -11,6 +11,10 @@ Best = Literal["visible", "all", "last"]
 Practice = Literal["apart", "together"]
 Rewrites = Literal["chain", "fresh"]
 
+Labels = Literal["0-100", "1-5"]
+"""By which a judge scores summaries: the paper's wider scale, in steps of 20, or the narrower one that it began with."""
+WIDE: Labels = "0-100"
+
 GAIN = 0.05
 """Under the method `personal` a rewriting stands if the reader prefers it with a probability of more than 0.55. Not 0: in bfloat16 logits of 16 to 32 come
 in steps of 0.125, which is 0.03 of a probability near one half, and each of five rounds is another chance for that. The two mistakes differ, too: what is
@@ -44,6 +48,8 @@ class Settings:
     best: Best = "visible"
     """By what the best version is kept, which the paper does not say. visible: the judge's coverage and sentiment against the product's reviews and
     the history. all: also against the user's own review of the product, which nobody has who writes for them. last: no judge; the last version."""
+    scale: Labels = WIDE
+    """On which versions are scored."""
     temperature: float = 1.0
     """The paper has each model's default, which is 1 for most."""
     max_new_tokens: int = 1024
@@ -65,7 +71,7 @@ class Settings:
         for name, smallest in least.items():
             if getattr(self, name) < smallest:
                 raise BadInput(f"{name} is {getattr(self, name)}, expected {smallest} or more")
-        for name, allowed in (("practice", Practice), ("rewriting", Rewrites), ("best", Best)):
+        for name, allowed in (("practice", Practice), ("rewriting", Rewrites), ("best", Best), ("scale", Labels)):
             if getattr(self, name) not in get_args(allowed):
                 raise BadInput(f"{name} is '{getattr(self, name)}', expected one of {', '.join(get_args(allowed))}")
 

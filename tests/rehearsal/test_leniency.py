@@ -18,9 +18,8 @@ from perse.engines.base import Failure
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
 from perse.judging.judge import Judge
-from perse.questions.coverage import COVERAGE_100
-from perse.questions.sentiment import SENTIMENT_100
 from perse.rehearsal.agents import ROLES
+from perse.rehearsal.judging import ASPECTS
 from perse.rehearsal.leniency.asking import UNRELATED, Asked, ask
 from perse.rehearsal.leniency.kept import FOUND, keep, leniency_of
 from perse.rehearsal.leniency.measuring import Leniency, leniency
@@ -36,7 +35,7 @@ from perse.rendering.prompt import TextRenderer
 from perse.results.markdown import markdown
 
 REAL = SHARED / "summeval_op"
-COVERAGE, SENTIMENT = COVERAGE_100.name, SENTIMENT_100.name
+COVERAGE, SENTIMENT = ASPECTS
 
 
 def row(name: str, ac: list[list[int]], sc: list[list[int]]) -> dict[str, Any]:
@@ -283,6 +282,28 @@ def test_the_leniency_of_another_judge_is_refused(tmp_path: Path) -> None:
         BadInput, match="is of the judge scripted, not of other, which scores here; measure that one's leniency"
     ):
         leniency_of(folder, Cast(name="other").judge)
+
+
+def test_a_judge_may_be_held_against_people_on_the_narrower_scale(tmp_path: Path) -> None:
+    judge = scoring(lambda question, text: 4 if question == "coverage" else 1)
+    found = ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out", labels="1-5")
+    assert all(one.judge == {COVERAGE: 75.0, SENTIMENT: 0.0} for one in found)
+    with pytest.raises(RunMismatch, match="scale was"):
+        ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
+    result = leniency_result(leniency(found, judge="scripted", labels="1-5", resamples=10, seed=0))
+    assert "which was asked for 1 to 5" in result.notes[0]
+    keep(tmp_path / "out", result)
+    assert leniency_of(tmp_path / "out", judge.judge, "1-5") == result
+    with pytest.raises(BadInput, match="is of scores on the scale of 1-5, these are on that of 0-100; .*--scale 0-100"):
+        leniency_of(tmp_path / "out", judge.judge)
+
+
+def test_a_judge_that_fails_at_the_wider_scale_is_told_of_the_narrower(tmp_path: Path) -> None:
+    graded, mute = read_graded(two(tmp_path / "graded.jsonl")), Cast(lambda message: "Mmm.").judge
+    with pytest.raises(BadInput, match=r"or this one on the narrower scale \(--scale 1-5\)"):
+        ask(mute, graded, tmp_path / "wide")
+    with pytest.raises(BadInput, match="such as one that follows instructions$"):
+        ask(mute, graded, tmp_path / "narrow", labels="1-5")
 
 
 def test_a_folder_without_a_finding_is_refused_with_the_command(tmp_path: Path) -> None:

@@ -206,12 +206,12 @@ def test_what_the_engine_failed_at_is_skipped_if_that_is_wanted(tmp_path: Path) 
     assert found["s1"].summary is not None and found["s2"].failed == "engine: timed out"
 
 
-@pytest.mark.parametrize("change", ["writer", "judge", "temperature", "samples"])
+@pytest.mark.parametrize("change", ["writer", "judge", "temperature", "scale", "samples"])
 def test_a_run_that_was_begun_otherwise_is_refused_and_the_difference_named(tmp_path: Path, change: str) -> None:
     def begin(other: str | None) -> None:
         writer = Cast(name="other" if other == "writer" else "scripted").writer
         judge = Cast(name="other" if other == "judge" else "scripted").judge
-        settings = Settings(temperature=0.5 if other == "temperature" else 1.0)
+        settings = Settings(temperature=0.5 if other == "temperature" else 1.0, scale="1-5" if other == "scale" else "0-100")
         digest = "others" if other == "samples" else "these"
         writers = dict.fromkeys(ROLES, writer)
         rehearse(writers, judge, SAMPLES, tmp_path / "run", digest=digest, methods=["role"], settings=settings)
@@ -221,6 +221,7 @@ def test_a_run_that_was_begun_otherwise_is_refused_and_the_difference_named(tmp_
         "writer": "roles.filter.name",
         "judge": "judge.model",
         "temperature": "settings.temperature",
+        "scale": "settings.scale",
         "samples": "samples.sha256",
     }
     with pytest.raises(RunMismatch, match=named[change]):
@@ -246,10 +247,22 @@ def test_bad_input_is_refused_with_what_would_be_right(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(("name", "value"), [("rewrites", 0), ("max_iterations", 0), ("practice", "never"), ("best", "worst")])
+@pytest.mark.parametrize(
+    ("name", "value"), [("rewrites", 0), ("max_iterations", 0), ("practice", "never"), ("best", "worst"), ("scale", "1-10")]
+)
 def test_settings_that_cannot_be_are_refused(name: str, value: object) -> None:
     with pytest.raises(BadInput, match=f"{name} is '?{value}'?, expected"):
         Settings(**{name: value})  # type: ignore[arg-type]
+
+
+def test_versions_may_be_chosen_on_the_narrower_scale(tmp_path: Path) -> None:
+    def grading(message: str) -> Said:
+        return f"[Score] {1 + len(message) % 5}" if step_of(message).startswith("scores") else usual(message)
+
+    trace = traces(tmp_path, Cast(grading), "role", scale="1-5", rewrites=3)["role"]["s1"]
+    scores = [one.score for one in trace.versions]
+    assert len(scores) == 3 and all(score is not None and 0 <= score <= 100 for score in scores)
+    assert trace.kept is not None and scores[trace.kept] == max(score for score in scores if score is not None)
 
 
 def test_hostile_reviews_cannot_pass_for_parts_of_a_prompt(tmp_path: Path) -> None:

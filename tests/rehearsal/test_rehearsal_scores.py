@@ -47,9 +47,7 @@ def test_a_row_has_the_means_of_the_six_scores_their_average_and_that_of_the_use
 
 
 def test_the_columns_are_in_the_papers_order() -> None:
-    assert (
-        tuple((side, name) for side in ("product", "history", "user") for name in ("coverage_100", "sentiment_100")) == MEASURES
-    )
+    assert tuple((side, name) for side in ("product", "history", "user") for name in ("coverage", "sentiment")) == MEASURES
 
 
 def test_a_sample_that_the_judge_could_not_score_is_left_out_of_all_methods() -> None:
@@ -118,7 +116,10 @@ def test_rehearsal_and_the_personal_judge_are_both_told_of_and_are_one_family() 
     made = found({"onlysum": flat, "rehearsal": better, "personal": flat})
     told = rehearsal_result(made).answer
     assert "Rehearsal scores 82.5 of 100" in told and "It is higher than OnlySum." in told
-    assert "Personal judge (ours) scores 67.5 of 100" in told and "It is lower than Rehearsal; not shown to differ from OnlySum." in told
+    assert (
+        "Personal judge (ours) scores 67.5 of 100" in told
+        and "It is lower than Rehearsal; not shown to differ from OnlySum." in told
+    )
     assert [one.adjusted for one in made.differences if one.of == AVERAGE] == [
         pytest.approx(6 * 2 / 4096), 1.0, pytest.approx(6 * 2 / 4096),
     ]  # fmt: skip
@@ -232,6 +233,31 @@ def test_a_score_is_the_expected_one_or_the_label_and_nothing_where_there_is_non
     assert value_of(judgement(status="unparsed")) is None and value_of(None) is None
 
 
+@pytest.mark.parametrize(("given", "points"), [("1", 0.0), ("3", 50.0), ("5", 100.0)])
+def test_a_score_of_1_to_5_is_brought_to_0_to_100(given: str, points: float) -> None:
+    assert value_of(judgement(question="coverage", label=given)) == points
+    assert value_of(judgement(question="sentiment", label=given, expected=3.5)) == 62.5
+    with pytest.raises(BadInput, match="expected one of 1, 2, 3, 4, 5"):
+        value_of(judgement(question="coverage", label="60"))
+
+
+def test_summaries_may_be_scored_on_the_narrower_scale_under_another_name(tmp_path: Path) -> None:
+    def grading(message: str) -> Said:
+        return "[Score] 4" if step_of(message).startswith("scores") else usual(message)
+
+    run = Cast(judging).rehearse(tmp_path / "run", SAMPLES[:2], ["onlysum"])
+    score(Cast(judging).judge, SAMPLES[:2], run, digest="of these", name="wide")
+    score(Cast(grading).judge, SAMPLES[:2], run, digest="of these", name="narrow", labels="1-5")
+    with pytest.raises(RunMismatch, match="scale was"):
+        score(Cast(grading).judge, SAMPLES[:2], run, digest="of these", name="wide", labels="1-5")
+    made = read_scores(SAMPLES[:2], run, digest="of these", name="narrow")
+    assert set(made.scores["onlysum"]["s0"].values()) == {75.0} and made.labels == "1-5"
+    told = rehearsal_result(results(SAMPLES[:2], made, resamples=10, seed=0))
+    assert "which was asked for 1 to 5" in " ".join(told.notes)
+    wide = read_scores(SAMPLES[:2], run, digest="of these", name="wide")
+    assert "0 to 100; a judge" in " ".join(rehearsal_result(results(SAMPLES[:2], wide, resamples=10, seed=0)).notes)
+
+
 @pytest.mark.parametrize("other", [{"label": "7"}, {"label": "4", "expected": 3.5}, {"label": "80", "expected": 480.0}])
 def test_scores_of_another_scale_are_refused(other: dict[str, object]) -> None:
     with pytest.raises(BadInput, match="expected one of 0, 20, 40, 60, 80, 100"):
@@ -239,8 +265,8 @@ def test_scores_of_another_scale_are_refused(other: dict[str, object]) -> None:
 
 
 def test_a_mean_needs_every_score() -> None:
-    assert mean_of({("product", "coverage_100"): 20.0, ("product", "sentiment_100"): 40.0}) == 30.0
-    assert mean_of({("product", "coverage_100"): 20.0, ("product", "sentiment_100"): None}) is None
+    assert mean_of({("product", "coverage"): 20.0, ("product", "sentiment"): 40.0}) == 30.0
+    assert mean_of({("product", "coverage"): 20.0, ("product", "sentiment"): None}) is None
     assert mean_of({}) is None
 
 

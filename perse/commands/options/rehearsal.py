@@ -12,7 +12,7 @@ import typer
 from perse.commands import options
 from perse.errors import BadInput
 from perse.rehearsal.methods import METHODS
-from perse.rehearsal.settings import GAIN, Best, Practice, Rewrites, Settings, check_gain
+from perse.rehearsal.settings import GAIN, WIDE, Best, Labels, Practice, Rewrites, Settings, check_gain
 
 if TYPE_CHECKING:
     from perse.rehearsal.agents import Role
@@ -22,6 +22,13 @@ Samples = Annotated[
     int | None, typer.Option("--limit", min=1, help="Take the folder's first so many samples.", show_default=False)
 ]
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="A folder that `perse rehearsal run` wrote.", show_default=False)]
+
+SummaryScale = Annotated[
+    Labels,
+    typer.Option(
+        help="On which a summary is scored: the paper's, in steps of 20, or 1 to 5, for a judge that gives those no scores."
+    ),
+]
 
 PERSONAL_JUDGE = "personal:"
 """What stands before the personal judge's name."""
@@ -118,6 +125,7 @@ class Constants:
             help="visible: by product's reviews and history; all: also by the user's own review; last: without a judge."
         ),
     ] = "visible"
+    scale: SummaryScale = WIDE
     temperature: options.Temperature = 1.0
     max_new_tokens: options.MaxNewTokens = 1024
     tries: options.Tries = 3

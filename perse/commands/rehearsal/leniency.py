@@ -11,9 +11,11 @@ from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.medium import Medium
+from perse.commands.options.rehearsal import SummaryScale
 from perse.commands.showing import show_result
 from perse.commands.terminal import err
 from perse.progress import shown_on
+from perse.rehearsal.settings import WIDE
 
 
 @grouped
@@ -30,6 +32,7 @@ def leniency(
     products: Annotated[
         int | None, typer.Option("--limit", min=1, help="The first so many products.", show_default="all")
     ] = None,
+    scale: SummaryScale = WIDE,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
     loading: Loading,
@@ -51,9 +54,11 @@ def leniency(
     graded = read_graded(data, limit=products)
     loaded = loading.load(judge)
     with shown_on(err) as on_part:
-        asked = ask(loaded, graded, out, on_progress=lambda done, total: on_part("judging summaries", done, total))
+        asked = ask(
+            loaded, graded, out, labels=scale, on_progress=lambda done, total: on_part("judging summaries", done, total)
+        )
     who = loaded.identity.portable
     name = "+".join(filter(None, (who.model, who.adapter)))
-    result = leniency_result(measured(asked, judge=name, resamples=resamples, seed=seed))
+    result = leniency_result(measured(asked, judge=name, labels=scale, resamples=resamples, seed=seed))
     keep(out, result)
     show_result(result, medium, everything=everything)

@@ -11,10 +11,11 @@ from perse.commands import options
 from perse.commands.options.grouping import grouped
 from perse.commands.options.judging import Loading
 from perse.commands.options.medium import Medium
-from perse.commands.options.rehearsal import Data, Run, Samples
+from perse.commands.options.rehearsal import Data, Run, Samples, SummaryScale
 from perse.commands.showing import show_result
 from perse.commands.terminal import err
 from perse.progress import shown_on
+from perse.rehearsal.settings import WIDE
 
 
 @grouped
@@ -30,6 +31,7 @@ def score(
             help="What `perse rehearsal leniency` found of this judge, said before any number: its --out.", show_default=False
         ),
     ] = None,
+    scale: SummaryScale = WIDE,
     samples: Samples = None,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
@@ -52,10 +54,10 @@ def score(
     scores_folder(run, name)  # before a judge is loaded
     check_samples_of(run, given.digest)
     loaded = loading.load(judge)
-    found = leniency_of(leniency, loaded) if leniency else None
+    found = leniency_of(leniency, loaded, scale) if leniency else None
     with shown_on(err) as on_part:
         folder = ask(
-            loaded, given.samples, run, digest=given.digest, name=name,
+            loaded, given.samples, run, digest=given.digest, name=name, labels=scale,
             on_progress=lambda done, total: on_part("scoring", done, total),
         )  # fmt: skip
     if found is not None:

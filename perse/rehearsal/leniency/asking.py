@@ -13,8 +13,9 @@ from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, answer_all, read_judgements
 from perse.progress import OnProgress, unseen
 from perse.records import SummaryExample
-from perse.rehearsal.judging import GREEDY, QUESTIONS, value_of, who_judges
+from perse.rehearsal.judging import GREEDY, QUESTIONS, Aspect, value_of, who_judges
 from perse.rehearsal.leniency.reading import Graded, Product, Summary, hundred, unrelated
+from perse.rehearsal.settings import WIDE, Labels
 
 UNRELATED = 3
 """Summaries of other products that each product's reviews are shown with."""
@@ -26,11 +27,11 @@ class Asked:
 
     product: int
     """From 0."""
-    people: dict[str, float] | None
-    judge: dict[str, float | None]
+    people: dict[Aspect, float] | None
+    judge: dict[Aspect, float | None]
 
 
-def ask(judge: Judge, graded: Graded, folder: Path, *, on_progress: OnProgress = unseen) -> list[Asked]:
+def ask(judge: Judge, graded: Graded, folder: Path, *, labels: Labels = WIDE, on_progress: OnProgress = unseen) -> list[Asked]:
     """All that the judge says of the summaries; what the folder has is not asked again.
 
     Raises:
@@ -42,32 +43,35 @@ def ask(judge: Judge, graded: Graded, folder: Path, *, on_progress: OnProgress =
     examples = {example.id: example for product, summary, _ in pairs for example in [_example(product, summary)]}
     ordered = sorted(examples.values(), key=lambda one: (int(one.reviewer_id), one.id))
     chunk = max(16, judge.engine.capabilities.at_once)
-    asked = [(question, ordered[start : start + chunk]) for start in range(0, len(ordered), chunk) for question in QUESTIONS]
-    with RunLog(folder, identity(judge, graded), lines=JUDGEMENTS) as log:
+    questions = QUESTIONS[labels]
+    asked = [
+        (question, ordered[start : start + chunk]) for start in range(0, len(ordered), chunk) for question in questions.values()
+    ]
+    with RunLog(folder, identity(judge, graded, labels), lines=JUDGEMENTS) as log:
         answer_all(judge, asked, log, settings=GREEDY, on_progress=on_progress)
         answers = read_judgements(log.path)
     place = {product.id: at for at, product in enumerate(graded.products)}
     found = []
     for product, summary, own in pairs:
         name = _example(product, summary).id
-        given = {question.name: value_of(answers.get((question.name, name))) for question in QUESTIONS}
-        people = {name: hundred(grade) for name, grade in summary.people.items()} if own else None
+        given = {aspect: value_of(answers.get((question.name, name))) for aspect, question in questions.items()}
+        people = {aspect: hundred(grade) for aspect, grade in summary.people.items()} if own else None
         found.append(Asked(place[product.id], people, given))
     if all(value is None for one in found for value in one.judge.values()):
         why = next((one.error for one in answers.values() if one.error), "it gave no reason")
         raise BadInput(
             f"{judge.identity.portable.model} gave no score to any of {len(examples)} summaries ({why}); ask a judge that answers in the form that is "
-            "asked for, such as one that follows instructions"
+            f"asked for, such as one that follows instructions{', or this one on the narrower scale (--scale 1-5)' if labels == WIDE else ''}"
         )
     return found
 
 
-def identity(judge: Judge, graded: Graded) -> dict[str, Any]:
+def identity(judge: Judge, graded: Graded, labels: Labels) -> dict[str, Any]:
     """Identifies answers of this judge about these summaries."""
     return {
         "kind": "rehearsal-leniency",
         "summaries": {"products": len(graded.products), "sha256": graded.digest, "unrelated": UNRELATED},
-        **who_judges(judge),
+        **who_judges(judge, labels),
     }
 
 

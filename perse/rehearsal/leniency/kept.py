@@ -12,8 +12,9 @@ from perse.files.disk import write_whole
 from perse.files.runlog import MANIFEST, read_manifest, what_it_is
 from perse.judging.judge import Judge
 from perse.records import explain
-from perse.rehearsal.judging import who_judges
+from perse.rehearsal.judging import labels_of, who_judges
 from perse.rehearsal.leniency.telling import REHEARSAL_LENIENCY
+from perse.rehearsal.settings import WIDE, Labels
 from perse.results.result import Result
 
 FOUND = "leniency.json"
@@ -24,15 +25,20 @@ def keep(folder: Path, result: Result) -> None:
     write_whole(folder / FOUND, result.model_dump_json(indent=1) + "\n")
 
 
-def leniency_of(folder: Path, judge: Judge) -> Result:
-    """What was found of this judge.
+def leniency_of(folder: Path, judge: Judge, labels: Labels = WIDE) -> Result:
+    """What was found of this judge on this scale.
 
     Raises:
         BadInput: no such folder, one that is not finished, or one of another judge; the message names what differs.
     """
     result = _read(folder)
     run = read_manifest(folder).get("run", {})
-    now = json.loads(json.dumps(who_judges(judge)))
+    now = json.loads(json.dumps(who_judges(judge, labels)))
+    if labels_of(run) != labels:
+        raise BadInput(
+            f"{folder} is of scores on the scale of {labels_of(run)}, these are on that of {labels}; measure the judge's leniency with "
+            f"`perse rehearsal leniency --scale {labels}`, into another folder"
+        )
     if {name: run.get(name) for name in now} != now:
         raise BadInput(
             f"{folder} is of the judge {_named(run.get('judge'))}, not of {_named(now['judge'])}, which scores here; measure that one's leniency with "

@@ -13,8 +13,9 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
-from perse.rehearsal.judging import QUESTIONS
+from perse.rehearsal.judging import ASPECTS, Aspect
 from perse.rehearsal.leniency.asking import Asked
+from perse.rehearsal.settings import WIDE, Labels
 from perse.results.result import Estimate
 
 GRADE = 25.0
@@ -35,7 +36,7 @@ class OfGrade:
 class OfQuestion:
     """One question; points of 100."""
 
-    question: str
+    aspect: Aspect
     answered: int
     difference: Estimate
     """Judge minus people, mean over summaries."""
@@ -59,6 +60,7 @@ class Leniency:
     """A judge's, by question."""
 
     judge: str
+    labels: Labels
     products: int
     summaries: int
     questions: tuple[OfQuestion, ...]
@@ -66,28 +68,29 @@ class Leniency:
     seed: int
 
 
-def leniency(asked: Sequence[Asked], *, judge: str, resamples: int, seed: int) -> Leniency:
+def leniency(asked: Sequence[Asked], *, judge: str, labels: Labels = WIDE, resamples: int, seed: int) -> Leniency:
     """What the answers come to; those that are none are left out, and counted."""
     own = [one for one in asked if one.people is not None]
     other = [one for one in asked if one.people is None]
     return Leniency(
         judge=judge,
+        labels=labels,
         products=len({one.product for one in own}),
         summaries=len(own),
-        questions=tuple(_of_question(question.name, own, other, resamples=resamples, seed=seed) for question in QUESTIONS),
+        questions=tuple(_of_question(aspect, own, other, resamples=resamples, seed=seed) for aspect in ASPECTS),
         resamples=resamples,
         seed=seed,
     )
 
 
-def _of_question(name: str, own: Sequence[Asked], other: Sequence[Asked], *, resamples: int, seed: int) -> OfQuestion:
-    people = np.array([one.people[name] for one in own if one.people is not None], dtype=np.float64)
-    judged, unrelated = _given(name, own), _given(name, other)
+def _of_question(aspect: Aspect, own: Sequence[Asked], other: Sequence[Asked], *, resamples: int, seed: int) -> OfQuestion:
+    people = np.array([one.people[aspect] for one in own if one.people is not None], dtype=np.float64)
+    judged, unrelated = _given(aspect, own), _given(aspect, other)
     product, shown_with = _products(own), _products(other)
     draws = Bootstrap.over(_numbered(product), resamples=resamples, seed=seed)
     known = ~np.isnan(judged)
     return OfQuestion(
-        question=name,
+        aspect=aspect,
         answered=int(known.sum()),
         difference=_mean(draws, judged - people, known).model_copy(update={"difference": True}),
         higher=_of_products(draws.share((judged > people).astype(np.float64), known)),
@@ -131,9 +134,9 @@ def _apart(own: tuple[FloatArray, IntArray], other: tuple[FloatArray, IntArray],
     )
 
 
-def _given(name: str, asked: Sequence[Asked]) -> FloatArray:
+def _given(aspect: Aspect, asked: Sequence[Asked]) -> FloatArray:
     """(n,) what the judge gave, NaN where nothing."""
-    return np.array([np.nan if one.judge[name] is None else one.judge[name] for one in asked], dtype=np.float64)
+    return np.array([np.nan if one.judge[aspect] is None else one.judge[aspect] for one in asked], dtype=np.float64)
 
 
 def _products(asked: Sequence[Asked]) -> IntArray:

@@ -16,23 +16,25 @@ from statistics import fmean
 from perse.data.sources.lines import read_json_lines, shown
 from perse.data.sources.rows import number_in
 from perse.errors import BadInput
-from perse.questions.coverage import COVERAGE_100
-from perse.questions.sentiment import SENTIMENT_100
+from perse.rehearsal.judging import Aspect
 
 LOWEST, HIGHEST = 1.0, 5.0
 
-DIMENSIONS = {COVERAGE_100.name: ("ac", "Aspect Coverage"), SENTIMENT_100.name: ("sc", "Sentiment Consistency")}
-"""By question: the field of the grades of three people, and the name of their mean."""
+DIMENSIONS: dict[Aspect, tuple[str, str]] = {
+    "coverage": ("ac", "Aspect Coverage"),
+    "sentiment": ("sc", "Sentiment Consistency"),
+}
+"""The field of the grades of three people, and the name of their mean."""
 
 REMEDY = "give summeval-op-detailed.jsonl or summeval-op.jsonl of SummEval-OP, or a file of that form"
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary, and what people gave it on average, 1 to 5, by question."""
+    """A summary, and what people gave it on average, 1 to 5."""
 
     text: str
-    people: dict[str, float]
+    people: dict[Aspect, float]
 
 
 @dataclass(frozen=True)
@@ -85,15 +87,15 @@ def _texts(value: object, where: str) -> tuple[str, ...]:
 
 def _detailed(fields: dict[str, object], where: str) -> list[Summary]:
     texts = _texts(fields.get("summaries"), f"{where}, field 'summaries'")
-    people: dict[str, list[float]] = {}
-    for question, (field, _) in DIMENSIONS.items():
+    people: dict[Aspect, list[float]] = {}
+    for aspect, (field, _) in DIMENSIONS.items():
         given = fields.get(field)
         if not isinstance(given, list) or len(given) != len(texts):
             raise BadInput(
                 f"{where}, field '{field}': found {shown(given)}, expected a list of grades for each of {len(texts)} summaries"
             )
-        people[question] = [_mean(one, f"{where}, field '{field}', summary {at}") for at, one in enumerate(given, start=1)]
-    return [Summary(text, {name: of_all[at] for name, of_all in people.items()}) for at, text in enumerate(texts)]
+        people[aspect] = [_mean(one, f"{where}, field '{field}', summary {at}") for at, one in enumerate(given, start=1)]
+    return [Summary(text, {aspect: of_all[at] for aspect, of_all in people.items()}) for at, text in enumerate(texts)]
 
 
 def _mean(given: object, where: str) -> float:
@@ -112,7 +114,7 @@ def _means(fields: dict[str, object], where: str) -> list[Summary]:
         if not isinstance(graded, dict):
             raise BadInput(f"{here}: found {shown(one)}, expected an object with 'summary' and 'dimensions'; {REMEDY}")
         [text] = _texts([one.get("summary")], f"{here}, field 'summary'")
-        people = {question: _grade(graded.get(name), f"{here}, '{name}'") for question, (_, name) in DIMENSIONS.items()}
+        people = {aspect: _grade(graded.get(name), f"{here}, '{name}'") for aspect, (_, name) in DIMENSIONS.items()}
         found.append(Summary(text, people))
     if not found:
         raise BadInput(f"{where}, field 'summaries': found none; {REMEDY}")

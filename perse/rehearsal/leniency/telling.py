@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from perse.questions.coverage import COVERAGE_100
-from perse.questions.sentiment import SENTIMENT_100
+from perse.rehearsal.judging import Aspect
 from perse.rehearsal.leniency.measuring import GRADE, Leniency, OfQuestion
+from perse.rehearsal.settings import WIDE
 from perse.results.result import Estimate, Result, Table
 from perse.results.words import shown
 
 REHEARSAL_LENIENCY = "rehearsal-leniency"
 
-TITLES = {COVERAGE_100.name: "aspect coverage", SENTIMENT_100.name: "sentiment consistency"}
+TITLES: dict[Aspect, str] = {"coverage": "aspect coverage", "sentiment": "sentiment consistency"}
 
 DIGITS = 1
 
@@ -48,7 +48,7 @@ def unknown(judge: str) -> str:
 
 
 def _words(one: OfQuestion) -> str:
-    value, title = one.difference.value, TITLES[one.question]
+    value, title = one.difference.value, TITLES[one.aspect]
     if value is None:
         return f"gave no score for {title}"
     away = one.difference.model_copy(update={"difference": False})
@@ -61,7 +61,7 @@ def _words(one: OfQuestion) -> str:
 
 
 def _of_others(one: OfQuestion) -> str:
-    told = f"{shown(one.unrelated, digits=DIGITS)} for {TITLES[one.question]}"
+    told = f"{shown(one.unrelated, digits=DIGITS)} for {TITLES[one.aspect]}"
     return told if one.apart.above_zero else f"{told}, not shown to be less than to the product's own,"
 
 
@@ -75,12 +75,12 @@ def _turned(estimate: Estimate) -> Estimate:
 def notes(found: Leniency) -> tuple[str, ...]:
     """What the numbers rest on."""
     missing = [
-        f"no score for {TITLES[one.question]} of {found.summaries - one.answered} of {found.summaries} summaries, which are left out"
+        f"no score for {TITLES[one.aspect]} of {found.summaries - one.answered} of {found.summaries} summaries, which are left out"
         for one in found.questions
         if one.answered < found.summaries
     ]
     return (
-        "people's grades of 1 to 5 are means of several people, brought to 0 to 100: 1 is 0, 5 is 100",
+        f"people's grades of 1 to 5 are means of several people, brought to 0 to 100: 1 is 0, 5 is 100{'; so is what the judge gave, which was asked for 1 to 5' if found.labels != WIDE else ''}",
         f"lenient and strict are said of intervals that lie beyond {CONVENTION:g} points: less comes of how grades are brought to the scale. A judge that is "
         "neither may order summaries badly: see its order",
         f"95% intervals: products are drawn anew with their summaries, {found.resamples:,} resamples, seed {found.seed}",
@@ -94,7 +94,7 @@ def _beside_people(found: Leniency) -> Table:
         title="The judge beside people, points of 100",
         header=("question", "people", "judge", "judge minus people", "another product's", "own minus another's"),
         rows=tuple(
-            (TITLES[one.question], f"{one.people:.{DIGITS}f}", one.own, one.difference, one.unrelated, one.apart)
+            (TITLES[one.aspect], f"{one.people:.{DIGITS}f}", one.own, one.difference, one.unrelated, one.apart)
             for one in found.questions
         ),
         notes=(
@@ -109,7 +109,7 @@ def _order(found: Leniency) -> Table:
     return Table(
         title="How many it scores higher than people, and whether it has people's order within a product",
         header=("question", "share scored higher", "Kendall tau-b", "Spearman"),
-        rows=tuple((TITLES[one.question], one.higher, one.kendall, one.spearman) for one in found.questions),
+        rows=tuple((TITLES[one.aspect], one.higher, one.kendall, one.spearman) for one in found.questions),
         digits=2,
     )
 
@@ -119,7 +119,7 @@ def _grades(found: Leniency) -> Table:
         title="By people's grade",
         header=("question", "people's grade", "summaries", "people", "judge"),
         rows=tuple(
-            (TITLES[one.question], str(each.grade), str(each.summaries), f"{each.people:.{DIGITS}f}", each.judge)
+            (TITLES[one.aspect], str(each.grade), str(each.summaries), f"{each.people:.{DIGITS}f}", each.judge)
             for one in found.questions
             for each in one.grades
         ),

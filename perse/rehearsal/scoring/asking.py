@@ -14,8 +14,9 @@ from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, read_judgements
 from perse.progress import OnProgress, unseen
 from perse.rehearsal.folder import PREFERENCES, SCORES, Trace, read_traces
-from perse.rehearsal.judging import SIDES, Judgements, Measure, Wanted, values_of
+from perse.rehearsal.judging import SIDES, Judgements, Measure, Wanted, labels_of, values_of
 from perse.rehearsal.leniency.kept import finding_in
+from perse.rehearsal.settings import WIDE, Labels
 
 Scores = dict[str, dict[str, dict[Measure, float | None]]]
 """method -> sample -> what the judge gave; without those that have no summary."""
@@ -28,6 +29,8 @@ class Scored:
     traces: Mapping[str, Mapping[str, Trace]]
     scores: Scores
     judge: str
+    labels: Labels = WIDE
+    """By which it scored."""
     leniency: str | None = None
     """What is known of the judge's, in words."""
     chose: bool = False
@@ -48,7 +51,14 @@ def scores_folder(run: Path, name: str) -> Path:
 
 
 def score(
-    judge: Judge, samples: Sequence[Sample], run: Path, *, digest: str, name: str, on_progress: OnProgress = unseen
+    judge: Judge,
+    samples: Sequence[Sample],
+    run: Path,
+    *,
+    digest: str,
+    name: str,
+    labels: Labels = WIDE,
+    on_progress: OnProgress = unseen,
 ) -> Path:
     """Ask about every summary that has no scores yet; the folder of the answers.
 
@@ -59,7 +69,7 @@ def score(
     """
     folder = scores_folder(run, name)
     wanted = [one for _, of_one in wanted_of(samples, run, digest=digest).items() for one in of_one.values()]
-    with Judgements(judge, folder, digest) as judgements:
+    with Judgements(judge, folder, digest, labels) as judgements:
         judgements.ask(wanted, SIDES, on_progress=on_progress)
     return folder
 
@@ -104,13 +114,17 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
         raise BadInput(f"{run} has no scores '{name}'; make them with `perse rehearsal score`")
     answers = read_judgements(folder / JUDGEMENTS)
     wanted = wanted_of(samples, run, digest=digest)
-    scores = {method: {sample: values_of(one, answers) for sample, one in of_one.items()} for method, of_one in wanted.items()}
-    judge, begun = read_manifest(folder)["run"].get("judge", {}), read_manifest(run)["run"]
+    asked, begun = read_manifest(folder)["run"], read_manifest(run)["run"]
+    judge, labels = asked.get("judge", {}), labels_of(asked)
+    scores = {
+        method: {sample: values_of(one, answers, labels) for sample, one in of_one.items()} for method, of_one in wanted.items()
+    }
     roles = begun.get("roles", {})
     return Scored(
         read_traces(run),
         scores,
         "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
+        labels=labels,
         leniency=finding_in(folder),
         chose=_who(judge) == _who(begun.get("judge"))
         and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),

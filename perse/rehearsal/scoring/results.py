@@ -20,6 +20,7 @@ from perse.evaluation.stats.significance import Permutation, holm, paired_permut
 from perse.rehearsal.judging import MEASURES, Measure
 from perse.rehearsal.methods import told_of
 from perse.rehearsal.scoring.asking import Scored
+from perse.rehearsal.settings import Labels
 from perse.results.result import Estimate
 
 PERMUTATIONS = 10_000
@@ -57,6 +58,7 @@ class Results:
     """`rows` and `parts`: method -> measure or mean -> estimate; `parts` by what the samples have in common ("High", a category)."""
 
     judge: str
+    labels: Labels
     chose: bool
     saw_user: bool
     wrote: bool
@@ -112,6 +114,7 @@ def results(samples: Sequence[Sample], scored: Scored, *, resamples: int, seed: 
     draws = _drawn(common, resamples=resamples, seed=seed)
     return Results(
         judge=scored.judge,
+        labels=scored.labels,
         chose=scored.chose,
         saw_user=scored.saw_user,
         wrote=scored.wrote,

@@ -9,12 +9,14 @@ from perse.rehearsal.leniency.telling import unknown
 from perse.rehearsal.methods import BESIDE, METHODS, TABLE_1, TABLE_2, told_of
 from perse.rehearsal.scoring import published
 from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
+from perse.rehearsal.settings import Labels
 from perse.results.result import Cell, Result, Table
 
 REHEARSAL_SCORE = "rehearsal-score"
 ASKS = "How well do the summaries of each method cover, and feel as, the product's reviews, the user's history and the user's own review?"
 MEASURE_NAMES = ("Product AC", "Product SC", "History AC", "History SC", "User AC", "User SC")
 """Aspect coverage and sentiment consistency, as in the paper's columns."""
+SCALES: dict[Labels, str] = {"0-100": "0 to 100", "1-5": "which was asked for 1 to 5, brought to 0 to 100: 1 is 0, 5 is 100"}
 
 
 def rehearsal_result(found: Results) -> Result:
@@ -35,6 +37,7 @@ def rehearsal_result(found: Results) -> Result:
         notes=notes(found),
         details={
             "judge": found.judge,
+            "scale": found.labels,
             "samples": found.samples,
             "compared": found.compared,
             "readers": found.readers,
@@ -89,7 +92,7 @@ def notes(found: Results) -> tuple[str, ...]:
     if found.wrote:
         said.append("this judge also wrote the summaries; models tend to like what they wrote")
     said += [
-        f"scores are of the judge {found.judge}, 0 to 100; a judge is lenient, and its scores are no grades of a person",
+        f"scores are of the judge {found.judge}, {SCALES[found.labels]}; a judge is lenient, and its scores are no grades of a person",
         f"95% intervals: {drawn} drawn anew, {found.resamples:,} resamples, seed {found.seed}; p-values exchange methods by reader and by product, the "
         "larger counts, and are adjusted (Holm): those of the differences told above, and those of all others",
     ]
