@@ -115,6 +115,7 @@ def test_rehearsal_and_the_personal_judge_are_both_told_of_and_are_one_family() 
     better = [[50.0 + 5 * n + 10 * (n % 2)] * 6 for n in range(12)]
     made = found({"onlysum": flat, "rehearsal": better, "personal": flat})
     told = rehearsal_result(made).answer
+    assert "differ in more than who supervises" in " ".join(rehearsal_result(made).notes)
     assert "Rehearsal scores 82.5 of 100" in told and "It is higher than OnlySum." in told
     assert (
         "Personal judge (ours) scores 67.5 of 100" in told

@@ -89,6 +89,11 @@ def notes(found: Results) -> tuple[str, ...]:
         said.append(
             f"this judge was the personal judge, too: that {METHODS[BESIDE[-1]].published} scores higher would say only that it agrees with itself"
         )
+    if {"rehearsal", "personal"} <= found.rows.keys():
+        said.append(
+            f"{METHODS['personal'].published} and {METHODS['rehearsal'].published} differ in more than who supervises: practice, revised responses, and how many "
+            f"versions are written and by what one is kept; {METHODS['role-retriever'].published} has the same suggestions in its first round, and nobody who says what stands"
+        )
     if found.wrote:
         said.append("this judge also wrote the summaries; models tend to like what they wrote")
     said += [
