@@ -32,11 +32,13 @@ def leniency_result(found: Leniency) -> Result:
 
 
 def finding(found: Leniency) -> str:
-    """In two sentences."""
+    """In two sentences, and a third of what the worst and the best summaries get: a judge that gives all the same is strict with one and lenient with
+    the other, whatever it is on average."""
     told = ", and ".join(_words(one) for one in found.questions)
     others = " and ".join(map(_of_others, found.questions))
     products = f"{found.summaries} summaries of {found.products} products"
-    return f"{found.judge} {told}, over {products} that people graded. To a summary of another product it gives {others.removesuffix(',')}."
+    ends = "; ".join(filter(None, map(_ends, found.questions)))
+    return f"{found.judge} {told}, over {products} that people graded. To a summary of another product it gives {others.removesuffix(',')}.{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}"
 
 
 def unknown(judge: str) -> str:
@@ -63,6 +65,17 @@ def _words(one: OfQuestion) -> str:
 def _of_others(one: OfQuestion) -> str:
     told = f"{shown(one.unrelated, digits=DIGITS)} for {TITLES[one.aspect]}"
     return told if one.apart.above_zero else f"{told}, not shown to be less than to the product's own,"
+
+
+def _ends(one: OfQuestion) -> str:
+    """What the summaries of the lowest and the highest grade get; empty where all have one grade. Their intervals stand in the table by grade."""
+    if len(one.grades) < 2:
+        return ""
+    worst, best = one.grades[0], one.grades[-1]
+    return (
+        f"for {TITLES[one.aspect]} it gives {worst.judge.value:.{DIGITS}f} where people gave {worst.grade}, and {best.judge.value:.{DIGITS}f} where they "
+        f"gave {best.grade}"
+    )
 
 
 def _turned(estimate: Estimate) -> Estimate:
