@@ -114,13 +114,14 @@ def draw(
         BadInput: matplotlib is not installed.
     """
     try:
-        from matplotlib import rc_context
+        from matplotlib import rc_context, rcParamsDefault
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure as Sheet
     except ModuleNotFoundError:
         raise BadInput(f"matplotlib is not installed; it draws the figures: {install('report')}") from None
     heading, svg = textwrap.fill(plain(title), 52), io.StringIO()
-    with rc_context(_THEME), warnings.catch_warnings():
+    usual = {name: value for name, value in rcParamsDefault.items() if name != "backend"}  # whatever a matplotlibrc says
+    with rc_context({**usual, **_THEME}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # the reader of the SVG may have the letter
         sheet = Sheet(figsize=(WIDTH, height), layout="constrained")
         paint(sheet)

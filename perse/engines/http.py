@@ -210,8 +210,19 @@ class _Client(AsyncOpenAI):
 
 
 def tls_context() -> SSLContext:
-    """The trusted certificates, to be read once for many clients (`api_client`)."""
-    return _HTTP.create_ssl_context()  # type: ignore[no-any-return]
+    """The trusted certificates, to be read once for many clients (`api_client`).
+
+    Raises:
+        BadInput: the environment names certificates that cannot be read.
+    """
+    try:
+        return _HTTP.create_ssl_context()  # type: ignore[no-any-return]
+    except OSError as error:  # SSLError is one, too
+        named = {name: os.environ[name] for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)}
+        told = ", ".join(f"{name}={value}" for name, value in named.items()) or "the trusted certificates"
+        raise BadInput(
+            f"{told}: cannot be read as certificates ({error.strerror or error}); name a file of certificates (PEM), or unset it"
+        ) from None
 
 
 def api_key() -> str:

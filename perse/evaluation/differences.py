@@ -14,9 +14,9 @@ import numpy as np
 from perse.evaluation.baselines.ratings import UNPERSONALIZED
 from perse.evaluation.pointwise_rows import Scores
 from perse.evaluation.stats.correlation import FloatArray
-from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.results import Difference
-from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, ROUNDED, ROUNDED_MEAN, WITHIN
+from perse.evaluation.verdict import CHANCE, COMPARED, CONSTANT, EVENED, ROUNDED, ROUNDED_MEAN, WITHIN
 from perse.results.result import Estimate
 
 PROFILE_AVERAGE = "profile average"
@@ -27,8 +27,10 @@ COIN = 0.5
 
 
 def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scores, *, profiles: bool) -> list[Difference]:
-    """From chance, from the profile average (and, of a judge that gives labels alone, from that average as a label, where it is not
-    ahead of this), and within readers from the unpersonalized row (in the same way), as far as there are these.
+    """From chance, from the profile average, and within readers from the unpersonalized row, as far as there are these.
+
+    A difference that ties may have made is looked at again: of a judge that gives labels alone and is ahead, from the average as a label; of
+    another, where ties count for neither (`EVEN`), which stands in place of a difference that is not shown so.
 
     Args:
         values: by row, (n,), NaN where an item is not compared.
@@ -50,6 +52,10 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     ]
     average = difference(COMPARED, PROFILE_AVERAGE) if profiles and PROFILE_AVERAGE in values else None
     if average and average.estimate.value is not None:
+        apart = average.estimate.above_zero or average.estimate.below_zero
+        even = difference(EVEN, PROFILE_AVERAGE).estimate if apart and not labels_alone(mine) else average.estimate
+        if not same_side(even, average.estimate):
+            average = Difference(judge=judge, row=row, baseline=EVENED, column=COMPARED, estimate=even)
         found.append(average)
     if average and average.estimate.above_zero and labels_alone(mine):
         rounded = np.where(np.isnan(mine), np.nan, as_labels(values[PROFILE_AVERAGE]))
@@ -67,10 +73,16 @@ def score_differences(judge: str, values: Mapping[str, FloatArray], scores: Scor
     return found
 
 
+def same_side(one: Estimate, other: Estimate) -> bool:
+    """Whether both are shown to be above 0, or both below it, or neither of either."""
+    return (one.above_zero, one.below_zero) == (other.above_zero, other.below_zero)
+
+
 def labels_alone(values: FloatArray) -> bool:
-    """Whether a judge's answers are labels alone, and no expected scores between them."""
+    """Whether a judge's answers are labels, and not expected scores between them: more than half are whole numbers, so that a few
+    that are not do not hide what the others are."""
     known = values[~np.isnan(values)]
-    return bool((known == np.round(known)).all())
+    return bool(2 * np.count_nonzero(known == np.round(known)) > len(known)) or not len(known)
 
 
 def as_labels(values: FloatArray) -> FloatArray:

@@ -25,11 +25,13 @@ WITHIN = "within_kendall"
 CHANCE = "chance"
 CONSTANT = "constant"
 ROUNDED = "rounded average"
+EVENED = "average, ties for neither"
 ROUNDED_MEAN = "rounded unpersonalized"
 IN_WORDS = {
     CONSTANT: "always giving the same answer",
     "profile average": "the reader's own average",
     ROUNDED: "the reader's own average, rounded as its answers are",
+    EVENED: "the reader's own average, ties counting for neither",
     "copy the example": "copying the shown answer",
     "majority": "the majority answer",
 }

@@ -1,5 +1,7 @@
 """What a table comes to in words."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from evaluation_builders import answered, failed, noisy_judge, pair, scored, world
@@ -262,3 +264,49 @@ def test_a_baseline_that_is_ahead_by_less_than_is_printed_is_not_said_to_have_mo
 
     assert said(0.5142) == said(0.5149) == []
     assert said(0.5151) == ["matrix factorization, which needs no judge, has Kendall tau-b 0.52 [0.42, 0.62]"]
+
+
+def around_their_average(seed: int, said: Callable[[float, np.random.Generator], float]) -> Evaluation:
+    """Readers around a level of their own, whose shown scores have this mean; the judge says something of it."""
+    generator = np.random.default_rng(seed)
+    examples, judgements = [], []
+    for reader in range(60):
+        scores = np.clip(np.round(generator.normal(6, 1.2) + generator.normal(0, 1.5, 8)), 1, 10).astype(int)
+        for at in range(4):
+            past = tuple(
+                (f"p{n}", int(scores[n])) for n in generator.choice([n for n in range(8) if n != at], 3, replace=False)
+            )
+            examples.append(scored(f"{reader}-{at}", f"u{reader}", int(scores[at]), item=f"i{reader}-{at}", profile=past))
+            value = said(sum(score for _, score in past) / 3, generator)
+            judgements.append(answered(f"{reader}-{at}", str(round(value)), distribution=around(value)))
+    return evaluate(examples, judgements, train=None, resamples=300)
+
+
+@pytest.mark.slow
+def test_the_readers_own_average_with_its_ties_broken_is_not_worse_than_itself() -> None:
+    # Tau-b leaves the ties of the average out; noise of 0.02 orders them by nothing. Once "worse" in most of such worlds.
+    found = [
+        around_their_average(seed, lambda mean, noise: float(np.clip(mean + noise.normal(0, 0.02), 1, 9.99)))
+        for seed in range(8)
+    ]
+    assert [one.conclusions[0].standing for one in found].count("worse") <= 1
+    told = [one for one in found if one.conclusions[0].against == "average, ties for neither"]
+    assert told and all(
+        "not shown to be better than the reader's own average, ties counting for neither" in one.verdict[0] for one in told
+    )
+
+
+@pytest.mark.slow
+def test_one_answer_that_is_no_label_does_not_make_the_rounded_average_better_than_itself() -> None:
+    def rounded(mean: float, noise: np.random.Generator) -> float:
+        return float(np.floor(mean + 0.5)) + (0.4 if noise.random() < 0.01 else 0.0)
+
+    assert all(around_their_average(seed, rounded).conclusions[0].standing != "better" for seed in range(8))
+
+
+@pytest.mark.slow
+def test_a_judge_that_knows_less_than_the_average_is_still_worse() -> None:
+    def noisy(mean: float, noise: np.random.Generator) -> float:
+        return float(np.clip(mean + noise.normal(0, 4), 1, 9.99))
+
+    assert all(around_their_average(seed, noisy).conclusions[0].standing == "worse" for seed in range(3))

@@ -96,6 +96,19 @@ def test_drawing_leaves_matplotlibs_settings_alone() -> None:
     assert dict(matplotlib.rcParams) == before
 
 
+def test_a_matplotlibrc_changes_nothing_of_what_is_drawn() -> None:
+    def drawn() -> Figure:
+        return draw("x", lambda sheet: sheet.subplots().plot([1, 2]), height=2.0, title="t", alt="a", header=("h",), rows=())
+
+    import matplotlib
+
+    usual = drawn()
+    with matplotlib.rc_context(
+        {"text.usetex": True, "savefig.format": "pgf", "path.sketch": (1, 100, 2), "figure.facecolor": "red"}
+    ):
+        assert drawn() == usual
+
+
 def test_a_figure_is_saved_with_its_numbers(tmp_path: Path, pointwise: dict[str, Figure]) -> None:
     save_figure(pointwise["failures"], tmp_path / "figures")
     assert sorted(path.name for path in (tmp_path / "figures").iterdir()) == ["failures.csv", "failures.png", "failures.svg"]

@@ -358,6 +358,20 @@ def test_a_proxy_that_cannot_be_used_is_one_sentence_without_its_password(monkey
         assert PROXY not in str(refused.value)
 
 
+@pytest.mark.parametrize("there", ["nothing", "a folder", "no certificates"])
+def test_certificates_that_cannot_be_read_are_named_with_the_variable(
+    there: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "company.pem"
+    if there == "a folder":
+        place.mkdir()
+    elif there == "no certificates":
+        place.touch()
+    monkeypatch.setenv("SSL_CERT_FILE", str(place))
+    with pytest.raises(BadInput, match=f"SSL_CERT_FILE={place}.*: cannot be read as certificates .*or unset it"):
+        ChatCompletionsEngine("http://198.51.100.1/v1", "m").chat(["x"], Sampling(), seeds=[0])
+
+
 def test_a_bug_is_a_sentence_that_says_how_to_see_its_traceback_and_no_key_is_in_either(
     perse: Perse, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ from perse.evaluation.metrics import METRICS
 from perse.evaluation.predictions import answer_scale, gold_scores
 from perse.evaluation.shared_texts import crossed, of_these_texts, to_draw
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, pearson
-from perse.evaluation.stats.estimates import SCORE_COLUMNS, SKIPPING, Bootstrap
+from perse.evaluation.stats.estimates import EVEN, SCORE_COLUMNS, SKIPPING, Bootstrap
 from perse.evaluation.stats.intervals import Behind, unless_alike
 from perse.evaluation.stats.resamples import Resamples
 from perse.evaluation.stats.results import Resample
@@ -198,8 +198,10 @@ def _contrasts(
     contrasts: Iterable[Contrast] = (found[name] for name in names)
     if sides[1].baseline:
         contrasts = [_of_chance(contrast, one, gold, both, bootstrap) for contrast in contrasts]
-        if sides[1].name == PROFILE_AVERAGE and labels_alone(one[both]):
-            contrasts = [_of_rounded(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
+    if sides[1].baseline and sides[1].name == PROFILE_AVERAGE and labels_alone(one[both]):
+        contrasts = [_of_rounded(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
+    else:
+        contrasts = [_of_ties(contrast, gold, (one, other), bootstrap) for contrast in contrasts]
     return tuple(
         contrast.model_copy(update={"constant_on_one": left_out}) if contrast.metric in SKIPPING else contrast
         for contrast in contrasts
@@ -254,6 +256,13 @@ def _of_rounded(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, F
     one, average = given
     apart = bootstrap.difference(contrast.metric, gold, one, as_labels(average))
     return contrast.model_copy(update={"against_rounded": apart.interval})
+
+
+def _of_ties(contrast: Contrast, gold: FloatArray, given: tuple[FloatArray, FloatArray], bootstrap: Bootstrap) -> Contrast:
+    """The contrast and, where Kendall is shown to differ, beside it what is left of that where ties count for neither side."""
+    if contrast.metric != "kendall" or not (contrast.estimate.above_zero or contrast.estimate.below_zero):
+        return contrast
+    return contrast.model_copy(update={"ties_apart": bootstrap.difference(EVEN, gold, *given).interval})
 
 
 def _contrasts_of(

@@ -52,6 +52,8 @@ class Contrast(_Result):
     answer to these items."""
     against_rounded: Interval | None = None
     """Of a judge that gives labels alone, beside the reader's own average: the same difference from that average as a label."""
+    ties_apart: Interval | None = None
+    """Of Kendall tau-b that is shown to differ: of 2 (concordant - discordant) / n^2, in which ties count for neither side."""
 
     @property
     def estimate(self) -> Estimate:
@@ -59,10 +61,18 @@ class Contrast(_Result):
         return Estimate(value=self.difference, interval=self.interval, items=self.items, difference=True)
 
     @property
+    def by_ties(self) -> bool:
+        """Whether the difference is not shown where ties count for neither."""
+        if self.ties_apart is None:
+            return False
+        even, estimate = Estimate(value=None, interval=self.ties_apart, items=0), self.estimate
+        return (even.above_zero, even.below_zero) != (estimate.above_zero, estimate.below_zero)
+
+    @property
     def better(self) -> bool | None:
         """Whether `one` is shown to be better (True) or worse (False); None if neither is shown, by p and by the interval."""
         estimate = self.estimate
-        if self.p_holm is None or self.p_holm > LEVEL or not (estimate.above_zero or estimate.below_zero):
+        if self.p_holm is None or self.p_holm > LEVEL or not (estimate.above_zero or estimate.below_zero) or self.by_ties:
             return None
         return estimate.below_zero == lower_is_better(self.metric)
 

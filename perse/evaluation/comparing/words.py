@@ -48,7 +48,7 @@ def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:
     first = contrasts[0]
     if first.difference is None:
         return f"{one} and {other} cannot be compared by {title_of(first.metric)}: {first.interval.reason}"
-    return f"{one} and {other} are not shown to differ: {_numbers(first)}"
+    return f"{one} and {other} are not shown to differ: {_numbers(first)}{_ties(first)}"
 
 
 def _not_beaten(better: Sequence[Contrast], contrasts: Sequence[Contrast]) -> str | None:
@@ -90,6 +90,15 @@ def _numbers(contrast: Contrast) -> str:
 
 def _after(p: float) -> str:
     return f"= {p_shown(p)}" if p >= SMALLEST_P else f"< {SMALLEST_P}"
+
+
+def _ties(contrast: Contrast) -> str:
+    """That a difference may be one of ties alone."""
+    if not contrast.by_ties or contrast.ties_apart is None:
+        return ""
+    low, high = contrast.ties_apart.low, contrast.ties_apart.high
+    ends = "" if low is None or high is None else f", [{low:.3f}, {high:.3f}] of all pairs"
+    return f", but not where ties count for neither{ends}"
 
 
 def _told(contrasts: Sequence[Contrast]) -> str:

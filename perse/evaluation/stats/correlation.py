@@ -68,6 +68,16 @@ def kendall_c(gold: FloatArray, predicted: FloatArray) -> float | None:
     return float(stats.kendalltau(gold, predicted, variant="c").statistic)
 
 
+def kendall_a(gold: FloatArray, predicted: FloatArray) -> float | None:
+    """2 (concordant - discordant) / n^2: of two sides of the same items a difference in which ties count for neither.
+
+    Tau-b leaves the ties of a prediction out of what it divides by, so breaking them by nothing lowers it. None if either is constant.
+    """
+    found = kendall_c(gold, predicted)
+    fewer = min(len(np.unique(side)) for side in (gold, predicted))
+    return None if found is None else found * (fewer - 1) / fewer
+
+
 COEFFICIENTS: Mapping[str, Coefficient] = MappingProxyType({"pearson": pearson, "spearman": spearman, "kendall": kendall})
 
 

@@ -14,6 +14,7 @@ from perse.evaluation.stats.correlation import (
     FloatArray,
     IntArray,
     between_reviewers,
+    kendall_a,
     kendall_c,
     reviewer_means,
 )
@@ -26,7 +27,7 @@ from perse.evaluation.stats.intervals import (
     two_way_interval,
     unless_alike,
 )
-from perse.evaluation.stats.pooled import divide, resampled_pearson, resampled_ranks
+from perse.evaluation.stats.pooled import RANKS, divide, resampled_pearson, resampled_ranks
 from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.evaluation.stats.shares import apart_interval, deciding, share_interval
 from perse.evaluation.stats.within import vary_in_all, within_every_reviewer
@@ -36,6 +37,9 @@ from perse.results.result import Estimate, Interval
 NO_COEFFICIENT = Interval(reason="undefined (constant or too few items)")
 NO_ITEMS = Interval(reason="undefined (no items)")
 POOLED = {**COEFFICIENTS, "kendall_c": kendall_c}
+EVEN = "kendall_a"
+"""No column: by it differences of two predictions are looked at again that ties may have made."""
+_ANY_POOLED = {**POOLED, EVEN: kendall_a}
 WITHIN = {"within_": Convention.SKIP_CONSTANT, "within_zero_": Convention.CONSTANT_AS_ZERO}
 SCORE_COLUMNS = (
     *POOLED,
@@ -240,7 +244,7 @@ class Bootstrap:
         once = Bootstrap(Resamples(self.reviewer, np.ones((self.reviewers, 1), dtype=np.float32)))
         texts = self._deciding_texts(gold, predicted)
         return {
-            name: Behind(value.reviewers, texts if name in POOLED else None)
+            name: Behind(value.reviewers, texts if name in _ANY_POOLED else None)
             for name, value in once._scores(gold, predicted, names).items()
         }
 
@@ -255,17 +259,17 @@ class Bootstrap:
         return Estimate(value=given.value, interval=interval, items=given.items, skipped_reviewers=given.skipped)
 
     def _scores(self, gold: FloatArray, predicted: FloatArray, names: tuple[str, ...]) -> dict[str, _Value]:
-        """`names` of `SCORE_COLUMNS`, in their order."""
+        """`names` of `SCORE_COLUMNS` and `EVEN`, in their order."""
         chosen = ~np.isnan(predicted)
         x, y, who = gold[chosen], predicted[chosen], self.resamples.reviewer[chosen]
         found: dict[str, _Value] = {}
         reviewers = np.unique(who)
-        if not set(names).isdisjoint(POOLED):
+        if not set(names).isdisjoint(_ANY_POOLED):
             behind = min(deciding(side, who) for side in (x, y))
             texts = self.only(chosen)._deciding_texts(x, y)
             resampled = _pooled(x, y, self.resamples.only(chosen), names)
             for name, one in resampled.items():
-                found[name] = _Value(POOLED[name](x, y), one, len(x), behind, texts)
+                found[name] = _Value(_ANY_POOLED[name](x, y), one, len(x), behind, texts)
         if any(name.startswith("within_") for name in names):
             found |= self._within(x, y, self.resamples.only(chosen), names)
         if any(name.startswith("between_") for name in names):
@@ -312,6 +316,6 @@ class Bootstrap:
 
 def _pooled(gold: FloatArray, predicted: FloatArray, resamples: Resamples, names: tuple[str, ...]) -> dict[str, FloatArray]:
     found = {"pearson": resampled_pearson(gold, predicted, resamples)} if "pearson" in names else {}
-    if {"spearman", "kendall", "kendall_c"} & set(names):
+    if set(RANKS) & set(names):
         found |= resampled_ranks(gold, predicted, resamples)
-    return {name: found[name] for name in POOLED if name in names}
+    return {name: found[name] for name in _ANY_POOLED if name in names}

@@ -1,4 +1,4 @@
-"""Pooled correlations of all items in every bootstrap resample at once, exact: Pearson, Spearman, Kendall tau-b and tau-c.
+"""Pooled correlations of all items in every bootstrap resample at once, exact: Pearson, Spearman, Kendall tau-b, tau-c and tau-a over n^2.
 
 Rows that agree in gold and predicted score are one cell. The cells are visited once, in the order of the side with more
 distinct values, in blocks: pairs inside a block are compared all with all by a small matrix product, pairs between blocks by
@@ -19,6 +19,7 @@ from scipy import sparse
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.resamples import Groups, Resamples, exact_type
 
+RANKS = ("spearman", "kendall", "kendall_c", "kendall_a")
 _BLOCK = 64
 _BLOCK_PER_ROOT_LEVEL = 10  # more levels make the step between blocks dearer: quickest of those tried at 10, 181, 5,000
 _IN_CACHE = 150_000  # numbers of a block held at once
@@ -42,9 +43,9 @@ def resampled_pearson(gold: FloatArray, predicted: FloatArray, resamples: Resamp
 
 
 def resampled_ranks(gold: FloatArray, predicted: FloatArray, resamples: Resamples) -> dict[str, FloatArray]:
-    """`spearman`, `kendall` and `kendall_c` in each resample, ranks taken anew in each: (R,), NaN where undefined."""
+    """`RANKS` in each resample, ranks taken anew in each: (R,), NaN where undefined."""
     if not len(gold):
-        return {name: np.full(resamples.number, np.nan) for name in ("spearman", "kendall", "kendall_c")}
+        return {name: np.full(resamples.number, np.nan) for name in RANKS}
     cells = _Cells.of(gold, predicted, exact=exact_type(resamples.totals()))
     size = max(64, _IN_CACHE // (cells.levels + cells.block))
     parts = [_of_part(cells, part) for part in resamples.split(size)]
@@ -119,6 +120,7 @@ def _of_part(cells: _Cells, resamples: Resamples) -> dict[str, FloatArray]:
         "spearman": np.clip(divide(np.einsum("lr,lr->r", _place(level_totals), places), spread), -1, 1),
         "kendall": np.clip(divide(2 * net, untied), -1, 1),
         "kendall_c": divide(2 * net, n**2 * (kinds - 1) / kinds),
+        "kendall_a": divide(2 * net, np.where(kinds > 1, n**2, 0)),
     }
 
 

@@ -152,13 +152,19 @@ def read_keys(file: Path) -> list[StoredKey]:
     Raises:
         BadInput: no such file, a line that is no key, or one of the environment's caller; the message has the line's number.
     """
-    found = []
+    return [one for one in _lines(file) if isinstance(one, StoredKey)]
+
+
+def _lines(file: Path) -> list[StoredKey | str]:
+    """The lines of a file: keys, and what is written between them."""
+    found: list[StoredKey | str] = []
     try:
         lines = own_text(file).splitlines()
     except FileNotFoundError:
         raise BadInput(f"there is no file of keys at {file}; 'perse keys add {file} NAME' makes one") from None
     for number, line in enumerate(lines, start=1):
         if not line.strip() or line.startswith("#"):
+            found.append(line)
             continue
         match = _LINE.fullmatch(line.strip())
         if match is None:
@@ -185,10 +191,10 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
     _check_place(file)
     with locked(file):
         there = file.exists()
-        stored = read_keys(file) if there else []
+        lines = _lines(file) if there else [ABOUT]
         file.touch(mode=0o600)
         try:
-            _write(file, [*stored, new])
+            _write(file, [*lines, new])
         except SaveFailed:
             if not there:  # an empty file of keys would be one that lets nobody in
                 file.unlink()
@@ -204,13 +210,15 @@ def remove_keys(file: Path, name: str, *, digest: str = "") -> int:
     """
     _check_place(file)
     with locked(file):
-        stored = read_keys(file)
-        left = [one for one in stored if one.caller.name != name or not one.digest.startswith(digest)]
-        if len(left) == len(stored):
-            names = sorted({one.caller.name for one in stored})
+        lines = _lines(file)
+        theirs = [
+            one for one in lines if isinstance(one, StoredKey) and one.caller.name == name and one.digest.startswith(digest)
+        ]
+        if not theirs:
+            names = sorted({one.caller.name for one in lines if isinstance(one, StoredKey)})
             raise BadInput(f"{file} holds no such key of '{name}'; there are keys of {', '.join(names) or 'nobody'}")
-        _write(file, left)
-    return len(stored) - len(left)
+        _write(file, [one for one in lines if one not in theirs])
+    return len(theirs)
 
 
 def scopes_of(names: Iterable[str]) -> frozenset[Scope]:
@@ -226,9 +234,11 @@ def scopes_of(names: Iterable[str]) -> frozenset[Scope]:
     return frozenset(map(Scope, given))
 
 
-def _write(file: Path, stored: Iterable[StoredKey]) -> None:
-    about = "# Keys of a perse server: digests only. Change it with 'perse keys add' and 'perse keys remove'."
-    write_whole(file, "\n".join([about, *map(str, stored), ""]))  # keeps the file's mode
+ABOUT = "# Keys of a perse server: digests only. Change it with 'perse keys add' and 'perse keys remove'."
+
+
+def _write(file: Path, lines: Iterable[StoredKey | str]) -> None:
+    write_whole(file, "\n".join([*map(str, lines), ""]))  # keeps the file's mode
 
 
 def _state(file: Path | None) -> tuple[int, int, int] | None:

@@ -432,6 +432,33 @@ def test_a_judge_is_not_better_whose_lead_other_texts_could_turn() -> None:
     assert shown[1] <= 0.1
 
 
+def test_what_ties_alone_may_do_is_no_difference() -> None:
+    worse = contrast("kendall", -0.08, p_holm=0.02)
+    by_ties = worse.model_copy(update={"ties_apart": Interval(low=-0.01, high=0.02)})
+    assert by_ties.better is None and sentence("one", "other", [by_ties], items=9, answered=9) == (
+        "one and other are not shown to differ: Kendall tau-b -0.080 [-0.130, -0.030], p = 0.010 (Holm 0.020), "
+        "but not where ties count for neither, [-0.010, 0.020] of all pairs"
+    )
+    really = worse.model_copy(update={"ties_apart": Interval(low=-0.05, high=-0.02)})
+    assert really.better is False and really.better == worse.better
+
+
+def test_a_score_and_the_same_score_rounded_differ_by_ties_alone() -> None:
+    generator = np.random.default_rng(0)
+    examples = [
+        scored(f"{r}-{at}", f"u{r}", 1 + int(generator.integers(10)), item=f"i{r}-{at}") for r in range(40) for at in range(5)
+    ]
+    fine = [float(np.clip(one.reference.score + generator.normal(0, 2.5), 1, 9.99)) for one in examples]  # type: ignore[union-attr]
+    coarse = [min(9, max(1, 2 * round(value / 2))) for value in fine]
+    said = {
+        "fine": [answered(one.id, str(round(value)), distribution={str(int(value)): 1 - value % 1, str(int(value) + 1): value % 1}) for one, value in zip(examples, fine, strict=True)],
+        "coarse": labelled(coarse, examples),
+    }  # fmt: skip
+    [pairing] = [one for one in compared(said, examples).pairings if not one.baseline]
+    [kendall] = [one for one in pairing.contrasts if one.metric == "kendall"]
+    assert kendall.better is not True or pairing.one == "fine", kendall
+
+
 def test_a_judge_of_labels_is_not_better_than_the_average_that_it_rounds() -> None:
     better = contrast("kendall", 0.08, p_holm=0.02)
     rounded = better.model_copy(update={"against_rounded": Interval(low=-0.01, high=0.01)})

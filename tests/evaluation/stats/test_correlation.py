@@ -11,6 +11,7 @@ from perse.evaluation.stats.correlation import (
     Convention,
     between_reviewers,
     kendall,
+    kendall_a,
     kendall_c,
     pearson,
     reviewer_means,
@@ -53,6 +54,9 @@ def test_coefficients_equal_hand_derived_values() -> None:
     assert kendall(floats(1, 1, 2), floats(1, 2, 3)) == pytest.approx(2 / math.sqrt(6))
     # The same for tau-c: 2 concordant, n = 3, x has m = 2 values: 2 * 2 / (9 * 1/2).
     assert kendall_c(floats(1, 1, 2), floats(1, 2, 3)) == pytest.approx(8 / 9)
+    # The same less concordant ones over all 9 ordered pairs, of which a tie is for neither: 2 * 2 / 9, and for three tied pairs 0 of them.
+    assert kendall_a(floats(1, 1, 2), floats(1, 2, 3)) == pytest.approx(4 / 9)
+    assert kendall_a(floats(1, 2, 3, 4), floats(1, 1, 2, 2)) == pytest.approx(2 * 4 / 16)
 
 
 @pytest.mark.parametrize("coefficient", ALL.values(), ids=ALL)

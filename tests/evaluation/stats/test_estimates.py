@@ -19,9 +19,10 @@ from perse.evaluation.stats.correlation import (
     FloatArray,
     IntArray,
     between_reviewers,
+    kendall_a,
     within_reviewers,
 )
-from perse.evaluation.stats.estimates import NO_COEFFICIENT, POOLED, SCORE_COLUMNS, Bootstrap
+from perse.evaluation.stats.estimates import EVEN, NO_COEFFICIENT, POOLED, SCORE_COLUMNS, Bootstrap
 from perse.evaluation.stats.intervals import ALIKE, FEW_REVIEWERS, RESTS_ON_FEW, expanded_levels
 from perse.evaluation.stats.resamples import times_drawn
 
@@ -376,3 +377,16 @@ def test_a_row_is_present_in_the_resamples_that_hold_it(two_way: bool) -> None:
     bootstrap = Bootstrap.over(reviewer, resamples=20, seed=3, item=item if two_way else None)
     for resample, held in enumerate(rebuilt(bootstrap, len(reviewer))):
         assert set(np.flatnonzero(bootstrap.resamples.present(resample))) == set(held)
+
+
+def test_where_ties_count_for_neither_resamples_equal_the_pairs_counted_one_by_one() -> None:
+    generator = np.random.default_rng(3)
+    reviewer = np.repeat(np.arange(12), 4)
+    gold, predicted = generator.integers(1, 6, 48).astype(float), np.round(generator.normal(5, 2, 48))
+    bootstrap = Bootstrap.over(reviewer, resamples=6, seed=0)
+    for at, found in enumerate(bootstrap.resampled(EVEN, gold, predicted)):
+        rows = np.repeat(np.arange(48), bootstrap.resamples.drawn[reviewer, at].astype(int))
+        x, y = gold[rows], predicted[rows]
+        signs = np.sign(x[:, None] - x) * np.sign(y[:, None] - y)
+        assert found == pytest.approx(signs.sum() / len(rows) ** 2, abs=1e-12)
+    assert bootstrap.one(EVEN, gold, predicted).value == pytest.approx(kendall_a(gold, predicted))

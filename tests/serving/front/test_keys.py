@@ -179,3 +179,14 @@ def test_a_server_says_at_its_start_which_private_files_others_get_at(file: Path
     told = " ".join(perse(*start).stderr.split())
     assert told.count("can be read by everybody on this machine") == 2
     assert "and holds what readers wrote; if that is not meant, run: chmod go= " in told
+
+
+def test_what_somebody_wrote_between_the_keys_stays(file: Path) -> None:
+    add_key(file, "alice", ["judge"])
+    with file.open("a") as more:
+        more.write("\n# bob left in May\n")
+    add_key(file, "cy", ["judge"])
+    remove_keys(file, "alice")
+    about, *rest = file.read_text().splitlines()
+    assert about.startswith("# Keys of a perse server") and rest[:2] == ["", "# bob left in May"] and rest[2].startswith("cy ")
+    assert [one.caller.name for one in read_keys(file)] == ["cy"]
