@@ -72,14 +72,18 @@ def scoring(given: Callable[[str, str], int], name: str = "scripted") -> Cast:
 
 
 def answers(values: list[list[tuple[float | None, float]]], others: list[list[float]]) -> list[Asked]:
-    """(judge, people) of each product's summaries, the same for both questions, and what the judge gives those of others."""
+    """(judge, people) of each product's summaries, the same for both questions, and what the judge gives the first of the next products beside it."""
     both = (COVERAGE, SENTIMENT)
     own = [
-        Asked(product, dict.fromkeys(both, people), dict.fromkeys(both, judge))
+        Asked(product, (product, place), dict.fromkeys(both, people), dict.fromkeys(both, judge))
         for product, pairs in enumerate(values)
-        for judge, people in pairs
+        for place, (judge, people) in enumerate(pairs)
     ]
-    foreign = [Asked(product, None, dict.fromkeys(both, judge)) for product, of_one in enumerate(others) for judge in of_one]
+    foreign = [
+        Asked(product, ((product + step) % len(values), 0), None, dict.fromkeys(both, judge))
+        for product, of_one in enumerate(others)
+        for step, judge in enumerate(of_one, start=1)
+    ]
     return [*own, *foreign]
 
 
@@ -130,7 +134,7 @@ def test_summaries_of_others_are_never_of_the_same_product(tmp_path: Path) -> No
     found = unrelated(products, UNRELATED)
     assert len(found) == 5 * UNRELATED
     for product in products:
-        texts = [summary.text for one, summary in found if one == product]
+        texts = [one.summary.text for one in found if one.reviews_of == product]
         assert len(set(texts)) == UNRELATED and not any(summary.text in texts for summary in product.summaries)
     assert len(unrelated(products[:2], UNRELATED)) == 2 and unrelated(products[:1], UNRELATED) == []
 
@@ -140,6 +144,7 @@ def test_both_questions_are_asked_about_each_summary_and_the_others(tmp_path: Pa
     found = ask(judge.judge, read_graded(two(tmp_path / "graded.jsonl")), tmp_path / "out")
     assert len(judge.asked) == 2 * (4 + 2)
     assert [one.product for one in found] == [0, 0, 1, 1, 0, 1]
+    assert [one.summary for one in found] == [(0, 0), (0, 1), (1, 0), (1, 1), (1, 0), (0, 1)]
     assert found[0].people == {COVERAGE: 75.0, SENTIMENT: 100.0} and found[-1].people is None
     assert all(one.judge == {COVERAGE: 60.0, SENTIMENT: 80.0} for one in found)
     foreign = [message for message in judge.asked if "like the boots" in message and "of the radio" in message]
@@ -151,8 +156,28 @@ def test_the_difference_is_judge_minus_people_and_the_share_is_of_those_scored_h
     [one, _] = measured([[(80, 60), (40, 50)], [(60, 20), (100, 100)]], [[40], [20]]).questions
     assert one.difference.value == pytest.approx(12.5) and one.higher.value == pytest.approx(0.5)
     assert (one.own.value, one.people) == (pytest.approx(70), pytest.approx(57.5))
-    # Others get 40 and 20: mean 30. By product the own ones get 60 and 80, so 20 and 60 more: 40.
+    # Others get 40 and 20: mean 30. They are the first summaries, to which it gives 60 and 80 with their own product's reviews, so 20 and 60 more: 40.
     assert one.unrelated.value == pytest.approx(30) and one.apart.value == pytest.approx(40)
+
+
+def test_a_summary_with_anothers_reviews_is_held_against_itself_alone() -> None:
+    # The first summaries get 50, 70 and none at home; with another's reviews 40 (the second's), none (the third's) and 45 (the first's): 30 and 5 more,
+    # 17.5 on average. The last ones, which nobody shows elsewhere, get 100 and do not matter.
+    [one, _] = measured([[(50, 60), (100, 50)], [(70, 20), (100, 100)], [(None, 50), (100, 0)]], [[40], [20], [45]]).questions
+    assert one.apart.value == pytest.approx(17.5) and one.apart.items == 2
+
+
+def test_a_judge_that_looks_at_the_text_alone_gives_a_products_own_summaries_nothing_more(tmp_path: Path) -> None:
+    """13 systems, of which the last three are better, and 10 products: the summaries that are shown elsewhere are the first ten systems', and all of them
+    get 40 of a judge that gives the last three 80, whatever reviews stand beside them."""
+    rows = [row(f"thing {n}", [[3]] * 13, [[3]] * 13) for n in range(10)]
+    blind = scoring(lambda question, text: 80 if int(text.split()[1]) >= 10 else 40)
+    asked = ask(blind.judge, read_graded(written(tmp_path / "graded.jsonl", *rows)), tmp_path / "out")
+    found = leniency(asked, judge="blind", resamples=200, seed=0)
+    for one in found.questions:
+        assert one.own.value == pytest.approx((10 * 40 + 3 * 80) / 13) and one.unrelated.value == 40
+        assert one.apart.value == 0 and not one.apart.above_zero
+    assert finding(found).count("not shown to be less than the same get with their own product's reviews") == 2
 
 
 def test_the_order_is_looked_at_within_products() -> None:
@@ -184,7 +209,7 @@ def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
     lenient = measured([[(80, 60 + n % 3), (40, 20)] for n in products], others)
     assert re.match(
         r"J is lenient with aspect coverage, by 19\.5 \[.*\] points of 100, and is lenient with sentiment consistency, by 19\.5 \[.*\] points of "
-        r"100, over 24 summaries of 12 products that people graded\. To a summary of another product it gives 39\.8 \[[\d., ]+\] for aspect coverage "
+        r"100, over 24 summaries of 12 products that people graded\. To summaries with another product's reviews it gives 39\.8 \[[\d., ]+\] for aspect coverage "
         r"and 39\.8 \[[\d., ]+\] for sentiment consistency\. For aspect coverage it gives 40\.0 where people gave 2, and 80\.0 where they gave 3; "
         r"for sentiment consistency .*\.$",
         finding(lenient),
@@ -202,10 +227,10 @@ def test_the_finding_says_lenient_strict_or_neither_with_the_numbers() -> None:
 
 
 def test_a_judge_that_cannot_tell_a_products_own_summaries_is_said_not_to() -> None:
-    blind = measured([[(80 + n % 2, 60 + n % 3), (40, 20)] for n in range(12)], [[58 + n % 5] for n in range(12)])
+    blind = measured([[(80 + n % 2, 60 + n % 3), (40, 20)] for n in range(12)], [[78 + n % 5] for n in range(12)])
     assert re.search(
-        r"it gives 59\.8 \[[\d., ]+\] for aspect coverage, not shown to be less than to the product's own, and 59\.8 \[[\d., ]+\] for sentiment "
-        r"consistency, not shown to be less than to the product's own\. For aspect",
+        r"it gives 79\.8 \[[\d., ]+\] for aspect coverage, not shown to be less than the same get with their own product's reviews, and 79\.8 "
+        r"\[[\d., ]+\] for sentiment consistency, not shown to be less than the same get with their own product's reviews\. For aspect",
         finding(blind),
     )
 
@@ -219,7 +244,7 @@ def test_what_is_not_answered_is_left_out_and_counted() -> None:
 def test_the_result_has_a_table_by_grade_and_the_same_in_every_medium() -> None:
     result = leniency_result(measured([[(80, 60 + n), (40, 20)] for n in range(12)], [[40 + n] for n in range(12)]))
     told = markdown(result)
-    assert "By people's grade" in told and "another product's" in told and result.details["finding"] == result.answer
+    assert "By people's grade" in told and "own reviews minus another's" in told and result.details["finding"] == result.answer
     assert "**J is lenient with aspect coverage" in told
 
 

@@ -15,6 +15,7 @@ from perse.errors import BadInput, RunMismatch
 from perse.judgement import Judgement
 from perse.rehearsal.folder import Trace
 from perse.rehearsal.judging import MEASURES, SIDES, Wanted, mean_of, value_of
+from perse.rehearsal.methods import METHODS
 from perse.rehearsal.scoring.asking import Scored, check_samples_of, read_scores, score
 from perse.rehearsal.scoring.published import TABLE_1, TABLE_2
 from perse.rehearsal.scoring.results import AVERAGE, USER, Results, results
@@ -68,8 +69,27 @@ def test_a_method_that_fails_at_what_is_hard_does_not_look_better() -> None:
     made = results(SAMPLES, replace(of_all, scores={**of_all.scores, "rehearsal": half}), resamples=200, seed=0)
     assert made.rows["rehearsal"][AVERAGE].value == 45 and made.there["rehearsal"] == 90 and made.compared == 12
     told = rehearsal_result(made)
-    assert "(6 samples that it has no summary of count 0)" in told.answer and "higher" not in told.answer
+    assert "(no summary of 6 samples, which count 0)" in told.answer and "higher" not in told.answer
     assert "scores 0 under it" in " ".join(told.notes)
+
+
+def test_a_method_that_is_lower_since_it_wrote_less_is_said_to_have() -> None:
+    """Three methods of one quality; OnlySum lacks the summaries of 8 of 40 samples, PerSum that of one."""
+    samples = [sample(n) for n in range(40)]
+    same = [[60.0 + n % 7] * 6 for n in range(40)]
+    whole = scored({"onlysum": same, "sum-perchan": same, "rehearsal": same}, samples)
+    lacks = {"onlysum": {f"s{n}" for n in range(8)}, "sum-perchan": {"s9"}, "rehearsal": set[str]()}
+    scores = {
+        method: {name: values for name, values in of_one.items() if name not in lacks[method]}
+        for method, of_one in whole.scores.items()
+    }
+    made = results(samples, replace(whole, scores=scores), resamples=200, seed=0)
+    answer = rehearsal_result(made).answer
+    assert (
+        f"It is higher than OnlySum (no summary of 8 samples, which count 0); not shown to differ from {METHODS['sum-perchan'].published} "
+        "(no summary of 1 sample, which counts 0)."
+    ) in answer
+    assert "40 readers. It is" in answer, "Rehearsal has all"
 
 
 def test_nothing_is_compared_where_a_judge_gives_no_scores() -> None:

@@ -14,7 +14,7 @@ from perse.judging.loop import JUDGEMENTS, answer_all, read_judgements
 from perse.progress import OnProgress, unseen
 from perse.records import SummaryExample
 from perse.rehearsal.judging import GREEDY, QUESTIONS, Aspect, value_of, who_judges
-from perse.rehearsal.leniency.reading import Graded, Product, Summary, hundred, unrelated
+from perse.rehearsal.leniency.reading import Graded, Shown, hundred, related, unrelated
 from perse.rehearsal.settings import WIDE, Labels
 
 UNRELATED = 3
@@ -26,7 +26,9 @@ class Asked:
     """A summary with a product's reviews: what people gave it on the judge's scale (None: it is of another product), and what the judge gave."""
 
     product: int
-    """From 0."""
+    """Whose reviews, from 0."""
+    summary: tuple[int, int]
+    """Which summary: its product, and its place among that product's, both from 0."""
     people: dict[Aspect, float] | None
     judge: dict[Aspect, float | None]
 
@@ -38,9 +40,8 @@ def ask(judge: Judge, graded: Graded, folder: Path, *, labels: Labels = WIDE, on
         RunMismatch: the folder has answers of another judge, or about other summaries.
         EngineLost: the engine is gone, or failed at some questions; the same command goes on.
     """
-    pairs = [(product, summary, True) for product in graded.products for summary in product.summaries]
-    pairs += [(product, summary, False) for product, summary in unrelated(graded.products, UNRELATED)]
-    examples = {example.id: example for product, summary, _ in pairs for example in [_example(product, summary)]}
+    shown = [*related(graded.products), *unrelated(graded.products, UNRELATED)]
+    examples = {example.id: example for example in map(_example, shown)}
     ordered = sorted(examples.values(), key=lambda one: (int(one.reviewer_id), one.id))
     chunk = max(16, judge.engine.capabilities.at_once)
     questions = QUESTIONS[labels]
@@ -52,11 +53,12 @@ def ask(judge: Judge, graded: Graded, folder: Path, *, labels: Labels = WIDE, on
         answers = read_judgements(log.path)
     place = {product.id: at for at, product in enumerate(graded.products)}
     found = []
-    for product, summary, own in pairs:
-        name = _example(product, summary).id
+    for one in shown:
+        name = _example(one).id
         given = {aspect: value_of(answers.get((question.name, name))) for aspect, question in questions.items()}
-        people = {aspect: hundred(grade) for aspect, grade in summary.people.items()} if own else None
-        found.append(Asked(place[product.id], people, given))
+        own = one.product.id == one.reviews_of.id
+        people = {aspect: hundred(grade) for aspect, grade in one.summary.people.items()} if own else None
+        found.append(Asked(place[one.reviews_of.id], (place[one.product.id], one.place), people, given))
     if all(value is None for one in found for value in one.judge.values()):
         why = next((one.error for one in answers.values() if one.error), "it gave no reason")
         raise BadInput(
@@ -75,6 +77,7 @@ def identity(judge: Judge, graded: Graded, labels: Labels) -> dict[str, Any]:
     }
 
 
-def _example(product: Product, summary: Summary) -> SummaryExample:
-    digest = hashlib.sha256(summary.text.encode()).hexdigest()[:16]
-    return SummaryExample(id=f"{product.id}/{digest}", reviewer_id=product.id, reviews=product.reviews, summary=summary.text)
+def _example(shown: Shown) -> SummaryExample:
+    text, product = shown.summary.text, shown.reviews_of
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    return SummaryExample(id=f"{product.id}/{digest}", reviewer_id=product.id, reviews=product.reviews, summary=text)

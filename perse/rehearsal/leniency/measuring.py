@@ -1,4 +1,5 @@
-"""What a judge gives graded summaries beside what people gave them: how much more, in what order, and what it gives summaries of other products.
+"""What a judge gives graded summaries beside what people gave them: how much more, in what order, and what it gives summaries with
+the reviews of other products.
 
 Intervals draw products anew, with all their summaries. Coefficients are within products: a judge that scores the summaries of one product in people's order
 orders them well, however much it gives.
@@ -50,9 +51,9 @@ class OfQuestion:
     """What people give the same summaries."""
     grades: tuple[OfGrade, ...]
     unrelated: Estimate
-    """What it gives summaries of other products ..."""
+    """What it gives summaries that are shown with another product's reviews ..."""
     apart: Estimate
-    """... and how much more it gives the product's own, mean over products."""
+    """... and how much more it gives the same summaries with their own product's reviews."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ def _of_question(aspect: Aspect, own: Sequence[Asked], other: Sequence[Asked], *
         people=float(people[known].mean()) if known.any() else float("nan"),
         grades=_by_grade(people, judged, known, draws),
         unrelated=_alone(unrelated, shown_with, resamples=resamples, seed=seed),
-        apart=_apart((judged, product), (unrelated, shown_with), resamples=resamples, seed=seed),
+        apart=_apart(aspect, own, other, resamples=resamples, seed=seed),
     )
 
 
@@ -121,17 +122,13 @@ def _alone(values: FloatArray, product: IntArray, *, resamples: int, seed: int) 
     return _mean(draws, values, ~np.isnan(values))
 
 
-def _apart(own: tuple[FloatArray, IntArray], other: tuple[FloatArray, IntArray], *, resamples: int, seed: int) -> Estimate:
-    """The mean over products of what the judge gives its own summaries more than others."""
-    means = [
-        {int(one): float(np.nanmean(values[product == one])) for one in np.unique(product[~np.isnan(values)])}
-        for values, product in (own, other)
-    ]
-    shared = sorted(means[0].keys() & means[1].keys())
-    gaps = np.array([means[0][one] - means[1][one] for one in shared], dtype=np.float64)
-    return _alone(gaps, np.array(shared, dtype=np.int64), resamples=resamples, seed=seed).model_copy(
-        update={"difference": True}
-    )
+def _apart(aspect: Aspect, own: Sequence[Asked], other: Sequence[Asked], *, resamples: int, seed: int) -> Estimate:
+    """How much more the judge gives a summary with its own product's reviews than with another's: the mean over those shown with both, drawn with the
+    product that they are of. Each is held against itself, so a judge that looks at the text alone has 0, whichever summaries were shown."""
+    with_own = dict(zip((one.summary for one in own), _given(aspect, own), strict=True))
+    gaps = np.array([with_own[one.summary] for one in other], dtype=np.float64) - _given(aspect, other)
+    product = np.array([one.summary[0] for one in other], dtype=np.int64)
+    return _alone(gaps, product, resamples=resamples, seed=seed).model_copy(update={"difference": True})
 
 
 def _given(aspect: Aspect, asked: Sequence[Asked]) -> FloatArray:

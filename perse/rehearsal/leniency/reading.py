@@ -47,6 +47,19 @@ class Product:
 
 
 @dataclass(frozen=True)
+class Shown:
+    """The summary of a product at this place among its summaries, from 0, with the reviews of that product or of another."""
+
+    reviews_of: Product
+    product: Product
+    place: int
+
+    @property
+    def summary(self) -> Summary:
+        return self.product.summaries[self.place]
+
+
+@dataclass(frozen=True)
 class Graded:
     """Products in the order of the file; `digest` is of these alone."""
 
@@ -133,11 +146,16 @@ def hundred(grade: float) -> float:
     return (grade - LOWEST) / (HIGHEST - LOWEST) * 100
 
 
-def unrelated(products: Sequence[Product], each: int) -> list[tuple[Product, Summary]]:
-    """Each product with so many summaries of others, which follow it in the file: no two of one product, and none twice about one."""
+def related(products: Sequence[Product]) -> list[Shown]:
+    """Each graded summary with the reviews of its own product."""
+    return [Shown(product, product, place) for product in products for place in range(len(product.summaries))]
+
+
+def unrelated(products: Sequence[Product], each: int) -> list[Shown]:
+    """Each product's reviews with so many summaries of others, which follow it in the file: no two of one product, and none twice about one."""
     found = []
     for at, product in enumerate(products):
         for step in range(1, min(each, len(products) - 1) + 1):
             other = products[(at + step) % len(products)]
-            found.append((product, other.summaries[at % len(other.summaries)]))
+            found.append(Shown(product, other, at % len(other.summaries)))
     return found

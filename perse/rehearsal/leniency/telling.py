@@ -38,7 +38,7 @@ def finding(found: Leniency) -> str:
     others = " and ".join(map(_of_others, found.questions))
     products = f"{found.summaries} summaries of {found.products} products"
     ends = "; ".join(filter(None, map(_ends, found.questions)))
-    return f"{found.judge} {told}, over {products} that people graded. To a summary of another product it gives {others.removesuffix(',')}.{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}"
+    return f"{found.judge} {told}, over {products} that people graded. To summaries with another product's reviews it gives {others.removesuffix(',')}.{f' {ends[0].upper()}{ends[1:]}.' if ends else ''}"
 
 
 def unknown(judge: str) -> str:
@@ -64,7 +64,7 @@ def _words(one: OfQuestion) -> str:
 
 def _of_others(one: OfQuestion) -> str:
     told = f"{shown(one.unrelated, digits=DIGITS)} for {TITLES[one.aspect]}"
-    return told if one.apart.above_zero else f"{told}, not shown to be less than to the product's own,"
+    return told if one.apart.above_zero else f"{told}, not shown to be less than the same get with their own product's reviews,"
 
 
 def _ends(one: OfQuestion) -> str:
@@ -105,13 +105,21 @@ def notes(found: Leniency) -> tuple[str, ...]:
 def _beside_people(found: Leniency) -> Table:
     return Table(
         title="The judge beside people, points of 100",
-        header=("question", "people", "judge", "judge minus people", "another product's", "own minus another's"),
+        header=(
+            "question",
+            "people",
+            "judge",
+            "judge minus people",
+            "with another product's reviews",
+            "own reviews minus another's",
+        ),
         rows=tuple(
             (TITLES[one.aspect], f"{one.people:.{DIGITS}f}", one.own, one.difference, one.unrelated, one.apart)
             for one in found.questions
         ),
         notes=(
-            "another product's: what the judge gives a summary of another product, which nobody graded; "
+            "own reviews minus another's: each summary that was shown with another product's reviews, too, is held against itself; the difference to "
+            "'judge' is something else, since that is of all summaries",
             f"a grade of 1 to 5 is {GRADE:g} points wide",
         ),
         digits=DIGITS,

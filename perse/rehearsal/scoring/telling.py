@@ -61,19 +61,21 @@ def _worth(found: Results, method: str) -> str:
     if not mine:
         return f"{scores}; no method that it is held against was run."
     told = [
-        (word, [METHODS[one.minus].published for one in mine if chosen(one)])
+        (word, [METHODS[one.minus].published + _missing(found, one.minus) for one in mine if chosen(one)])
         for word, chosen in (
             ("higher than", lambda one: one.higher),
             ("lower than", lambda one: one.lower),
             ("not shown to differ from", lambda one: not (one.higher or one.lower)),
         )
     ]
-    missing = (
-        f" ({found.samples - found.summaries[method]} samples that it has no summary of count 0)"
-        if found.summaries[method] < found.samples
-        else ""
-    )
-    return f"{scores}{missing}. It is {'; '.join(f'{word} {_listed(names)}' for word, names in told if names)}."
+    return f"{scores}{_missing(found, method)}. It is {'; '.join(f'{word} {_listed(names)}' for word, names in told if names)}."
+
+
+def _missing(found: Results, method: str) -> str:
+    """What a method's average has of 0 since it wrote nothing: said of each method that is named, since it makes one low and the others high beside it."""
+    missing = found.samples - found.summaries[method]
+    counted = "1 sample, which counts" if missing == 1 else f"{missing} samples, which count"
+    return f" (no summary of {counted} 0)" if missing else ""
 
 
 def notes(found: Results) -> tuple[str, ...]:
