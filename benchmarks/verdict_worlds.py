@@ -1,10 +1,11 @@
-"""How often a judge that knows nothing is called better: by the verdict, and by the rules that it had before 2026-11-25.
+"""How often a judge that knows nothing more is called better or worse: by the verdict, and by the rules that it had before.
 
     python benchmarks/verdict_worlds.py --worlds 400
 
 Kinds of worlds, in each of which "better" is false. *Below chance*: a coin for a judge, and a reader's own average that is
 worse than chance, as it is where a profile holds the reader's other scores. *Copying*: a coin again, on pairs in 45% of which the shown answer
-is the reader's. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers.
+is the reader's. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers. *Ties*: the
+judge says the reader's own average of three whole scores with a noise of 0.02, which breaks its ties and changes nothing else; "worse" is false, too.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
 """
 
@@ -25,6 +26,7 @@ from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.results import LEVEL
 from perse.evaluation.evaluate import evaluate
 from perse.evaluation.stats.significance import paired_permutation
+from perse.evaluation.verdict import EVENED
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import (
     Choice,
@@ -48,6 +50,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=400)
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", help="one kind of worlds, such as: ties")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     if options.small:
@@ -56,14 +59,17 @@ def main() -> None:
         "below chance": _below_chance,
         "copying": _copying,
         **{f"constant but for {few} readers": partial(_constant, few=few) for few in VARIED},
+        "ties": _ties,
     }
     found: dict[str, Counter[str]] = {}
     for nth, (name, world) in enumerate(kinds.items()):
+        if options.only not in (None, name):
+            continue
         found[name] = Counter()
         for number in track(range(options.worlds), description=name, console=Console(stderr=True)):
             found[name].update(world(np.random.default_rng((options.seed, nth, number)), options.resamples))
     shares = {name: {rule: round(times / options.worlds, 4) for rule, times in rules.items()} for name, rules in found.items()}
-    print(json.dumps({"worlds": options.worlds, "called better": shares}, indent=1))
+    print(json.dumps({"worlds": options.worlds, "called so": shares}, indent=1))
 
 
 def _below_chance(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
@@ -161,6 +167,36 @@ def _constant(generator: np.random.Generator, resamples: int, *, few: int) -> di
     return {
         "verdict": found.pairings[0].contrasts[0].better is not None,
         "p over each side's own readers": before.p is not None and before.p <= LEVEL,
+    }
+
+
+def _ties(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
+    examples, said = [], []
+    for reader in range(60):
+        scores = np.clip(np.round(generator.normal(6, 1.2) + generator.normal(0, 1.5, 8)), 1, 10).astype(int)
+        for at in range(4):
+            shown = [int(scores[n]) for n in generator.choice([n for n in range(8) if n != at], 3, replace=False)]
+            examples.append(
+                PointwiseExample(
+                    id=f"{reader}-{at}",
+                    reviewer_id=f"u{reader}",
+                    item_id=f"{reader}-{at}",
+                    profile=tuple(ProfileReview(text=f"{n}", review="r", score=one) for n, one in enumerate(shown)),
+                    query="q",
+                    reference=ReviewReference(review="r", score=int(scores[at])),
+                )
+            )
+            value = float(np.clip(np.mean(shown) + generator.normal(0, 0.02), 1, 9.99))
+            expected = {str(int(value)): 1 - value % 1, str(int(value) + 1): value % 1}
+            said.append(_said(f"{reader}-{at}", str(round(value)), "pointwise").model_copy(update={"distribution": expected}))
+    result = evaluate(examples, said, train=None, resamples=resamples)
+    by_ties = any(one.baseline == EVENED for one in result.differences)
+    shown_apart = any(
+        one.baseline == "profile average" and (one.estimate.above_zero or one.estimate.below_zero) for one in result.differences
+    )
+    return {
+        "verdict": result.conclusions[0].standing in ("better", "worse"),
+        "tau-b alone": by_ties or shown_apart,
     }
 
 

@@ -48,6 +48,11 @@ ASKS = "Which way to read the judge's answer agrees best with the readers, and w
 
 GREEDY, SCORE = "greedy", "score-only"
 
+TIES = (
+    "labels tie and expected scores do not, and Kendall tau-b leaves ties out of what it divides by: a label may be some hundredths ahead of the very score that it "
+    "was rounded from"
+)
+
 
 @dataclass(frozen=True)
 class Way:
@@ -200,6 +205,7 @@ def _result(
             "does once, and sd their standard deviation",
             f"score alone: the question {alone}, without a review",
             "the highest of several ways is chosen after looking, so its value is a little too high",
+            *((TIES,) if main == "kendall" and any(way.name.endswith("expected") for way in ways) else ()),
             READINGS,
         ),
     )
