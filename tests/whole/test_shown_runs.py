@@ -36,6 +36,7 @@ NOT_HERE = {
     "perse data release": "the released files are not part of the project; tests/data/test_release.py builds from its own",
     "perse score --examples work/released-mpst": "as above",
     "perse data persum": "Amazon's reviews are not part of the project; tests/data/test_persum.py selects from its own",
+    "perse rehearsal run": "its samples are of Amazon's reviews, too; tests/rehearsal has its own, and plays them on vLLM",
     "perse rehearsal leniency": "SummEval's grades are not part of the project; tests/rehearsal/test_leniency.py has its own",
     "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/annotators/test_annotators.py reads its own",
 }
