@@ -204,9 +204,7 @@ def _counted_again(
         samples = parse_samples(enumerate(left.get(SAMPLES, ()), start=1), folder / SAMPLES)
         if isinstance(manifest.get("samples"), dict):
             manifest["samples"] = counted_samples(samples, manifest["samples"])
-        if manifest.get(
-            "options"
-        ):  # a folder that `perse data persum` made: one made by hand has a card of its maker's, or none
+        if manifest.get("options"):  # else made by hand: the card is its maker's, or there is none
             new[CARD] = persum_card(manifest).encode()
     elif manifest.get("kind") == "release":
         from perse.data.release import counted, release_card
