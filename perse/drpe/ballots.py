@@ -14,15 +14,18 @@ from typing import Literal, get_args
 
 from pydantic import ConfigDict, Field
 
+from perse.data.near import near_duplicate
 from perse.drpe.documents import Document
+from perse.drpe.readers import Reader
 from perse.drpe.roles import Role
 from perse.errors import BadInput
 from perse.identity import text_key
-from perse.records import Choice, Pair, VoteExample, Voter, VotesExample
+from perse.records import Choice, Pair, ReaderVoteExample, VoteExample, Voter, VotesExample
 from perse.strict import Name, Strict
 
 Prompting = Literal["single", "batch"]
 """A role a prompt, or all roles in one."""
+Question = VoteExample | VotesExample | ReaderVoteExample
 PROMPTINGS: tuple[Prompting, ...] = get_args(Prompting)
 
 ORDERS: tuple[Choice, ...] = ("B", "A")
@@ -76,16 +79,19 @@ class Ballots:
     """All ballots, and what to ask by prompting, each thing once."""
 
     ballots: tuple[Ballot, ...]
-    examples: Mapping[Prompting, Sequence[VoteExample | VotesExample]]
+    examples: Mapping[Prompting, Sequence[Question]]
     unreferenced: tuple[str, ...]
     """Documents without a reference, which are left out."""
 
 
-def make_ballots(documents: Sequence[Document], roles: Mapping[str, Sequence[Role]], voting: Voting) -> Ballots:
+def make_ballots(
+    documents: Sequence[Document], roles: Mapping[str, Sequence[Role]], voting: Voting, readers: Sequence[Reader] = ()
+) -> Ballots:
     """The ballots of all documents; those about one article stand side by side, so that they share the work on it.
 
     Args:
-        roles: who votes on each document, by its id; an empty sequence: nobody in particular, which is the plain comparison.
+        roles: who votes on each document, by its id; an empty sequence, and no readers: nobody in particular, which is the plain comparison.
+        readers: who votes on all documents beside them, each in a prompt of their own.
     Raises:
         BadInput: no document has a reference.
     """
@@ -95,16 +101,17 @@ def make_ballots(documents: Sequence[Document], roles: Mapping[str, Sequence[Rol
             "no document has a reference, with which candidates are compared; give documents with 'references' ('refs' in SummEval)"
         )
     ballots: list[Ballot] = []
-    examples: dict[Prompting, dict[str, VoteExample | VotesExample]] = {prompting: {} for prompting in voting.prompting}
+    examples: dict[Prompting, dict[str, Question]] = {prompting: {} for prompting in voting.prompting}
     for document, prompting in product(whole, voting.prompting):
-        who = tuple(roles[document.id]) or (None,)
+        who = tuple(roles[document.id]) or (() if readers else (None,))
         pairs = product(
             document.candidates, enumerate(document.references[: voting.references], start=1), ORDERS[: voting.orders]
         )
         for candidate, (number, reference), side in pairs:
             same = text_key(candidate.text) == text_key(reference)
             texts = (candidate.text, reference) if side == "A" else (reference, candidate.text)
-            asked = _asked(document, Pair(text_a=texts[0], text_b=texts[1]), who, prompting, voting.wording)
+            pair = Pair(text_a=texts[0], text_b=texts[1])
+            asked = (*_asked(document, pair, who, prompting, voting.wording), *_of_readers(document, pair, readers))
             for role, judgement, example in asked:
                 ballots.append(
                     Ballot(
@@ -148,6 +155,24 @@ def _asked(
             wording=wording,
         )
         yield role, alone.id, alone
+
+
+def _of_readers(document: Document, pair: Pair, readers: Sequence[Reader]) -> Iterator[tuple[Role, str, ReaderVoteExample]]:
+    """Votes of real readers. What a reader has said of one of the two texts is not shown; a reader who is then left without a review does not vote on them."""
+    for reader in readers:
+        profile = tuple(
+            past for past in reader.profile if not any(near_duplicate(past.text, text) for text in (pair.text_a, pair.text_b))
+        )
+        if not profile:
+            continue
+        example = ReaderVoteExample(
+            id=f"{document.id}/{_digest(document.article or '', pair.text_a, pair.text_b)}/{reader.digest}",
+            reviewer_id=reader.id,
+            profile=profile,
+            article=document.article,
+            query=pair,
+        )
+        yield reader.role, example.id, example
 
 
 def _voter(role: Role) -> Voter:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 import numpy as np
 
 from perse.drpe.ballots import Prompting
-from perse.drpe.scoring import Decision
+from perse.drpe.readership import Readership, readership
+from perse.drpe.scoring import EVEN, Decision
 from perse.drpe.voting import Run
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement
@@ -22,10 +23,13 @@ NAMES: dict[Prompting, str] = {"single": "a role a prompt", "batch": "all roles 
 def vote_result(run: Run) -> Result:
     """Everything that a run says so far."""
     by = {prompting: [one for one in run.decisions if one.prompting == prompting] for prompting in run.answers}
+    readers = readership(run.ballots, run.answers, tuple(run.readers)) if run.readers else None
     return Result(
         name=DRPE_VOTE,
         asks="How often do the roles vote for a candidate, and not for the reference?",
-        answer=" ".join(_answer(prompting, found) for prompting, found in by.items()),
+        answer="\n".join(
+            (*(_answer(prompting, found) for prompting, found in by.items()), *([_of_readers(readers)] if readers else ()))
+        ),
         tables=(
             Table(
                 title="Votes",
@@ -53,6 +57,7 @@ def vote_result(run: Run) -> Result:
                     "remembered: prompt tokens that the engine had read before, as it tells. Each prompt of a reason, and of its vote, is counted once.",
                 ),
             ),
+            *(_readers(run, readers) if readers else ()),
             *_agreement(by),
             _systems(by),
         ),
@@ -122,6 +127,57 @@ def _agreement(by: dict[Prompting, list[Decision]]) -> list[Table]:
             rows=tuple(rows),
         )
     ]
+
+
+def _of_readers(found: Readership) -> str:
+    """What differs between real readers, in words."""
+    texts = len(found.chances)
+    if found.shares is None:
+        return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
+    of_texts, of_readers, taste = found.shares
+    return (
+        f"Of what differs in P(candidate) over {texts:,} texts and {len(found.readers)} real readers, {of_texts:.0%} lies between texts, {of_readers:.0%} between readers, and "
+        f"{taste:.0%} in who votes for which text."
+    )
+
+
+def _readers(run: Run, found: Readership) -> list[Table]:
+    """Whom texts win and lose."""
+    if not found.chances:
+        return []
+    whole = sum(run.readers.values())
+    return [
+        Table(
+            title="Real readers",
+            header=("reader", "stands for", "P(candidate)", "votes for the candidate"),
+            rows=tuple(
+                (
+                    name,
+                    f"{run.readers[name]} of {whole}",
+                    f"{found.of_reader(name):.3f}",
+                    f"{fmean(of_one[name] > EVEN for of_one in found.chances.values()):.0%}",
+                )
+                for name in found.readers
+            ),
+            notes=(
+                f"over {len(found.chances):,} texts that all of these readers voted on ({found.incomplete:,} more have not all votes).",
+            ),
+        ),
+        Table(
+            title="Whom each text wins",
+            header=("document", "system", "readers won", "P(candidate), lowest", "of", "highest", "of"),
+            rows=tuple(
+                (document, system, f"{found.won((document, system)):.0%}", *_ends(of_one))
+                for (document, system), of_one in found.chances.items()
+            ),
+            detail=True,
+        ),
+    ]
+
+
+def _ends(chances: Mapping[str, float]) -> tuple[Cell, Cell, Cell, Cell]:
+    low, high = min(chances, key=lambda name: chances[name]), max(chances, key=lambda name: chances[name])
+    return f"{chances[low]:.3f}", low, f"{chances[high]:.3f}", high
 
 
 def _systems(by: dict[Prompting, list[Decision]]) -> Table:

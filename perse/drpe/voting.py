@@ -19,7 +19,9 @@ from pydantic import ValidationError
 
 from perse.answering.base import JudgeSettings
 from perse.drpe.ballots import PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
+from perse.drpe.ballots import Question as Voted
 from perse.drpe.documents import Documents
+from perse.drpe.readers import Reader
 from perse.drpe.roles import GENERAL_PUBLIC, Role
 from perse.drpe.scoring import Decision, decisions
 from perse.errors import BadInput
@@ -29,8 +31,8 @@ from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_judgements, read_timing
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question
-from perse.questions.votes import VOTE, VOTES
-from perse.records import Asked, Pair, VoteExample, Voter, VotesExample, explain
+from perse.questions.votes import VOTE, VOTE_READER, VOTES
+from perse.records import Asked, Pair, ProfileReview, ReaderVoteExample, VoteExample, Voter, VotesExample, explain
 
 KIND = "drpe-vote"
 BALLOTS = "ballots.jsonl"
@@ -46,6 +48,8 @@ class Run:
     answers: Mapping[Prompting, Mapping[str, Judgement]]
     seconds: Mapping[Prompting, tuple[int, float]]
     unreferenced: tuple[str, ...]
+    readers: Mapping[str, int]
+    """Readers who voted, and how many of the data set each stands for."""
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -59,13 +63,15 @@ def vote(
     out: Path,
     voting: Voting,
     *,
+    readers: Sequence[Reader] = (),
     on_progress: OnPart = unseen_part,
 ) -> Path:
     """Ask for all votes that `out` does not have yet.
 
     Args:
         documents: with the candidates that are voted on.
-        roles: who votes on each document, by its id; an empty sequence: nobody in particular.
+        roles: who votes on each document, by its id; an empty sequence, and no readers: nobody in particular.
+        readers: who votes on all documents beside them.
     Raises:
         BadInput: no document has a reference, or one has no entry in `roles`.
         RunMismatch: the folder was begun with another judge, other documents, roles or settings.
@@ -76,8 +82,8 @@ def vote(
             f"there are no roles for {len(lacking)} of {len(documents.documents)} documents, such as '{lacking[0]}'; make them with "
             "`perse drpe roles` of the same documents"
         )
-    made = make_ballots(documents.documents, roles, voting)
-    with RunLog(out, _identity(judge, documents, roles, voting, made), lines=BALLOTS) as log:
+    made = make_ballots(documents.documents, roles, voting, readers)
+    with RunLog(out, _identity(judge, documents, roles, readers, voting, made), lines=BALLOTS) as log:
         have = len(log.read())
         log.append(ballot.model_dump_json() + "\n" for ballot in made.ballots[have:])
         for prompting in voting.prompting:
@@ -87,7 +93,7 @@ def vote(
 
 def _ask(
     judge: Judge,
-    examples: Sequence[VoteExample | VotesExample],
+    examples: Sequence[Voted],
     folder: Path,
     voting: Voting,
     prompting: Prompting,
@@ -96,7 +102,7 @@ def _ask(
     settings = JudgeSettings(voting.temperature, voting.max_new_tokens, voting.seed)
     asked: list[tuple[Question, Sequence[Asked]]] = [
         (question, some)
-        for question in (VOTE, VOTES)
+        for question in (VOTE, VOTES, VOTE_READER)
         if (some := [one for one in examples if isinstance(one, question.example_type)])
     ]
     identity = {"kind": f"drpe-{prompting}", "judge": judge.for_manifest, "prompts_sha256": _prompts(judge, voting)}
@@ -112,7 +118,12 @@ _SAID: Mapping[Prompting, str] = {"single": "a role a prompt", "batch": "all rol
 
 
 def _identity(
-    judge: Judge, documents: Documents, roles: Mapping[str, Sequence[Role]], voting: Voting, made: Ballots
+    judge: Judge,
+    documents: Documents,
+    roles: Mapping[str, Sequence[Role]],
+    readers: Sequence[Reader],
+    voting: Voting,
+    made: Ballots,
 ) -> dict[str, Any]:
     who = hashlib.sha256()
     for document in documents.documents:
@@ -125,6 +136,7 @@ def _identity(
             "without_reference": list(made.unreferenced),
         },
         "roles_sha256": who.hexdigest(),
+        "readers": {reader.id: {"sha256": reader.digest, "stands_for": reader.stands_for} for reader in readers},
         "judge": judge.for_manifest,
         "settings": {**asdict(voting), "prompting": list(voting.prompting)},
         "prompts_sha256": _prompts(judge, voting),
@@ -141,7 +153,10 @@ def _prompts(judge: Judge, voting: Voting) -> dict[str, str]:
     together = VotesExample(
         id="probe", reviewer_id="probe", article="An article.", query=pair, voters=(voter,), wording=voting.wording
     )
+    past = ProfileReview(text="A text.", review="A review.", score=5)
+    reader = ReaderVoteExample(id="probe", reviewer_id="probe", profile=(past,), article="An article.", query=pair)
     return {
+        VOTE_READER.name: judge.prompt_digest(VOTE_READER, [reader], settings),
         VOTE.name: judge.prompt_digest(VOTE, [alone], settings),
         VOTES.name: judge.prompt_digest(VOTES, [together], settings),
     }
@@ -175,6 +190,7 @@ def read_run(run: Path) -> Run:
         answers,
         {one: read_timing(run / one / TIMING) for one in there},
         tuple(about.get("documents", {}).get("without_reference", ())),
+        {name: int(one.get("stands_for", 1)) for name, one in about.get("readers", {}).items()},
     )
 
 

@@ -1,6 +1,6 @@
 """Which of two texts does a voter of this role choose, and why? The reason first, then the vote (DRPE, section 3.2).
 
-One voter a prompt (`vote`), whose probability depends on no other voter; or all voters in one prompt (`votes`), as in the paper, where each also sees the
+Invented voters are told by a type and a description, real readers (`vote_reader`) by what they reviewed. One voter a prompt (`vote`), whose probability depends on no other voter; or all voters in one prompt (`votes`), as in the paper, where each also sees the
 reasons and votes before its own. Asked in the given order alone: a reason speaks of A and B, so each order has its own.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from perse.errors import BadInput
 from perse.prompts import macros
 from perse.questions.base import AnswerLayout, Ask
-from perse.records import VoteExample, Voter, VotesExample
+from perse.records import ProfileReview, ReaderVoteExample, VoteExample, Voter, VotesExample
 from perse.scale import CHOICES, Scale
 
 TEMPLATE = "vote.jinja"
@@ -46,6 +46,38 @@ class Vote:
     def clean(self, example: VoteExample, clean: Any) -> VoteExample:
         voter = None if example.voter is None else _clean_voter(example.voter, clean)
         return example.model_copy(update={**_clean_texts(example, clean), "voter": voter})
+
+
+class ReaderVote:
+    """A or B, behind a reason, of a real reader who is known by past reviews."""
+
+    name = "vote_reader"
+    scale: Scale = CHOICES
+    layout = AnswerLayout(text_prefix="Reason:", label_prefix="Vote: Text ")
+    example_type: type = ReaderVoteExample
+    delimiters = ("Plot", "Review", "Score", "Article", "Text", "Answer")
+    usual = False
+    served = None
+    writes_review = False
+
+    def asks(self, example: ReaderVoteExample, profile: Sequence[ProfileReview]) -> tuple[Ask, ...]:
+        wording, past, summaries = macros(TEMPLATE), macros("pointwise.jinja"), example.article is not None
+        shown = tuple(past.profile(n, one.text, one.review, one.score) for n, one in enumerate(profile, start=1))
+        query = wording.query(example.article, example.query.text_a, example.query.text_b)
+        return (Ask(wording.reader_instruction(summaries), shown, query, wording.reader_ask(summaries)),)
+
+    def to_label_order(self, probabilities: Sequence[tuple[float, ...]]) -> tuple[tuple[float, ...], ...]:
+        return tuple(probabilities)
+
+    def answer(self, example: ReaderVoteExample) -> NoReturn:
+        raise BadInput(_NOT_LEARNED.format(self.name))
+
+    def clean(self, example: ReaderVoteExample, clean: Any) -> ReaderVoteExample:
+        profile = tuple(
+            past.model_copy(update={"text": clean(past.text, lines=True), "review": past.review and clean(past.review)})
+            for past in example.profile
+        )
+        return example.model_copy(update={**_clean_texts(example, clean), "profile": profile})
 
 
 class Votes:
@@ -91,7 +123,7 @@ class Votes:
         return example.model_copy(update={**_clean_texts(example, clean), "voters": voters})
 
 
-def _clean_texts(example: VoteExample | VotesExample, clean: Any) -> dict[str, Any]:
+def _clean_texts(example: VoteExample | VotesExample | ReaderVoteExample, clean: Any) -> dict[str, Any]:
     texts = {"text_a": clean(example.query.text_a, lines=True), "text_b": clean(example.query.text_b, lines=True)}
     article = None if example.article is None else clean(example.article, lines=True)
     return {"article": article, "query": example.query.model_copy(update=texts)}
@@ -103,3 +135,4 @@ def _clean_voter(voter: Voter, clean: Any) -> Voter:
 
 VOTE = Vote()
 VOTES = Votes()
+VOTE_READER = ReaderVote()

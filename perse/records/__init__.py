@@ -14,7 +14,7 @@ from perse.records.reviews import ASPECTS, Comparison, Kind, Review, Split
 from perse.records.summary import SummaryExample, SummaryReference
 from perse.records.summary_pair import PastReview, SummaryPairExample
 from perse.records.verbatim import VerbatimExample
-from perse.records.votes import VoteExample, Voter, VotesExample
+from perse.records.votes import ReaderVoteExample, VoteExample, Voter, VotesExample
 
 __all__ = [
     "ASPECTS",
@@ -35,6 +35,7 @@ __all__ = [
     "PointwiseExample",
     "ProfileComparison",
     "ProfileReview",
+    "ReaderVoteExample",
     "Record",
     "Review",
     "ReviewReference",

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from perse.records.base import Record
 from perse.records.pairwise import Pair
+from perse.records.pointwise import ProfileReview
 from perse.strict import Name
 
 
@@ -42,6 +43,28 @@ class VoteExample(Record):
     def gives_away(self, near: Callable[[str, str], bool]) -> bool:
         """The article is meant to show what a summary is worth."""
         return False
+
+
+class ReaderVoteExample(Record):
+    """Which text would this reader choose? A real one, known by past reviews.
+
+    The limit of words is for it: a judge that was trained for readers has seen no longer prompt (PerSE, section 4.1).
+    """
+
+    kind: ClassVar[str] = "vote_reader"
+    limited: ClassVar[bool] = True
+    shortened: ClassVar[bool] = True
+
+    id: Name
+    reviewer_id: Name
+    """The reader: votes of one are asked one after the other, so that they share the work on the profile."""
+    profile: tuple[ProfileReview, ...] = Field(min_length=1)
+    article: str | None
+    query: Pair
+
+    def gives_away(self, near: Callable[[str, str], bool]) -> bool:
+        """Whether the reader has reviewed one of the texts."""
+        return any(near(past.text, text) for past in self.profile for text in (self.query.text_a, self.query.text_b))
 
 
 class VotesExample(Record):

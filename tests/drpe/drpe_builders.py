@@ -8,6 +8,7 @@ from pathlib import Path
 
 from perse.drpe.ballots import Voting
 from perse.drpe.documents import Candidate, Document, Documents
+from perse.drpe.readers import Reader
 from perse.drpe.roles import Role
 from perse.drpe.voting import vote
 from perse.engines.base import Failure, Reply
@@ -62,11 +63,20 @@ class Poll:
 
         self.judge = Judge(ScriptedEngine(say), TextRenderer(), name="scripted")
 
-    def vote(self, out: Path, documents: Sequence[Document], roles: Sequence[Role] = ROLES, **settings: object) -> Path:
+    def vote(
+        self,
+        out: Path,
+        documents: Sequence[Document],
+        roles: Sequence[Role] = ROLES,
+        *,
+        readers: Sequence[Reader] = (),
+        **settings: object,
+    ) -> Path:
         return vote(
             self.judge,
             Documents(tuple(documents)),
             {one.id: roles for one in documents},
             out,
             Voting(**settings),  # type: ignore[arg-type]
+            readers=readers,
         )

@@ -13,16 +13,17 @@ from hypothesis import strategies as st
 from kills import Script, check_nothing_lost
 
 from perse.answering.base import JudgeSettings
-from perse.drpe.ballots import Voting, make_ballots
+from perse.drpe.ballots import Ballots, Voting, make_ballots
 from perse.drpe.roles import Role
 from perse.drpe.telling import vote_result
 from perse.drpe.voting import read_decisions, read_run
-from perse.engines.base import LabelDistribution, Sampling
+from perse.engines.base import Generation, LabelDistribution, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch
 from perse.judgement import Status
 from perse.judging.judge import Judge
 from perse.questions.votes import VOTE, VOTES
+from perse.records import VotesExample
 from perse.rendering.prompt import Renderer, TextRenderer
 
 GREEDY = JudgeSettings(temperature=0, max_new_tokens=8)
@@ -131,9 +132,10 @@ def test_the_same_command_asks_nothing_again_and_another_judge_is_refused(tmp_pa
     asked, before = len(poll.asked), (run / "ballots.jsonl").read_bytes()
     poll.vote(run, [document()])
     assert len(poll.asked) == asked and (run / "ballots.jsonl").read_bytes() == before
-    for changed in ({"orders": 1}, {"wording": 3}):
-        with pytest.raises(RunMismatch, match=next(iter(changed))):
-            poll.vote(run, [document()], **changed)
+    with pytest.raises(RunMismatch, match="orders"):
+        poll.vote(run, [document()], orders=1)
+    with pytest.raises(RunMismatch, match="wording"):
+        poll.vote(run, [document()], wording=3)
     with pytest.raises(RunMismatch, match="roles_sha256"):
         poll.vote(run, [document()], [SAILOR])
     with pytest.raises(RunMismatch, match="documents"):
@@ -168,6 +170,13 @@ def judge(tokenizers: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> Judge:
     return Judge(engine, Renderer(tokenizer, 2048), name="tiny")
 
 
+def together(made: Ballots) -> VotesExample:
+    """The first question with all roles in it."""
+    example = made.examples["batch"][0]
+    assert isinstance(example, VotesExample)
+    return example
+
+
 def written_out(judge: Judge, number: int, ids: tuple[int, ...]) -> tuple[str, str, tuple[int, ...]]:
     """The slow twin: the answer so far as one text, the reason written behind it, then the likelier vote."""
     renderer, engine = judge.renderer, judge.engine
@@ -175,10 +184,12 @@ def written_out(judge: Judge, number: int, ids: tuple[int, ...]) -> tuple[str, s
     lead = renderer.frame.lead if number == 1 else ""
     sampling = Sampling(0.0, GREEDY.max_new_tokens, renderer.newline_ids | renderer.end_ids)
     [made] = engine.generate([ids + renderer.encode(f"{lead}Reason {number}:")], sampling, seeds=[0])  # type: ignore[union-attr]
+    assert isinstance(made, Generation)
     reason = renderer.neutralise(renderer.decode(made.ids).partition("\n")[0], question=VOTES)
     ids += renderer.encode(f"{lead}Reason {number}: {reason}".rstrip() + "\n")
     support = renderer.line_support(VOTES, number, first=False)
     [read] = engine.label_distributions([ids], support)  # type: ignore[union-attr]
+    assert isinstance(read, LabelDistribution)
     label = "A" if read.probabilities[0] > read.probabilities[1] else "B"
     return reason, label, ids + renderer.encode(f"Vote {number}: Text {label}\n")
 
@@ -186,8 +197,8 @@ def written_out(judge: Judge, number: int, ids: tuple[int, ...]) -> tuple[str, s
 @pytest.mark.numeric
 def test_a_batch_of_votes_is_read_line_by_line_behind_what_the_model_said_before(judge: Judge) -> None:
     made = make_ballots([document()], {"d1": ROLES}, Voting(prompting=("batch",)))
-    example = made.examples["batch"][0]
-    [found] = judge.ask_listed(VOTES, [example], GREEDY)  # type: ignore[arg-type,list-item]
+    example = together(made)
+    [found] = judge.ask_listed(VOTES, [example], GREEDY)
     assert isinstance(judge.renderer, Renderer)
     ids = judge.renderer.render(VOTES, example)[0].ids
     for number, one in enumerate(found, start=1):
@@ -199,9 +210,9 @@ def test_a_batch_of_votes_is_read_line_by_line_behind_what_the_model_said_before
 @pytest.mark.numeric
 def test_an_answer_that_is_gone_on_with_is_the_one_that_it_would_have_been(judge: Judge) -> None:
     made = make_ballots([document()], {"d1": ROLES}, Voting(prompting=("batch",)))
-    example = made.examples["batch"][0]
-    [whole] = judge.ask_listed(VOTES, [example], GREEDY)  # type: ignore[arg-type,list-item]
-    [rest] = list(judge.stream_listed(VOTES, [example], GREEDY, known={whole[0].id: whole[0]}))  # type: ignore[arg-type,list-item]
+    example = together(made)
+    [whole] = judge.ask_listed(VOTES, [example], GREEDY)
+    [rest] = list(judge.stream_listed(VOTES, [example], GREEDY, known={whole[0].id: whole[0]}))
     assert [(one.id, one.text, one.label) for one in rest] == [(whole[1].id, whole[1].text, whole[1].label)]
 
 
@@ -241,5 +252,5 @@ def test_an_article_that_does_not_fit_is_too_long_and_counted(tokenizers: dict[s
     judge = Judge(TransformersEngine(tiny_llama(tokenizer)), Renderer(tokenizer, 1024), name="tiny")
     made = make_ballots([document(article="word " * 2000)], {"d1": (SAILOR, CLERK)}, Voting(prompting=("single", "batch")))
     alone = judge.ask(VOTE, made.examples["single"], GREEDY)
-    [together, *_] = judge.ask_listed(VOTES, made.examples["batch"], GREEDY)  # type: ignore[arg-type]
-    assert {one.status for one in (*alone, *together)} == {Status.TOO_LONG}
+    [listed] = judge.ask_listed(VOTES, [together(made)], GREEDY)
+    assert {one.status for one in (*alone, *listed)} == {Status.TOO_LONG}
