@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from perse.drpe.ballots import Voting
 from perse.drpe.documents import Candidate, Document, Documents
-from perse.drpe.readers import Reader
 from perse.drpe.roles import Role
-from perse.drpe.voting import vote
+from perse.drpe.votes.ballots import Voting
+from perse.drpe.votes.readers import Reader
+from perse.drpe.votes.voting import vote
 from perse.engines.base import Failure, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.judging.judge import Judge

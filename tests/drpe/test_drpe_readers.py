@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from drpe_builders import Poll, Said, document, texts_of
 
-from perse.drpe.ballots import Ballot, Voting, make_ballots
-from perse.drpe.readers import Reader, choose_readers, taste
-from perse.drpe.readership import readership
-from perse.drpe.telling import vote_result
-from perse.drpe.voting import read_run
+from perse.drpe.votes.ballots import Ballot, Voting, make_ballots
+from perse.drpe.votes.readers import Reader, choose_readers, taste
+from perse.drpe.votes.readership import readership
+from perse.drpe.votes.telling import vote_result
+from perse.drpe.votes.voting import read_run
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import PointwiseExample, ProfileReview, example_lines

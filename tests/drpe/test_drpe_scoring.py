@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from drpe_builders import CLERK, SAILOR
 
-from perse.drpe.ballots import Ballot, Prompting
 from perse.drpe.roles import Role
-from perse.drpe.scoring import Decision, confidence, decisions
+from perse.drpe.votes.ballots import Ballot, Prompting
+from perse.drpe.votes.scoring import Decision, confidence, decisions
 from perse.judgement import Judgement, Status, Tokens
 
 

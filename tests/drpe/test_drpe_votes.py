@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from kills import Script, check_nothing_lost
 
 from perse.answering.base import JudgeSettings
-from perse.drpe.ballots import Ballots, Voting, make_ballots
 from perse.drpe.roles import Role
-from perse.drpe.telling import vote_result
-from perse.drpe.voting import read_decisions, read_run
+from perse.drpe.votes.ballots import Ballots, Voting, make_ballots
+from perse.drpe.votes.telling import vote_result
+from perse.drpe.votes.voting import read_decisions, read_run
 from perse.engines.base import Generation, LabelDistribution, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch

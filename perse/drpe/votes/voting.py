@@ -18,12 +18,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from perse.answering.base import JudgeSettings
-from perse.drpe.ballots import PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
-from perse.drpe.ballots import Question as Voted
 from perse.drpe.documents import Documents
-from perse.drpe.readers import Reader
 from perse.drpe.roles import GENERAL_PUBLIC, Role
-from perse.drpe.scoring import Decision, decisions
+from perse.drpe.votes.ballots import PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
+from perse.drpe.votes.ballots import Question as Voted
+from perse.drpe.votes.readers import Reader
+from perse.drpe.votes.scoring import Decision, decisions
 from perse.errors import BadInput
 from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
 from perse.judgement import Judgement

@@ -13,8 +13,8 @@ from statistics import fmean
 
 import numpy as np
 
-from perse.drpe.ballots import Ballot, Prompting
-from perse.drpe.scoring import EVEN
+from perse.drpe.votes.ballots import Ballot, Prompting
+from perse.drpe.votes.scoring import EVEN
 from perse.judgement import Judgement, Status
 
 Text = tuple[str, str]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from statistics import fmean
 
-from perse.drpe.ballots import Ballot, Prompting
+from perse.drpe.votes.ballots import Ballot, Prompting
 from perse.judgement import Judgement, Status
 
 EVEN = 0.5

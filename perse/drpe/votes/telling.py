@@ -8,10 +8,10 @@ from statistics import fmean
 
 import numpy as np
 
-from perse.drpe.ballots import Prompting
-from perse.drpe.readership import Readership, readership
-from perse.drpe.scoring import EVEN, Decision
-from perse.drpe.voting import Run
+from perse.drpe.votes.ballots import Prompting
+from perse.drpe.votes.readership import Readership, readership
+from perse.drpe.votes.scoring import EVEN, Decision
+from perse.drpe.votes.voting import Run
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement
 from perse.results.result import Cell, Result, Table

@@ -16,8 +16,8 @@ from pydantic import ConfigDict, Field
 
 from perse.data.near import near_duplicate
 from perse.drpe.documents import Document
-from perse.drpe.readers import Reader
 from perse.drpe.roles import Role
+from perse.drpe.votes.readers import Reader
 from perse.errors import BadInput
 from perse.identity import text_key
 from perse.records import Choice, Pair, ReaderVoteExample, VoteExample, Voter, VotesExample
