@@ -217,7 +217,11 @@ def what_it_is(manifest: Mapping[str, Any]) -> str:
         return "a run of a study of perse"
     if kind == "study":  # of KGDS's own one the name has the room before it
         return f"a run of perse {study.replace('-', ' ', 1) if study.startswith('kgds-') else f'study {study}'}"
-    return f"a run of perse {_COMMANDS.get(kind) or kind.replace('kgds-', 'kgds ', 1)}" if kind else "a run"
+    return (
+        f"a run of perse {_COMMANDS.get(kind) or kind.replace('kgds-', 'kgds ', 1).replace('drpe-', 'drpe ', 1)}"
+        if kind
+        else "a run"
+    )
 
 
 _COMMANDS = {"persum": "data persum", "kgds-masking": "kgds build", "rehearsal-leniency": "rehearsal leniency"}

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
 from perse.engines.base import Sampling
-from perse.errors import EngineLost
 from perse.progress import OnPart, unseen_part
-from perse.prompts import macros, source
+from perse.prompts import source
 from perse.rehearsal.settings import Settings
 from perse.writing.cache import AnswerCache
-from perse.writing.loop import Bad, Good, Kind, Outcome, ask_until_good
+from perse.writing.loop import Bad, Good, Outcome
+from perse.writing.waves import Wording, ask_wave, fits, worded
 from perse.writing.writer import Writer
 
 Role = Literal["writer", "user", "supervisor", "filter"]
@@ -26,9 +26,6 @@ ROLES: tuple[Role, ...] = get_args(Role)
 TEMPLATE = "rehearsal.jinja"
 
 Value = TypeVar("Value")
-
-Wording = Callable[[Callable[[str], str]], str]
-"""A prompt, given what makes a text from outside safe."""
 
 
 def wording_digest() -> str:
@@ -87,60 +84,17 @@ class Agents:
         Raises:
             EngineLost: the engine is gone, or failed at some of the prompts, unless these may be skipped.
         """
-        if not wordings:
-            return {}
-        writer = self.writers[role]
-        wording: Any = macros(TEMPLATE)
-        found = ask_until_good(
-            writer,
-            _neighbours({name: prompt(self._safe(writer)) for name, prompt in wordings.items()}),
-            lambda _, answer: read(answer),
-            cache=self.cache,
-            again=wording.again,
-            sampling=Sampling(self.settings.temperature, self.settings.max_new_tokens, schema=form),
-            seed=self.settings.seed,
-            purpose=f"rehearsal {step}",
-            tries=tries or self.settings.tries,
+        return ask_wave(
+            self.writers[role], wordings, read,
+            template=TEMPLATE, cache=self.cache, sampling=Sampling(self.settings.temperature, self.settings.max_new_tokens, schema=form),
+            seed=self.settings.seed, consumer="rehearsal", step=step, tries=tries or self.settings.tries, skip_failed=self.settings.skip_failed,
             on_progress=lambda done, total: self.on_progress(step, done, total),
-        )
-        failed = [outcome for outcome in found.values() if outcome.kind == Kind.ENGINE]
-        if failed and not self.settings.skip_failed:
-            raise EngineLost(
-                f"the engine failed at {len(failed)} of {len(found)} answers of '{step}' ({failed[0].reason}); the same command asks for "
-                "these again, and with --skip-failed goes on without them"
-            )
-        return {name: found[name] for name in wordings}
+        )  # fmt: skip
 
     def fits(self, role: Role, prompt: Wording) -> bool:
-        writer = self.writers[role]
-        wanted = Sampling(self.settings.temperature, self.settings.max_new_tokens)
-        return writer.excess(prompt(self._safe(writer)), wanted) is None
-
-    @staticmethod
-    def _safe(writer: Writer) -> Callable[[str], str]:
-        return lambda text: " ".join(writer.neutralise(text).split())
-
-
-def _neighbours(prompts: Mapping[str, str]) -> dict[str, str]:
-    """The prompts in the order of their words: those that begin alike stand side by side, and the engine shares what they begin with."""
-    return dict(sorted(prompts.items(), key=lambda one: one[1]))
+        return fits(self.writers[role], prompt, Sampling(self.settings.temperature, self.settings.max_new_tokens))
 
 
 def said(prompt: str, **texts: Any) -> Wording:
     """The prompt of this name; every text in `texts`, also in lists, is made safe, and numbers are left as they are."""
-
-    def made(safe: Callable[[str], str]) -> str:
-        def clean(value: Any) -> Any:
-            return (
-                safe(value)
-                if isinstance(value, str)
-                else [clean(one) for one in value]
-                if isinstance(value, list | tuple)
-                else value
-            )
-
-        wording: Any = getattr(macros(TEMPLATE), prompt)
-        whole: str = wording(**{name: clean(value) for name, value in texts.items()})
-        return whole
-
-    return made
+    return worded(TEMPLATE, prompt, **texts)

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from perse.data.persum.folder import Sample
-from perse.rehearsal.agents import Asking, Wording, said
+from perse.rehearsal.agents import Asking, said
 from perse.rehearsal.answers import ANALYSIS, SUMMARY, read_text
 from perse.writing.loop import Outcome
 from perse.writing.objects import texts_form
+from perse.writing.waves import Wording
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from math import ceil
 
 from perse.identity import draw
-from perse.rehearsal.agents import Asking, Wording, said
+from perse.rehearsal.agents import Asking, said
 from perse.rehearsal.answers import Numbers, numbers_form, read_numbers
 from perse.rehearsal.folder import Filtered
 from perse.writing.loop import Kind, Outcome
+from perse.writing.waves import Wording
 
 EXACT_RETRIES = 5
 RETRIES = 8

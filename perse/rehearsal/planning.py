@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from perse.data.persum.folder import Sample
 from perse.errors import BadInput
 from perse.questions.summary_pair import SUMMARY_PAIR
-from perse.rehearsal.agents import Role, Wording
+from perse.rehearsal.agents import Role
 from perse.rehearsal.judging import QUESTIONS, SIDES, VISIBLE, Side, Wanted
 from perse.rehearsal.methods import METHODS
 from perse.rehearsal.personal import Preference, Supervision
@@ -25,6 +25,7 @@ from perse.rehearsal.preferring import pair_of
 from perse.rehearsal.process import Process
 from perse.rehearsal.settings import Settings
 from perse.writing.loop import Attempt, Bad, Good, Kind, Outcome
+from perse.writing.waves import Wording
 
 Value = TypeVar("Value")
 

@@ -1,82 +1,70 @@
-"""Documents by hand, roles, and a voter that says why."""
+"""Documents and roles by hand, and a scripted model that invents roles."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable
 from pathlib import Path
 
-from perse.drpe.documents import Candidate, Document, Documents
-from perse.drpe.roles import Role
-from perse.drpe.votes.ballots import Voting
-from perse.drpe.votes.readers import Reader
-from perse.drpe.votes.voting import vote
+from perse.drpe.documents import Candidate, Document
+from perse.drpe.roles import Role, Source
 from perse.engines.base import Failure, Reply
 from perse.engines.scripted import ScriptedEngine
 from perse.judging.judge import Judge
 from perse.rendering.prompt import TextRenderer
+from perse.writing.writer import Writer
 
 Said = str | Reply | Failure
 
-SAILOR = Role(type="Sailor", description="Asks whether the ferry sails.", source="coarse")
-CLERK = Role(type="Clerk", description="Wants every date.", source="fine")
-ROLES = (SAILOR, CLERK)
+
+def role(kind: str, description: str = "Wants to know.", source: Source = "coarse") -> Role:
+    return Role(type=kind, description=description, source=source)
 
 
-def document(number: int = 1, candidates: Sequence[str] = ("It sails.", "It sank."), **fields: object) -> Document:
-    """About ferry n, with one reference; systems are M1, M2 and so on."""
-    return Document(
-        id=f"d{number}",
-        article=f"Ferry {number} sails again, says the harbour.",
-        references=(f"Ferry {number} sails again.",),
-        candidates=tuple(
-            Candidate(system=f"M{n}", text=text, scores={"coherence": float(n)}) for n, text in enumerate(candidates, start=1)
-        ),
-    ).model_copy(update=fields)
+def document(number: int = 1, *, article: str | None = "", references: tuple[str, ...] = ("What happened.",)) -> Document:
+    """Number n; an empty article stands for a usual one."""
+    text = f"Story {number}: a bridge was closed." if article == "" else article
+    candidate = Candidate(system="M1", text=f"A bridge closed, {number}.", scores={"coherence": 3.0})
+    return Document(id=f"d{number}", article=text, references=references, candidates=(candidate,))
 
 
-def texts_of(message: str) -> tuple[str, str]:
-    """Texts A and B of a prompt."""
-    found = re.search(r"\[Text A\]\n(.*?)\n\[Text B\]\n(.*?)\n(?:\[User|Which)", message, flags=re.DOTALL)
-    assert found is not None, message
-    return found[1], found[2]
+def readers(*pairs: tuple[str, str]) -> str:
+    """An answer in the form that is asked for."""
+    return json.dumps({"Readers": [{"Type": kind, "Description": description} for kind, description in pairs]})
 
 
-def usual(message: str, seed: int = 0) -> Said:
-    """Everybody votes for whatever does not say "sank", and for A if neither does."""
-    side = "B" if "sank" in texts_of(message)[0] else "A"
-    numbers = re.findall(r"(?m)^\[User (\d+)\]", message)
-    if not numbers:
-        return f"Reason: so it is.\nVote: Text {side}"
-    return "\n".join(f"Reason {n}: so it is for {n}.\nVote {n}: Text {side}" for n in numbers)
+def is_fine(message: str) -> bool:
+    return "How much do different people know" in message
 
 
-class Poll:
-    """A scripted judge, and what it was asked."""
+KINDS = (("Drivers", "They want another way."), ("Builders", "They ask why it broke."), ("Nurses", "They must get to work."))
 
-    def __init__(self, reply: Callable[[str, int], Said] = usual) -> None:
+
+def usual(message: str) -> str:
+    """A good answer of four; it says what it was made of, so that different prompts get different answers."""
+    mark = sum(map(ord, message)) % 10_000
+    own = ("Neighbours", f"They saw it, {mark}.") if is_fine(message) else ("Teachers", f"They tell of it, {mark}.")
+    return readers(*KINDS, own)
+
+
+class Inventor:
+    """A scripted model, and what it was asked, in order."""
+
+    def __init__(self, reply: Callable[[str], Said] = usual, *, name: str = "scripted") -> None:
         self.asked: list[str] = []
+        self._reply, self._name = reply, name
 
-        def say(message: str, seed: int) -> Said:
+    @property
+    def writer(self) -> Writer:
+        def reply(message: str, seed: int) -> Said:
             self.asked.append(message)
-            return reply(message, seed)
+            return self._reply(message)
 
-        self.judge = Judge(ScriptedEngine(say), TextRenderer(), name="scripted")
+        return Writer(Judge(ScriptedEngine(reply, batch=1, name=self._name), TextRenderer(), name=self._name))
 
-    def vote(
-        self,
-        out: Path,
-        documents: Sequence[Document],
-        roles: Sequence[Role] = ROLES,
-        *,
-        readers: Sequence[Reader] = (),
-        **settings: object,
-    ) -> Path:
-        return vote(
-            self.judge,
-            Documents(tuple(documents)),
-            {one.id: roles for one in documents},
-            out,
-            Voting(**settings),  # type: ignore[arg-type]
-            readers=readers,
-        )
+
+def documents_file(folder: Path, *documents: Document) -> Path:
+    """A file as the commands read it."""
+    path = folder / "documents.jsonl"
+    path.write_text("".join(one.model_dump_json() + "\n" for one in documents), "utf-8")
+    return path

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from drpe_builders import Poll, Said, document, texts_of
+from vote_builders import Poll, Said, document, texts_of
 
 from perse.drpe.votes.ballots import Ballot, Voting, make_ballots
 from perse.drpe.votes.readers import Reader, choose_readers, taste

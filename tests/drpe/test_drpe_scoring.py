@@ -7,7 +7,7 @@ from math import exp, log
 from typing import Any
 
 import pytest
-from drpe_builders import CLERK, SAILOR
+from vote_builders import CLERK, SAILOR
 
 from perse.drpe.roles import Role
 from perse.drpe.votes.ballots import Ballot, Prompting

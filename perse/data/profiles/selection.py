@@ -13,7 +13,6 @@ compares the same queries. Ties are broken by the seed. What is ranked is the te
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,8 @@ from perse.data.dates import sortable
 from perse.errors import BadInput
 from perse.identity import normalised
 from perse.installing import install
+from perse.models.embeddings import EMBEDDING_MODEL as EMBEDDING_MODEL
+from perse.models.embeddings import Embeddings
 from perse.records import Comparison, Review
 
 Select = Literal["random", "recent", "bm25", "embedding", "diverse"]
@@ -38,8 +39,6 @@ Pick = Callable[[Any, Sequence[Any], int, random.Random], list[Any]]
 
 Prepare = Callable[[Sequence[Any]], Pick]
 """Prepares picking, once for all records of one reviewer."""
-
-EMBEDDING_MODEL = "sentence-transformers/all-MiniLM-L6-v2"
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,11 @@ def selection(select: Select, *, embedding_model: str = EMBEDDING_MODEL) -> Sele
         BadInput: a library or the embedding model is absent.
     """
     if select == "embedding":
-        embeddings = _Embeddings(embedding_model)
-        return Selection(_by_similarity(embeddings), {"model": embedding_model, "sha256": embeddings.digest})
+        _version_of("sentence-transformers")
+        embeddings = Embeddings(embedding_model)
+        return Selection(
+            _by_similarity(lambda texts: _likeness(embeddings, texts)), {"model": embedding_model, "sha256": embeddings.digest}
+        )
     if select == "bm25":
         return Selection(_by_similarity(_bm25), {"bm25s": _version_of("bm25s")})
     ways: dict[str, Pick] = {"random": _at_random, "recent": _recent, "diverse": _diverse}
@@ -122,6 +124,11 @@ def _by_similarity(similarities: Callable[[Sequence[str]], Callable[[str], Any]]
     return prepare
 
 
+def _likeness(embeddings: Embeddings, texts: Sequence[str]) -> Callable[[str], Any]:
+    matrix = embeddings(texts)  # (n, d)
+    return lambda query: matrix @ embeddings([query])[0]
+
+
 def _bm25(texts: Sequence[str]) -> Callable[[str], Any]:
     import bm25s
 
@@ -137,34 +144,6 @@ def _bm25(texts: Sequence[str]) -> Callable[[str], Any]:
     index = bm25s.BM25()
     index.index(corpus, show_progress=False)
     return lambda query: index.get_scores(words(query))
-
-
-class _Embeddings:
-    """Sentence embeddings, each text once."""
-
-    def __init__(self, model: str) -> None:
-        _version_of("sentence-transformers")
-        from perse.models.opening import sentence_embeddings
-
-        self._model = sentence_embeddings(model)
-        self._vectors: dict[str, Any] = {}
-
-    @property
-    def digest(self) -> str:
-        """sha256 over the weights by name."""
-        found = hashlib.sha256()
-        for name, tensor in sorted(self._model.state_dict().items()):
-            found.update(name.encode())
-            found.update(tensor.cpu().numpy().tobytes())
-        return found.hexdigest()
-
-    def __call__(self, texts: Sequence[str]) -> Callable[[str], Any]:
-        new = sorted({*texts} - self._vectors.keys())
-        if new:
-            made = self._model.encode(new, normalize_embeddings=True, show_progress_bar=False)
-            self._vectors.update(zip(new, made, strict=True))
-        matrix = np.stack([self._vectors[text] for text in texts])  # (n, d)
-        return lambda query: matrix @ self._vectors[query]
 
 
 def _version_of(library: str) -> str:

@@ -1,0 +1,1 @@
+"""DRPE in pictures and pages."""
