@@ -15,6 +15,7 @@ from perse.commands.ask import ask
 from perse.commands.consumer import Consumer
 from perse.commands.data.build import app as data_app
 from perse.commands.doctor import doctor
+from perse.commands.drpe.app import app as drpe_app
 from perse.commands.keys import app as keys_app
 from perse.commands.kgds.app import app as kgds_app
 from perse.commands.measuring.agreement import agreement
@@ -50,7 +51,10 @@ _OWN = [str(group.name) for group in app.registered_groups] + [
     str(each.callback.__name__) for each in app.registered_commands if each.callback
 ]
 CONSUMERS: Registry[Consumer] = Registry(
-    "perse.consumers", (Consumer("kgds", kgds_app), Consumer("rehearsal", rehearsal_app)), kind=Consumer, reserved=_OWN
+    "perse.consumers",
+    (Consumer("kgds", kgds_app), Consumer("rehearsal", rehearsal_app), Consumer("drpe", drpe_app)),
+    kind=Consumer,
+    reserved=_OWN,
 )
 """The consumers of the judge. A new consumer is its room and one line here."""
 for consumer in CONSUMERS.values():
