@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 
 from perse.drpe.selection import Item, Key
-from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.text.models import TextScores, bart_scores, bert_scores
 from perse.evaluation.text.overlap import bleu_of, bleu_statistics, rouge_values
 from perse.identity import normalised
@@ -33,8 +33,7 @@ WHOLE: Mapping[str, float] = {"ROUGE-1": 1.0, "ROUGE-2": 1.0, "ROUGE-L": 1.0, BL
 other alphabets have no ROUGE words."""
 MOVERSCORE = "MoverScore: its package (moverscore 1.0.3, of 2020) fetches a model when it is imported, wants a GPU, and does not run with numpy 2"
 
-Compare = Callable[[Sequence[str], Sequence[str]], TextScores]
-"""Of pairs of candidate and reference."""
+NO_REFERENCE = "every metric but length: no document has a reference"
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,10 @@ def baselines(
     found: dict[str, Mapping[Key, float | None]] = {}
     settings: dict[str, str] = {}
     skipped: list[str] = []
-    ways = _ways(bertscore_model, bartscore_model)
+    ways = _ways(bertscore_model, bartscore_model) if pairs else {}
     on_progress(0, len(ways))
     for done, (names, way) in enumerate(ways.items(), start=1):
-        for name, scores in zip(names, way(candidates, others) if pairs else (), strict=bool(pairs)):
+        for name, scores in zip(names, way(candidates, others), strict=True):
             if scores.values is None:
                 skipped.append(scores.skipped or name)
                 continue
@@ -92,7 +91,7 @@ def baselines(
         scores=found,
         references=references,
         settings=settings,
-        skipped=(*skipped, MOVERSCORE),
+        skipped=(*skipped, MOVERSCORE) if pairs else (NO_REFERENCE,),
         equal=len(set(row[same].tolist())),
         alone=len(items) - len(with_one),
         most=max((len(item.document.references) for item in items), default=0),
@@ -148,7 +147,7 @@ def _compared_with(item: Item, references: References) -> Sequence[str]:
     return there[:1] if references == "first" else there
 
 
-def _best(items: Sequence[Item], row: FloatArray | Any, values: FloatArray) -> dict[Key, float | None]:
+def _best(items: Sequence[Item], row: IntArray, values: FloatArray) -> dict[Key, float | None]:
     """The highest value of each item's pairs."""
     best = np.full(len(items), -np.inf)
     np.maximum.at(best, row, values)

@@ -20,7 +20,7 @@ import numpy as np
 from perse.drpe.selection import Key, Selected
 from perse.drpe.systems import by_system
 from perse.errors import BadInput
-from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
+from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
 from perse.evaluation.stats.within import vary_in_all
@@ -100,7 +100,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int) 
     columns = {name: values for name, values in columns.items() if name not in left_out}
     if not columns:
         raise BadInput("no method has a score for any of the candidates; give a run over these documents, or --baselines")
-    common = ~np.isnan(np.stack(list(columns.values()))).any(axis=0)
+    common: BoolArray = ~np.isnan(np.stack(list(columns.values()))).any(axis=0)
     if not common.any():
         fewest = min(columns, key=lambda name: int((~np.isnan(columns[name])).sum()))
         raise BadInput(
@@ -114,7 +114,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int) 
     }
     every = Bootstrap.over(document, resamples=resamples, seed=seed)
     draws = Bootstrap.over(_numbered_again(document[common]), resamples=resamples, seed=seed)
-    system = _numbered([item.candidate.system for item, there in zip(selected.items, common, strict=True) if there])
+    system = _numbered([item.candidate.system for item, there in zip(selected.items, common.tolist(), strict=True) if there])
     rows = {}
     for name, values in columns.items():
         mean = coefficients(people[common], values[common], system=system, draws=draws)
@@ -196,7 +196,8 @@ def _exchanged(
 
 def _standard(values: FloatArray) -> FloatArray:
     spread = float(values.std())
-    return (values - values.mean()) / spread if spread > 0 else values - values.mean()
+    apart: FloatArray = values - values.mean()
+    return apart / spread if spread > 0 else apart
 
 
 def coefficients(people: FloatArray, scores: FloatArray, *, system: IntArray, draws: Bootstrap) -> Coefficients:

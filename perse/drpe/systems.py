@@ -1,7 +1,10 @@
 """Correlation of systems' means: does a metric order the systems as people do?
 
-A system's mean is over its candidates. Documents are drawn anew, with all their candidates; the systems stay, so the interval speaks of these systems and other
-documents. A system of which no candidate was drawn is not in that resample.
+A system's mean is over its candidates. Documents are drawn anew, with all their candidates; the systems stay, so the interval speaks of these systems and as many
+other documents. A system of which no candidate was drawn is not in that resample.
+
+Means of few documents are noisy, which makes correlations smaller, and those of resamples are noisier still: the resamples are moved to lie around the value, as in
+`intervals.two_way_interval`. Of more documents the correlation would be larger, and no interval here covers that one (benchmarks/drpe_worlds.py).
 
 Notation: n candidates, S systems, D documents, R resamples.
 """
@@ -16,7 +19,7 @@ from perse.evaluation.stats.estimates import NO_COEFFICIENT
 from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.pooled import divide
 from perse.evaluation.stats.resamples import Resamples
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 
 _ROUNDED = 12
 """Decimals: means of the same values in another order are ties."""
@@ -37,9 +40,15 @@ def by_system(people: FloatArray, scores: FloatArray, *, system: IntArray, resam
     found = {}
     for name, coefficient in COEFFICIENTS.items():
         value = coefficient(*plain)
-        interval = NO_COEFFICIENT if value is None else bootstrap_interval(drawn[name], reviewers=documents, of="document")
-        found[name] = Estimate(value=value, interval=interval, items=len(plain[0]))
+        around = NO_COEFFICIENT if value is None else _around(value, drawn[name], documents=documents)
+        found[name] = Estimate(value=value, interval=around, items=len(plain[0]))
     return found
+
+
+def _around(value: float, drawn: FloatArray, *, documents: int) -> Interval:
+    if np.isfinite(drawn).any():
+        drawn = np.clip(drawn - np.nanmean(drawn) + value, -1, 1)
+    return bootstrap_interval(drawn, reviewers=documents, of="document")
 
 
 def _means(values: FloatArray, system: IntArray, resamples: Resamples) -> FloatArray:
@@ -50,7 +59,8 @@ def _means(values: FloatArray, system: IntArray, resamples: Resamples) -> FloatA
         own = resamples.only(system == one)
         total, number = own.sums(np.stack([values[system == one], np.ones(int((system == one).sum()))]))
         found.append(divide(total, number))
-    return np.round(np.stack(found), _ROUNDED)
+    means: FloatArray = np.round(np.stack(found), _ROUNDED)
+    return means
 
 
 def _coefficients(people: FloatArray, scores: FloatArray) -> dict[str, FloatArray]:
