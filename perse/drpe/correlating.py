@@ -20,7 +20,7 @@ import numpy as np
 from perse.drpe.selection import Key, Selected
 from perse.drpe.systems import by_system
 from perse.errors import BadInput
-from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
 from perse.evaluation.stats.within import vary_in_all
@@ -100,7 +100,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int) 
     columns = {name: values for name, values in columns.items() if name not in left_out}
     if not columns:
         raise BadInput("no method has a score for any of the candidates; give a run over these documents, or --baselines")
-    common: BoolArray = ~np.isnan(np.stack(list(columns.values()))).any(axis=0)
+    common = np.all([~np.isnan(values) for values in columns.values()], axis=0)
     if not common.any():
         fewest = min(columns, key=lambda name: int((~np.isnan(columns[name])).sum()))
         raise BadInput(

@@ -3,8 +3,9 @@
 A system's mean is over its candidates. Documents are drawn anew, with all their candidates; the systems stay, so the interval speaks of these systems and as many
 other documents. A system of which no candidate was drawn is not in that resample.
 
-Means of few documents are noisy, which makes correlations smaller, and those of resamples are noisier still: the resamples are moved to lie around the value, as in
-`intervals.two_way_interval`. Of more documents the correlation would be larger, and no interval here covers that one (benchmarks/drpe_worlds.py).
+Means of few documents are noisy, which makes correlations smaller, and those of resamples are noisier still, so that their quantiles lie too low, and moved to lie
+around the value they may be too narrow where documents are few: the interval reaches over both, which is rather too wide than too narrow (benchmarks/drpe_worlds.py).
+Of many more documents the correlation would be larger, and no interval here speaks of that one.
 
 Notation: n candidates, S systems, D documents, R resamples.
 """
@@ -46,9 +47,12 @@ def by_system(people: FloatArray, scores: FloatArray, *, system: IntArray, resam
 
 
 def _around(value: float, drawn: FloatArray, *, documents: int) -> Interval:
-    if np.isfinite(drawn).any():
-        drawn = np.clip(drawn - np.nanmean(drawn) + value, -1, 1)
-    return bootstrap_interval(drawn, reviewers=documents, of="document")
+    plain = bootstrap_interval(drawn, reviewers=documents, of="document")
+    if plain.low is None or plain.high is None:
+        return plain
+    moved = value - float(np.nanmean(drawn))
+    ends = {"low": max(-1.0, min(plain.low, plain.low + moved)), "high": min(1.0, max(plain.high, plain.high + moved))}
+    return plain.model_copy(update=ends)
 
 
 def _means(values: FloatArray, system: IntArray, resamples: Resamples) -> FloatArray:
@@ -59,8 +63,7 @@ def _means(values: FloatArray, system: IntArray, resamples: Resamples) -> FloatA
         own = resamples.only(system == one)
         total, number = own.sums(np.stack([values[system == one], np.ones(int((system == one).sum()))]))
         found.append(divide(total, number))
-    means: FloatArray = np.round(np.stack(found), _ROUNDED)
-    return means
+    return np.round(np.stack(found), _ROUNDED).astype(np.float64)
 
 
 def _coefficients(people: FloatArray, scores: FloatArray) -> dict[str, FloatArray]:
