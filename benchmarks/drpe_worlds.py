@@ -18,7 +18,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from perse.drpe.correlating import COMPARED, LEVELS, Coefficients, Level, coefficients, differences
+from perse.drpe.correlation.correlating import COMPARED, LEVELS, Coefficients, Level, coefficients, differences
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 

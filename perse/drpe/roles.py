@@ -36,7 +36,9 @@ GENERAL_PUBLIC = Role(
     source="static",
 )
 CRITIC = Role(
-    type="Critic", description="Looks at how a summary is written: whether it flows, is clear, and well worded.", source="static"
+    type="Critic",
+    description="Looks at how a summary is written: whether it flows, is clear, and well worded.",
+    source="static",
 )
 NEWS_AUTHOR = Role(
     type="News Author", description="Checks that a summary says what the article says, and nothing else.", source="static"

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 from drpe_correlate_builders import candidate, document, documents
 
-from perse.drpe import baselines as module
-from perse.drpe.baselines import LENGTH, WHOLE, baselines, meteor
+from perse.drpe.correlation import baselines as module
+from perse.drpe.correlation.baselines import LENGTH, WHOLE, baselines, meteor
 from perse.drpe.selection import Item, select
 from perse.evaluation.text.models import TextScores
 from perse.installing import EXTRAS

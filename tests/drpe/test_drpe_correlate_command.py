@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from command_line import perse
 
-from perse.drpe import published, run_scores
+from perse.drpe.correlation import published, run_scores
 from perse.results.result import Estimate, Result
 
 pytest.importorskip("sacrebleu")

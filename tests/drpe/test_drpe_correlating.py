@@ -9,10 +9,10 @@ import pytest
 from drpe_correlate_builders import candidate, document, documents, graded
 from scipy import stats
 
-from perse.drpe.correlating import Correlations, absolute, correlate
+from perse.drpe.correlation.correlating import Correlations, absolute, correlate
+from perse.drpe.correlation.systems import by_system
 from perse.drpe.documents import Documents
 from perse.drpe.selection import Key, Selected, select
-from perse.drpe.systems import by_system
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import FloatArray
 from perse.evaluation.stats.intervals import expanded_levels

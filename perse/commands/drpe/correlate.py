@@ -12,7 +12,7 @@ from perse.commands.options.grouping import grouped
 from perse.commands.options.medium import Medium
 from perse.commands.showing import show_result
 from perse.commands.terminal import err
-from perse.drpe.baselines import References
+from perse.drpe.correlation.baselines import References
 from perse.drpe.selection import Which
 from perse.progress import shown_on
 
@@ -64,12 +64,12 @@ def correlate(
 
     Votes:    perse drpe correlate summeval.jsonl.gz runs/votes --candidates extremes
     """
-    from perse.drpe.baselines import baselines as computed
-    from perse.drpe.correlating import correlate as correlated
+    from perse.drpe.correlation.baselines import baselines as computed
+    from perse.drpe.correlation.correlating import correlate as correlated
+    from perse.drpe.correlation.run_scores import methods_of
+    from perse.drpe.correlation.telling import correlate_result
     from perse.drpe.documents import read_documents
-    from perse.drpe.run_scores import methods_of
     from perse.drpe.selection import select
-    from perse.drpe.telling import correlate_result
     from perse.errors import BadInput
 
     if not runs and not baselines:

@@ -17,8 +17,8 @@ from typing import Literal
 
 import numpy as np
 
+from perse.drpe.correlation.systems import by_system
 from perse.drpe.selection import Key, Selected
-from perse.drpe.systems import by_system
 from perse.errors import BadInput
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap

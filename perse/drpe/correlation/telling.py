@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from perse.drpe import published
-from perse.drpe.baselines import Baselines
-from perse.drpe.correlating import COMPARED, LEVELS, Correlations, Difference, Level
-from perse.drpe.said import notes
+from perse.drpe.correlation import published
+from perse.drpe.correlation.baselines import Baselines
+from perse.drpe.correlation.correlating import COMPARED, LEVELS, Correlations, Difference, Level
+from perse.drpe.correlation.said import notes
 from perse.evaluation.stats.correlation import COEFFICIENTS
 from perse.results.result import Cell, Estimate, Result, Table
 from perse.results.words import shown as in_words

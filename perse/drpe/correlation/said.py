@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from perse.drpe.baselines import Baselines
-from perse.drpe.correlating import Correlations
+from perse.drpe.correlation.baselines import Baselines
+from perse.drpe.correlation.correlating import Correlations
 from perse.drpe.selection import BEST, WORST, Selected
 
 
