@@ -17,7 +17,7 @@ from perse.identity import normalised
 from perse.writing.loop import Bad, Fair, Good
 from perse.writing.objects import last_object, object_form, share_of
 
-READERS, TYPE, DESCRIPTION = "Readers", "Type", "Description"
+READERS, TYPE, DESCRIPTION = "Readers", "Who", "About"
 
 LONGEST_TYPE = 60
 """Characters of a type; what is longer is a sentence."""
@@ -26,7 +26,9 @@ _TYPE_TOKENS = 12
 _CHARACTERS = 3
 """Of a description per token that is left for it: an English token has four or five."""
 
-NO_TYPES = frozenset({"type", "description", "reader", "readers", "user", "user type", "answer", "note", "readers description"})
+NO_TYPES = frozenset(
+    {"who", "about", "type", "description", "reader", "readers", "user", "user type", "answer", "note", "readers description"}
+)
 """Words of the form itself, which some models write where a type should stand."""
 
 _MARK = re.compile(r"\s*(?:[-\u2022\u2013*+]\s+|\(?\d{1,3}[.):]\s*|\(?[a-z][.)]\s+)")

@@ -132,10 +132,15 @@ def _points(axis: Axes, shown: Sequence[_Placed], *, small: bool) -> None:
 
 
 def _numbers(axis: Axes, placed: Sequence[_Placed], shown: Sequence[_Placed]) -> None:
+    """The number of each role to its right, or to its left where another mark is in the way."""
+    wide, tall = np.ptp(np.array([one.place for one in placed]), axis=0)
     for one in shown:
+        x, y = one.place
+        crowded = any(0 < other.place[0] - x < 0.09 * wide and abs(other.place[1] - y) < 0.1 * tall for other in shown)
         axis.annotate(
-            str(placed.index(one) + 1), one.place, xytext=(5, 3), textcoords="offset points", fontsize=8.5, color=INK, zorder=4
-        )
+            str(placed.index(one) + 1), one.place, xytext=(-5 if crowded else 5, 3), textcoords="offset points",
+            ha="right" if crowded else "left", fontsize=8.5, color=INK, zorder=4,
+        )  # fmt: skip
 
 
 def _limits(axis: Axes, places: Vectors) -> None:
@@ -149,6 +154,6 @@ def _limits(axis: Axes, places: Vectors) -> None:
 def _list(placed: Sequence[_Placed]) -> str:
     """The names of numbered roles, a line each."""
     lines = [
-        f"{at}  {plain(one.role.type, _NAME)}{'' if one.votes else ', not kept'}" for at, one in enumerate(placed, start=1)
+        f"{at:>2}  {plain(one.role.type, _NAME)}{'' if one.votes else ', not kept'}" for at, one in enumerate(placed, start=1)
     ]
     return "\n\n" + "\n".join(plain(line, _LETTERS) for line in lines)
