@@ -52,10 +52,11 @@ class Listed:
 
 
 def readers_form(number: int, max_new_tokens: int) -> dict[str, Any]:
-    """JSON Schema of so many readers, in so many tokens together. Types and descriptions are words: small models like to number, and to go on with the form."""
+    """JSON Schema of so many readers, in so many tokens together. A description is one sentence
+    without digits: small models like to number, and to go on with the form."""
     most = max(60, _CHARACTERS * (share_of(max_new_tokens, number) - _TYPE_TOKENS))
     kind = {"type": "string", "pattern": r"^[A-Z][A-Za-z'-]{2,20}( [A-Za-z'-]{1,20}){0,3}$"}
-    description = {"type": "string", "pattern": rf"^[A-Z][^{{}}\[\]\"\\\n]{{20,{most}}}[.]$"}
+    description = {"type": "string", "pattern": rf"^They [^0-9{{}}\[\]\"\\\n.:]{{20,{most}}}[.]$"}
     one = object_form({TYPE: kind, DESCRIPTION: description})
     return object_form({READERS: {"type": "array", "items": one, "minItems": number, "maxItems": number}})
 
