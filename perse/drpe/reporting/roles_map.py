@@ -66,7 +66,7 @@ def roles_map(found: Sequence[OfDocument], embed: Embed) -> Figure:
     ]
     alone = len(found) == 1
     voters = [one for one in placed if one.votes]
-    titles = [f"invented and static: {len(placed)}", f"kept, who vote: {len(voters)}"]
+    titles = [f"before: {len(placed)} roles, invented and static", f"after: the {len(voters)} who vote"]
     sources = [source for source in _LOOKS if any(one.role.source == source for one in placed)]
 
     def paint(sheet: Sheet) -> None:
@@ -125,9 +125,10 @@ def _points(axis: Axes, shown: Sequence[_Placed], *, small: bool) -> None:
         of_one = [one.place for one in shown if one.role.source == source]
         if of_one:
             xs, ys = zip(*of_one, strict=True)
+            tiny = small and source != "static"
             axis.plot(
-                xs, ys, look.marker, color=look.colour, markersize=3.5 if small else 6.5, markeredgecolor=PAPER,
-                markeredgewidth=0.4 if small else 0.7, linestyle="none", zorder=3 if source == "static" else 2,
+                xs, ys, look.marker, color=look.colour, markersize=3.5 if tiny else 6.5, markeredgecolor=PAPER,
+                markeredgewidth=0.4 if tiny else 0.7, linestyle="none", zorder=3 if source == "static" else 2,
             )  # fmt: skip
 
 
