@@ -37,7 +37,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "cluster": ("bitsandbytes", "deepspeed", "liger_kernel"),
     "vllm": ("vllm",),
     "report": ("bert_score", "matplotlib", "nltk", "sacrebleu"),
-    "data": ("bm25s", "rouge_score", "sentence_transformers", "spacy", "sumy"),
+    "data": ("bm25s", "rouge_score", "sentence_transformers", "sklearn", "spacy", "sumy"),
     "batch": ("duckdb", "fsspec"),
     "ray": ("ray",),
 }
@@ -50,7 +50,7 @@ ENABLES: Mapping[str, str] = {
     "cluster": "ZeRO, 4-bit bases and fused kernels of perse train",
     "vllm": "judges named vllm:... and perse serve on vLLM, on a GPU",
     "report": "plots of perse report, perse study and perse train; BLEU and BERTScore",
-    "data": "perse data per-mpst, persum and rewriting: names, summaries and relevance in texts",
+    "data": "perse data per-mpst, persum and rewriting: names, summaries and relevance in texts; roles of perse drpe",
     "batch": "perse score --driver: shards, object stores, more examples than memory holds",
     "ray": "perse score --driver ray",
 }

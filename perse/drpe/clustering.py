@@ -117,7 +117,7 @@ def thinned(roles: Sequence[Role], clustering: Clustering, *, embed: Embed | Non
         special = "alike" if len(chosen) < wanted else ""
     else:
         chosen = nearest_to_means(vectors, eps=clustering.eps, min_samples=clustering.min_samples)
-        special = "noise" if len(chosen) == len(among) and clustering.min_samples > 1 else ""
+        special = "noise" if 1 < len(chosen) == len(among) and clustering.min_samples > 1 else ""
     kept = {among[at] for at in chosen} | (standing - set(among))
     return Thinned(tuple(roles[at] for at in sorted(kept)), special)
 

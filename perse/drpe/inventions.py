@@ -17,17 +17,34 @@ from perse.identity import normalised
 from perse.writing.loop import Bad, Fair, Good
 from perse.writing.objects import last_object, object_form, share_of
 
-READERS, TYPE, DESCRIPTION = "Readers", "Type", "Description"
+READERS, TYPE, DESCRIPTION = "Readers", "Who", "About"
 
 LONGEST_TYPE = 60
 """Characters of a type; what is longer is a sentence."""
 
 _TYPE_TOKENS = 12
-_CHARACTERS = 3
-"""Of a description per token that is left for it: an English token has four or five."""
+"""Of a description two thirds of the tokens that are left are words: an English word has one or two."""
 
-NO_TYPES = frozenset({"type", "description", "reader", "readers", "user", "user type", "answer", "note", "readers description"})
-"""Words of the form itself, which some models write where a type should stand."""
+NO_TYPES = frozenset(
+    {
+        "who",
+        "about",
+        "type",
+        "description",
+        "reader",
+        "readers",
+        "user",
+        "users",
+        "answer",
+        "note",
+        "they",
+        "these",
+        "he",
+        "she",
+        "it",
+    }
+)
+"""Words of the form itself, and of its sentences, which some models write where a type should stand."""
 
 _MARK = re.compile(r"\s*(?:[-\u2022\u2013*+]\s+|\(?\d{1,3}[.):]\s*|\(?[a-z][.)]\s+)")
 _LINE = re.compile(r"\s*(?P<type>[^:]*?)\s*(?::|\s[-\u2013\u2014]\s)\s*(?P<description>.*)")
@@ -50,10 +67,11 @@ class Listed:
 
 
 def readers_form(number: int, max_new_tokens: int) -> dict[str, Any]:
-    """JSON Schema of so many readers, in so many tokens together. Types and descriptions are words: small models like to number, and to go on with the form."""
-    most = max(60, _CHARACTERS * (share_of(max_new_tokens, number) - _TYPE_TOKENS))
+    """JSON Schema of so many readers, in so many tokens together. A description is one sentence about them, without digits: small models like to number, and to
+    go on with the form."""
+    most = max(12, (share_of(max_new_tokens, number) - _TYPE_TOKENS) * 2 // 3)
     kind = {"type": "string", "pattern": r"^[A-Z][A-Za-z'-]{2,20}( [A-Za-z'-]{1,20}){0,3}$"}
-    description = {"type": "string", "pattern": rf"^[A-Z][^{{}}\[\]\"\\\n]{{20,{most}}}[.]$"}
+    description = {"type": "string", "pattern": rf"^They( [^0-9{{}}\[\]\"\\\s.:]{{1,20}}){{4,{most}}}[.]$"}
     one = object_form({TYPE: kind, DESCRIPTION: description})
     return object_form({READERS: {"type": "array", "items": one, "minItems": number, "maxItems": number}})
 

@@ -136,7 +136,10 @@ def _notes(invented: Sequence[Invented], found: Sequence[OfDocument], clustering
                 special["noise"],
             ),
             (f"without any invented role, so that only static ones vote: {without}", without),
-            ("nothing was embedded, since nothing is clustered; so no distances are known", clustering.method == "none"),
+            (
+                "nothing was embedded, since nothing is clustered; so no distances are known (--figure embeds)",
+                clustering.method == "none" and all(one.before is None for one in found),
+            ),
         )
         if count
     )

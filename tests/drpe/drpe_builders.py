@@ -30,7 +30,7 @@ def document(number: int = 1, *, article: str | None = "", references: tuple[str
 
 def readers(*pairs: tuple[str, str]) -> str:
     """An answer in the form that is asked for."""
-    return json.dumps({"Readers": [{"Type": kind, "Description": description} for kind, description in pairs]})
+    return json.dumps({"Readers": [{"Who": kind, "About": description} for kind, description in pairs]})
 
 
 def is_fine(message: str) -> bool:

@@ -66,9 +66,7 @@ def test_entries_that_are_no_role_are_counted_and_asked_for_again(entry: tuple[s
 
 
 def test_entries_of_another_shape_are_counted() -> None:
-    answer = json.dumps(
-        {"Readers": ["Drivers", {"Type": ["x"], "Description": 3}, {"Type": "Nurses", "Description": "They work."}]}
-    )
+    answer = json.dumps({"Readers": ["Drivers", {"Who": ["x"], "About": 3}, {"Who": "Nurses", "About": "They work."}]})
     found = read_listed(answer, number=2)
     assert isinstance(found, Fair) and found.value.dropped == {"empty": 2}
 
@@ -82,7 +80,7 @@ def test_answers_without_any_role_are_bad(answer: str) -> None:
 
 
 def test_what_is_read_has_no_line_breaks_control_characters_or_halves() -> None:
-    found = good('{"Readers": [{"Type": "A\\u001b[31m\\nB", "Description": "x\\ud800\\u0000y"}]}', 1)
+    found = good('{"Readers": [{"Who": "A\\u001b[31m\\nB", "About": "x\\ud800\\u0000y"}]}', 1)
     assert found.pairs == (("A [31m B", "x?" + " y"),)
 
 

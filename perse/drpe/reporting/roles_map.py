@@ -66,7 +66,7 @@ def roles_map(found: Sequence[OfDocument], embed: Embed) -> Figure:
     ]
     alone = len(found) == 1
     voters = [one for one in placed if one.votes]
-    titles = [f"invented and static: {len(placed)}", f"kept, who vote: {len(voters)}"]
+    titles = [f"before: {len(placed)} roles, invented and static", f"after: the {len(voters)} who vote"]
     sources = [source for source in _LOOKS if any(one.role.source == source for one in placed)]
 
     def paint(sheet: Sheet) -> None:
@@ -125,17 +125,23 @@ def _points(axis: Axes, shown: Sequence[_Placed], *, small: bool) -> None:
         of_one = [one.place for one in shown if one.role.source == source]
         if of_one:
             xs, ys = zip(*of_one, strict=True)
+            tiny = small and source != "static"
             axis.plot(
-                xs, ys, look.marker, color=look.colour, markersize=3.5 if small else 6.5, markeredgecolor=PAPER,
-                markeredgewidth=0.4 if small else 0.7, linestyle="none", zorder=3 if source == "static" else 2,
+                xs, ys, look.marker, color=look.colour, markersize=3.5 if tiny else 6.5, markeredgecolor=PAPER,
+                markeredgewidth=0.4 if tiny else 0.7, linestyle="none", zorder=3 if source == "static" else 2,
             )  # fmt: skip
 
 
 def _numbers(axis: Axes, placed: Sequence[_Placed], shown: Sequence[_Placed]) -> None:
+    """The number of each role to its right, or to its left where another mark is in the way."""
+    wide, tall = np.ptp(np.array([one.place for one in placed]), axis=0)
     for one in shown:
+        x, y = one.place
+        crowded = any(0 < other.place[0] - x < 0.09 * wide and abs(other.place[1] - y) < 0.1 * tall for other in shown)
         axis.annotate(
-            str(placed.index(one) + 1), one.place, xytext=(5, 3), textcoords="offset points", fontsize=8.5, color=INK, zorder=4
-        )
+            str(placed.index(one) + 1), one.place, xytext=(-5 if crowded else 5, 3), textcoords="offset points",
+            ha="right" if crowded else "left", fontsize=8.5, color=INK, zorder=4,
+        )  # fmt: skip
 
 
 def _limits(axis: Axes, places: Vectors) -> None:
@@ -149,6 +155,6 @@ def _limits(axis: Axes, places: Vectors) -> None:
 def _list(placed: Sequence[_Placed]) -> str:
     """The names of numbered roles, a line each."""
     lines = [
-        f"{at}  {plain(one.role.type, _NAME)}{'' if one.votes else ', not kept'}" for at, one in enumerate(placed, start=1)
+        f"{at:>2}  {plain(one.role.type, _NAME)}{'' if one.votes else ', not kept'}" for at, one in enumerate(placed, start=1)
     ]
     return "\n\n" + "\n".join(plain(line, _LETTERS) for line in lines)
