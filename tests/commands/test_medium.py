@@ -58,4 +58,5 @@ def test_whatever_takes_one_form_of_a_result_takes_all() -> None:
     studies = {path for path in LISTED if path.startswith("perse study ")}
     others = {"perse evaluate", "perse compare", "perse agreement", "perse plan"}
     kgds = {f"perse kgds {name}" for name in ("stats", "metrics", "agreement")}
+    others |= {"perse drpe correlate"}
     assert several == studies | others | kgds | {f"perse rehearsal {name}" for name in ("plan", "score", "leniency")}
