@@ -115,6 +115,17 @@ def test_resampled_values_by_system_are_those_of_documents_drawn_one_by_one() ->
         assert interval.undefined_resamples == int(np.isnan(values).sum())
 
 
+def test_a_system_without_a_candidate_among_those_looked_at_is_none() -> None:
+    resamples = Resamples(np.repeat(np.arange(10), 2), times_drawn(10, resamples=100, seed=0))
+    generator = np.random.default_rng(0)
+    people, given = generator.normal(0, 1, (2, 20))
+    dense = np.tile([0, 1, 2, 3], 5)
+    gaps = np.array([1, 4, 5, 9])[dense]
+    assert by_system(people, given, system=gaps, resamples=resamples) == by_system(
+        people, given, system=dense, resamples=resamples
+    )
+
+
 def test_candidates_of_a_document_are_drawn_together() -> None:
     """Each document's four candidates are alike: as many again say nothing more, so the interval stays as wide."""
     few = documents(*(graded(f"d{n}", {"A": n % 5, "B": n % 5}) for n in range(30)))

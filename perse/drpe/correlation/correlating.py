@@ -205,7 +205,7 @@ def coefficients(people: FloatArray, scores: FloatArray, *, system: IntArray, dr
 
     Args:
         people, scores: (n,), no NaN.
-        system: (n,) whose candidate it is, 0 to S - 1.
+        system: (n,) whose candidate it is, as an integer.
         draws: resamples of the documents.
     """
     found = draws.scores(people, scores)

@@ -31,9 +31,10 @@ def by_system(people: FloatArray, scores: FloatArray, *, system: IntArray, resam
 
     Args:
         people, scores: (n,), no NaN.
-        system: (n,) whose candidate it is, 0 to S - 1.
+        system: (n,) whose candidate it is, as an integer.
         resamples: of the documents.
     """
+    system = np.unique(system, return_inverse=True)[1]
     once = Resamples(resamples.reviewer, np.ones((len(resamples.drawn), 1), dtype=np.float32))
     plain = [_means(values, system, once)[:, 0] for values in (people, scores)]
     drawn = _coefficients(*(_means(values, system, resamples) for values in (people, scores)))

@@ -106,7 +106,8 @@ def _pooled(found: Correlations, baselines: Baselines | None) -> Table:
         rows=tuple(rows),
         breaks=_breaks(found, baselines),
         notes=(
-            f"published: |Pearson| over 400 candidates of {published.DOCUMENTS} documents of SummEval, by the metrics' own models; not of these candidates",
+            f"published: |Pearson| over 400 candidates of {published.DOCUMENTS} documents of SummEval, by the metrics' own models; not of these candidates. "
+            f"DRPE has {published.of_summeval('DRPE')} there, a plain comparison by the same model (GPT-D3) {published.of_summeval('GPT-D3')}",
             "Kendall is tau-b",
         ),
     )
@@ -214,7 +215,7 @@ def _coverage(found: Correlations, baselines: Baselines | None) -> Table:
 
 
 def _published() -> tuple[Table, ...]:
-    other = "by text-davinci-003, on other documents: not comparable with the rows above"
+    other = "on other documents, and of LLM rows by text-davinci-003: not comparable with the rows above"
     given = (
         ("Table 1 as published", (*published.DATASETS, "AVG"), published.TABLE_1),
         ("Table 2 as published", (*published.DATASETS, "AVG"), published.TABLE_2),
