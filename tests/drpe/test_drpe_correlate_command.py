@@ -154,7 +154,7 @@ def test_bad_input_is_one_sentence(docs: Path, tmp_path: Path) -> None:
         return str(ran.stderr)
 
     assert "nothing to correlate" in refused(docs, "--no-baselines")
-    assert "is no run of DRPE's votes" in refused(docs, tmp_path)
+    assert "give a folder that `perse drpe vote` wrote" in refused(docs, tmp_path)
     unscored = lines()
     for row in unscored:
         for system in row["systems"]:

@@ -20,7 +20,7 @@ from perse.commands import terminal
 from perse.errors import BadInput
 from perse.judging import connecting
 
-MODULES = {"protobuf": "google", "liger-kernel": "liger_kernel", "bert-score": "bert_score"}
+MODULES = {"protobuf": "google", "scikit-learn": "sklearn", "liger-kernel": "liger_kernel", "bert-score": "bert_score"}
 
 
 def extras() -> dict[str, list[str]]:
