@@ -36,7 +36,7 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {
     "train": ("accelerate", "tensorboard"),
     "cluster": ("bitsandbytes", "deepspeed", "liger_kernel"),
     "vllm": ("vllm",),
-    "report": ("bert_score", "matplotlib", "sacrebleu"),
+    "report": ("bert_score", "matplotlib", "nltk", "sacrebleu"),
     "data": ("bm25s", "rouge_score", "sentence_transformers", "sklearn", "spacy", "sumy"),
     "batch": ("duckdb", "fsspec"),
     "ray": ("ray",),

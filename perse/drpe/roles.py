@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field
 
 from perse.strict import Strict
 
-Source = Literal["static", "coarse", "fine", "manual"]
+Source = Literal["static", "coarse", "fine", "manual", "reader"]
 
 
 class Role(Strict):

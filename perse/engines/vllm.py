@@ -8,6 +8,7 @@ log-probabilities by token id: vLLM 0.32 gives -inf to others that share a batch
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import difflib
 import multiprocessing
 import os
@@ -82,7 +83,7 @@ OURS = {
 PLUGINS = "vllm.endpoint_plugins"
 RAW = "raw_logprobs"
 REFUSALS = (VLLMError, ValueError)
-"""Errors of vLLM for one prompt, after which its engine lives on."""
+"""Errors of vLLM for one prompt, after which its engine lives on. But `EngineDeadError` is one of them by its class: it is looked for first."""
 
 
 @dataclass(frozen=True)
@@ -347,14 +348,16 @@ class Offline:
                 for one in new:
                     self._add(one, running)
                 self._step(running)
-            except REFUSALS:  # of one prompt, but raised for all
-                begun = [*running.values()]
-                self._engine.abort_request([*running])
-                running.clear()
-                for one in begun:
-                    self._alone(one)
             except BaseException as error:  # noqa: BLE001  # raised again by `result`, for each that waits
-                for _, answered in (*running.values(), *(one for one in new if not one[1].done())):
+                begun = [*running.values()]
+                if _of_one_prompt(error):  # but raised for all
+                    with contextlib.suppress(EngineDeadError):  # each is then told so
+                        self._engine.abort_request([*running])
+                    running.clear()
+                    for one in begun:
+                        self._alone(one)
+                    continue
+                for _, answered in (*begun, *(one for one in new if not one[1].done())):
                     if not answered.done():
                         answered.set_exception(_lost(error))
                 running.clear()
@@ -366,6 +369,8 @@ class Offline:
             prompt = TokensPrompt(prompt_token_ids=list(request.ids))
             self._engine.add_request(name, prompt, request.params, lora_request=request.lora)
         except REFUSALS as error:
+            if not _of_one_prompt(error):
+                raise
             answered.set_result(Failure(f"vLLM refused the prompt: {error}"))
         else:
             running[name] = one
@@ -384,11 +389,18 @@ class Offline:
             self._add(one, running)
             while running:
                 self._step(running)
-        except REFUSALS as error:
-            self._engine.abort_request([*running])
-            one[1].set_result(Failure(f"vLLM refused the prompt: {error}"))
         except BaseException as error:  # noqa: BLE001  # raised again by `result`
-            one[1].set_exception(_lost(error))
+            if not _of_one_prompt(error):
+                one[1].set_exception(_lost(error))
+                return
+            with contextlib.suppress(EngineDeadError):  # the next prompt is told so
+                self._engine.abort_request([*running])
+            one[1].set_result(Failure(f"vLLM refused the prompt: {error}"))
+
+
+def _of_one_prompt(error: BaseException) -> bool:
+    """Whether vLLM refused a prompt and lives on."""
+    return isinstance(error, REFUSALS) and not isinstance(error, EngineDeadError)
 
 
 def _lost(error: BaseException) -> BaseException:

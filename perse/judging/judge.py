@@ -25,7 +25,7 @@ from perse.judgement import Judgement
 from perse.judging.loading import load_judge
 from perse.questions import Question, question_for
 from perse.questions.base import ListedQuestion
-from perse.records import Asked, ClaimsExample, PointwiseExample, ProfileReview, explain
+from perse.records import Asked, PointwiseExample, ProfileReview, SeveralAsked, explain
 from perse.rendering.prompt import Renderer, TextRenderer
 
 __all__ = ["Judge", "JudgeSettings"]
@@ -128,26 +128,26 @@ class Judge:
         yield from arriving(answer, _by_reviewer(examples), self.engine.capabilities, written=written)
 
     def ask_listed(
-        self, question: ListedQuestion, examples: Sequence[ClaimsExample], settings: JudgeSettings | None = None
+        self, question: ListedQuestion, examples: Sequence[SeveralAsked], settings: JudgeSettings | None = None
     ) -> list[list[Judgement]]:
-        """The judgements of each example's claims, which are asked about in one prompt; of claim n, from 1, the id is `ID/n`.
+        """The judgements of all that each example asks about in one prompt; of number n, from 1, the id is `ID/n`.
 
         Raises:
             EngineLost: the engine is gone for good.
         """
         told = self._listed(question, examples, settings or JudgeSettings(), {}, lambda failure: None)
         by_id = {judgement.id: judgement for some in told for judgement in some}
-        return [[by_id[claim.id] for claim in example.each()] for example in examples]
+        return [[by_id[one.id] for one in example.each()] for example in examples]
 
     def stream_listed(
         self,
         question: ListedQuestion,
-        examples: Sequence[ClaimsExample],
+        examples: Sequence[SeveralAsked],
         settings: JudgeSettings | None = None,
         *,
         known: Mapping[str, Judgement],
     ) -> Iterator[list[Judgement]]:
-        """The judgements of the examples' claims as they arrive.
+        """The judgements of all that the examples ask about as they arrive.
 
         Args:
             known: existing judgements, by id. Their lines are shown and not asked about again by an engine that
@@ -156,15 +156,15 @@ class Judge:
             EngineLost: as `stream`.
         """
 
-        def answer(some: Sequence[ClaimsExample], note: Callable[[Failure], None]) -> Iterator[list[Judgement]]:
+        def answer(some: Sequence[SeveralAsked], note: Callable[[Failure], None]) -> Iterator[list[Judgement]]:
             return self._listed(question, some, settings or JudgeSettings(), known, note)
 
-        yield from arriving(answer, examples, self.engine.capabilities, written=False)
+        yield from arriving(answer, examples, self.engine.capabilities, written=question.layout.text_prefix is not None)
 
     def _listed(
         self,
         question: ListedQuestion,
-        examples: Sequence[ClaimsExample],
+        examples: Sequence[SeveralAsked],
         settings: JudgeSettings,
         known: Mapping[str, Judgement],
         note: Callable[[Failure], None],

@@ -23,7 +23,7 @@ from perse.judging.judge import Judge, JudgeSettings
 from perse.progress import OnProgress, unseen
 from perse.questions import Question
 from perse.questions.base import ListedQuestion
-from perse.records import Asked, ClaimsExample
+from perse.records import Asked, SeveralAsked
 
 JUDGEMENTS = "judgements.jsonl"
 TIMING = "timing.jsonl"
@@ -116,7 +116,7 @@ def _arriving(
 ) -> Iterator[list[Judgement]]:
     for question, examples in asked:
         if _listed(question):
-            lists = cast(Sequence[ClaimsExample], examples)
+            lists = cast(Sequence[SeveralAsked], examples)
             mine = {name: one for (of, name), one in known.items() if of == question.name}
             yield from judge.stream_listed(cast(ListedQuestion, question), lists, settings, known=mine)
         else:
@@ -125,13 +125,13 @@ def _arriving(
 
 
 def _listed(question: Any) -> bool:
-    return question.example_type is ClaimsExample
+    return hasattr(question.example_type, "each")
 
 
 def _ids(question: Question, examples: Sequence[Asked]) -> Iterator[str]:
     """Of the judgements that there will be."""
     for example in examples:
-        if isinstance(example, ClaimsExample):
-            yield from (claim.id for claim in example.each())
+        if _listed(question):
+            yield from (one.id for one in cast(SeveralAsked, example).each())
         else:
             yield example.id

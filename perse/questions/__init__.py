@@ -16,6 +16,7 @@ from perse.questions.recognition import RECOGNITION, RECOGNITION_PAIR
 from perse.questions.sentiment import SENTIMENT, SENTIMENT_100
 from perse.questions.summary_pair import SUMMARY_PAIR
 from perse.questions.verbatim import VERBATIM_PAIRWISE, VERBATIM_POINTWISE, misfit, verbatim_question
+from perse.questions.votes import VOTE, VOTE_READER, VOTES
 from perse.records import Example, PointwiseExample, VerbatimExample
 from perse.registry import Registry
 
@@ -28,7 +29,7 @@ QUESTIONS: Registry[Question] = Registry(
         *(VERBATIM_POINTWISE, VERBATIM_PAIRWISE),
         *(RECOGNITION, RECOGNITION_PAIR),
         *(VERIFY_FACT, VERIFY_FACTS, VERIFY_OPINION, MASK_CONFLICT, OPINION_ERROR, FEEDBACK),
-        SUMMARY_PAIR,
+        *(SUMMARY_PAIR, VOTE, VOTES, VOTE_READER),
     ),
     needs=(
         *("scale", "layout", "example_type", "usual", "delimiters", "served", "writes_review"),

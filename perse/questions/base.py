@@ -119,10 +119,16 @@ class Question(Protocol):
 
 
 class ListedQuestion(Question, Protocol):
-    """A question about several claims at once: the answer has a line for each, in their order, and each line a judgement of its own.
+    """A question about several things at once: the answer has a line for each, in their order, and each a judgement of its own.
 
-    `layout` is that of the first line, and `asks` has one prompt.
+    `example_type` is a `SeveralAsked`, `layout` that of the first line, and `asks` has one prompt.
     """
 
     def stem(self, number: int) -> str:
-        """The beginning of the line of claim `number`, from 1."""
+        """The beginning of the line of the label of number `number`, from 1."""
+
+    def text_stem(self, number: int) -> str | None:
+        """The beginning of the line that the model writes before it; None: no such line."""
+
+    def read(self, number: int, of: int, answer: str) -> tuple[str | None, str]:
+        """The label of number `number` in an answer that a model wrote by itself, or None, and what it says there."""

@@ -6,6 +6,7 @@ list, as the paper asks about facts, an answer also depends on those before it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
@@ -13,6 +14,7 @@ from typing import Any, Literal, NoReturn
 from perse.errors import BadInput
 from perse.prompts import macros
 from perse.questions.base import AnswerLayout, Ask
+from perse.questions.written import read_written
 from perse.records import ClaimExample, ClaimsExample
 from perse.scale import ERRORS, YES_NO, Scale
 
@@ -66,6 +68,15 @@ class Claims:
     def stem(self, number: int) -> str:
         return f"{number}: "
 
+    def text_stem(self, number: int) -> None:
+        return None
+
+    def read(self, number: int, of: int, answer: str) -> tuple[str | None, str]:
+        lines = _lines_of(number, answer)
+        told = lines or ([answer.replace("[Answer]", "")] if of == 1 else [])
+        labels = {read_written(line, self.scale, label_prefix=self.stem(number), text_prefix=None)[0] for line in told}
+        return (labels.pop() if len(labels) == 1 else None), " / ".join(lines)
+
     def asks(self, example: ClaimsExample, profile: Sequence[Any]) -> tuple[Ask, ...]:
         wording = macros("verify.jinja")
         ask = wording.ask_each(self.kind, example.claims)
@@ -95,5 +106,11 @@ OPINION_ERROR = Claim(
 VERIFY_FACTS = Claims(
     "verify_facts", "statement", served="which of several the text states, each read behind the answers before it"
 )
+
+
+def _lines_of(number: int, answer: str) -> list[str]:
+    """The lines of an answer that begin with this number, or with one word and it ("Statement 2: no"), from the number on."""
+    return re.findall(rf"(?m)^\W*(?:[A-Za-z]+ )?({number}\b(?![.,]\d)\W.*)$", answer)
+
 
 _NOT_LEARNED = "question '{}' has no examples to be trained on; choose another question"

@@ -26,7 +26,7 @@ def read_written(answer: str, scale: Scale, *, label_prefix: str, text_prefix: s
         label_prefix: what the line of the label begins with, such as "[Score] ".
         text_prefix: what the free line begins with, such as "[Review]"; None: without one.
     """
-    stem = re.escape(re.sub(r"\W", " ", label_prefix).strip())
+    stem = r"[^\w\n]+".join(re.findall(r"\w+", label_prefix))
     labels = "|".join(sorted(scale.labels, key=len, reverse=True))
     top = scale.labels[-1] if scale.values else "(?!)"  # "7/10" is 7, "A/B" is neither
     closing = r"""[*_\])"'\s]*"""

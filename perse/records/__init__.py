@@ -5,7 +5,7 @@ directly by every judging command (DESIGN.md, section 3); it knows its own query
 that there are.
 """
 
-from perse.records.base import Asked, Choice, Example, Parts, PersonalExample, Record, Served, explain
+from perse.records.base import Asked, Choice, Example, Parts, PersonalExample, Record, Served, SeveralAsked, explain
 from perse.records.claims import ClaimExample, ClaimsExample
 from perse.records.kinds import EXAMPLES, chooses, example_lines, parse_example
 from perse.records.pairwise import ChoiceReference, Pair, PairwiseExample, ProfileComparison
@@ -14,6 +14,7 @@ from perse.records.reviews import ASPECTS, Comparison, Kind, Review, Split
 from perse.records.summary import SummaryExample, SummaryReference
 from perse.records.summary_pair import PastReview, SummaryPairExample
 from perse.records.verbatim import VerbatimExample
+from perse.records.votes import ReaderVoteExample, VoteExample, Voter, VotesExample
 
 __all__ = [
     "ASPECTS",
@@ -34,15 +35,20 @@ __all__ = [
     "PointwiseExample",
     "ProfileComparison",
     "ProfileReview",
+    "ReaderVoteExample",
     "Record",
     "Review",
     "ReviewReference",
     "Served",
+    "SeveralAsked",
     "Split",
     "SummaryExample",
     "SummaryPairExample",
     "SummaryReference",
     "VerbatimExample",
+    "VoteExample",
+    "Voter",
+    "VotesExample",
     "chooses",
     "example_lines",
     "explain",

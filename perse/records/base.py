@@ -55,6 +55,13 @@ class Asked(Protocol):
     def model_dump_json(self, *, exclude_none: bool = False) -> str: ...
 
 
+class SeveralAsked(Asked, Protocol):
+    """What is asked about in one prompt and has several answers; the judgement of number n, from 1, is `ID/n`."""
+
+    def each(self) -> tuple[Asked, ...]:
+        """One by one, each with the id that its judgement has."""
+
+
 class Served(Asked, Protocol):
     """What a judge can be asked about over HTTP."""
 

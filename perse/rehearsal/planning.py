@@ -24,19 +24,11 @@ from perse.rehearsal.personal import Preference, Supervision
 from perse.rehearsal.preferring import pair_of
 from perse.rehearsal.process import Process
 from perse.rehearsal.settings import Settings
+from perse.writing.load import Count, Load, Prompts, quarter, total_of
 from perse.writing.loop import Attempt, Bad, Good, Kind, Outcome
 from perse.writing.waves import Wording
 
 Value = TypeVar("Value")
-
-Count = Callable[[str], int]
-"""The tokens of a text."""
-
-CHARACTERS = 4
-"""Of an English token, where no tokenizer is given."""
-
-BLOCK = 64
-"""Characters, about the 16 tokens by which engines share prompts."""
 
 _WORDS = [
     "the",
@@ -78,20 +70,6 @@ class Assumed:
     """Tokens of prompts that the engine remembers, the oldest forgotten first; None: all of them."""
 
 
-@dataclass
-class Load:
-    """What one kind of agent is asked. `shared`: tokens at the beginning of prompts that an earlier prompt began with, too."""
-
-    calls: int = 0
-    prompt: int = 0
-    shared: int = 0
-    generated: int = 0
-
-    def add(self, other: Load) -> None:
-        for name, value in vars(other).items():
-            setattr(self, name, getattr(self, name) + value)
-
-
 @dataclass(frozen=True)
 class Plan:
     """By role, "judge" and "personal judge" among them, in the order in which they are asked first. `none`: prompts that do not fit, by step."""
@@ -104,10 +82,7 @@ class Plan:
 
     @property
     def total(self) -> Load:
-        whole = Load()
-        for load in self.loads.values():
-            whole.add(load)
-        return whole
+        return total_of(dict(self.loads))
 
 
 def plan(
@@ -132,7 +107,7 @@ def plan(
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
         raise BadInput(f"unknown method '{unknown[0]}'; there are {', '.join(METHODS)}")
-    standing_in = StandIns(settings, assumed, count or (lambda text: -(-len(text) // CHARACTERS)))
+    standing_in = StandIns(settings, assumed, Prompts(count or quarter, assumed.cache))
     by_id = {sample.id: sample for sample in samples}
     sides = SIDES if settings.best == "all" else VISIBLE
     of_versions: set[tuple[str, str]] = set()
@@ -166,7 +141,7 @@ def plan(
         for trace in process.traces(METHODS[name]):
             if scored and trace.summary is not None:
                 judged(Wanted(by_id[trace.sample], trace.summary), SIDES, of_summaries)
-    return Plan(len(samples), tuple(methods), standing_in.loads, standing_in.none, assumed)
+    return Plan(len(samples), tuple(methods), standing_in.prompts.loads, standing_in.none, assumed)
 
 
 @dataclass
@@ -175,11 +150,8 @@ class StandIns:
 
     settings: Settings
     assumed: Assumed
-    count: Count
-    loads: dict[str, Load] = field(default_factory=dict)
+    prompts: Prompts
     none: dict[str, int] = field(default_factory=dict)
-    _begun: dict[int, None] = field(default_factory=dict)
-    """Blocks with all before them, the longest unused first."""
 
     def ask(
         self,
@@ -201,7 +173,7 @@ class StandIns:
             answer = self._answer(prompt, step, name, form)
             said = read(answer)
             assert isinstance(said, Good), answer
-            self.note(role, prompt, generated=self.count(answer))
+            self.note(role, prompt, generated=self.prompts.count(answer))
             found[name] = Outcome(said.value, (Attempt(Kind.OK),))
         return found
 
@@ -210,27 +182,10 @@ class StandIns:
 
     def note(self, role: str, prompt: str, *, generated: int) -> None:
         """Count one call."""
-        tokens, shared = self.count(prompt), self._shared(prompt)
-        part = round(tokens * shared / max(1, len(prompt)))
-        self.loads.setdefault(role, Load()).add(Load(calls=1, prompt=tokens, shared=part, generated=generated))
+        self.prompts.note(role, prompt, generated=generated)
 
     def _fits(self, prompt: str) -> bool:
-        return self.assumed.context is None or self.count(prompt) + self.settings.max_new_tokens <= self.assumed.context
-
-    def _shared(self, prompt: str) -> int:
-        """Characters of whole blocks at the beginning that were seen before; those of this prompt are seen from now on."""
-        keys, shared, known = [0], 0, True
-        for start in range(0, len(prompt) - BLOCK + 1, BLOCK):
-            keys.append(hash((keys[-1], prompt[start : start + BLOCK])))
-            known = known and keys[-1] in self._begun
-            shared += BLOCK if known else 0
-        for key in reversed(keys[1:]):  # the end of a prompt is forgotten before its beginning
-            self._begun.pop(key, None)
-            self._begun[key] = None
-        room = len(self._begun) if self.assumed.cache is None else self.assumed.cache * CHARACTERS // BLOCK
-        while len(self._begun) > room:
-            del self._begun[next(iter(self._begun))]
-        return shared
+        return self.assumed.context is None or self.prompts.count(prompt) + self.settings.max_new_tokens <= self.assumed.context
 
     def _answer(self, prompt: str, step: str, name: str, form: Mapping[str, Any] | None) -> str:
         """In the form that was asked for; its words differ by step and sample, as answers do."""
@@ -247,7 +202,7 @@ class StandIns:
         chance = random.Random(who)
         wanted = max(1, self.assumed.answer_tokens // share)
         words = [who]
-        while self.count(" ".join(words)) < wanted:
+        while self.prompts.count(" ".join(words)) < wanted:
             words += chance.choices(_WORDS, k=max(1, wanted // 8))
         return " ".join(words)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perse.rehearsal.planning import Load, Plan
-from perse.results.result import Cell, Result, Table
+from perse.rehearsal.planning import Plan
+from perse.results.result import Result, Table
 
 REHEARSAL_PLAN = "rehearsal-plan"
 
@@ -15,9 +15,8 @@ def plan_result(found: Plan, *, prefill: float | None, decode: float | None) -> 
         prefill, decode: tokens a second, read and written, that are assumed of the engine; without them no hours are told.
     """
     total = found.total
-    hours = _hours(total, prefill, decode)
-    share = total.shared / total.prompt if total.prompt else 0.0
-    told = f"{total.calls:,} calls, {total.prompt:,} prompt tokens, of which {share:.0%} begin as an earlier prompt did, and {total.generated:,} written"
+    hours = total.time(prefill, decode)
+    told = f"{total.calls:,} calls, {total.prompt:,} prompt tokens, of which {total.share:.0%} begin as an earlier prompt did, and {total.generated:,} written"
     at = f" At {prefill:,g} tokens read and {decode:,g} written a second it takes {hours}." if hours else ""
     rows = [*found.loads.items(), ("all", total)]
     return Result(
@@ -28,7 +27,7 @@ def plan_result(found: Plan, *, prefill: float | None, decode: float | None) -> 
             Table(
                 title="By role",
                 header=("role", "calls", "prompt tokens", "shared", "written", *(("hours",) if hours else ())),
-                rows=tuple((name, *_cells(load), *((_hours(load, prefill, decode),) if hours else ())) for name, load in rows),
+                rows=tuple((name, *load.cells, *((load.time(prefill, decode),) if hours else ())) for name, load in rows),
                 breaks=(len(rows) - 1,),
             ),
         ),
@@ -52,15 +51,3 @@ def plan_result(found: Plan, *, prefill: float | None, decode: float | None) -> 
         ),
         details={"loads": {name: vars(load) for name, load in rows}},
     )
-
-
-def _cells(load: Load) -> tuple[Cell, ...]:
-    share = load.shared / load.prompt if load.prompt else 0.0
-    return f"{load.calls:,}", f"{load.prompt:,}", f"{share:.0%}", f"{load.generated:,}"
-
-
-def _hours(load: Load, prefill: float | None, decode: float | None) -> str | None:
-    if not (prefill and decode):
-        return None
-    hours = ((load.prompt - load.shared) / prefill + load.generated / decode) / 3600
-    return f"{hours:.1f} hours" if hours >= 0.1 else f"{60 * hours:.1f} minutes"

@@ -210,9 +210,9 @@ class Renderer:
         layout = question.layout
         return self._support(layout.text_prefix is None, layout.label_prefix, layout.closing, question.scale)
 
-    def line_support(self, question: ListedQuestion, number: int) -> LabelTokens:
-        """`label_tokens` of line `number`, from 1, of an answer that has several."""
-        return self._support(number == 1, question.stem(number), "", question.scale)
+    def line_support(self, question: ListedQuestion, number: int, *, first: bool) -> LabelTokens:
+        """`label_tokens` of number `number`, from 1, of an answer that has several; `first`: its line begins the answer."""
+        return self._support(first, question.stem(number), "", question.scale)
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text of generated ids; special tokens left out."""

@@ -58,5 +58,6 @@ def test_whatever_takes_one_form_of_a_result_takes_all() -> None:
     studies = {path for path in LISTED if path.startswith("perse study ")}
     others = {"perse evaluate", "perse compare", "perse agreement", "perse plan"}
     kgds = {f"perse kgds {name}" for name in ("stats", "metrics", "agreement")}
-    consumers = {*(f"perse rehearsal {name}" for name in ("plan", "score", "leniency")), "perse drpe roles"}
+    consumers = {f"perse rehearsal {name}" for name in ("plan", "score", "leniency")}
+    consumers |= {f"perse drpe {name}" for name in ("roles", "plan", "vote", "correlate")}
     assert several == studies | others | kgds | consumers

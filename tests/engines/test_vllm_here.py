@@ -39,11 +39,12 @@ from perse.questions import QUESTIONS
 
 def kill(done, total):
     if after and done >= begun + after:
-        (out.parent / "engine").write_text(" ".join(str(child.pid) for child in multiprocessing.active_children()))
-        os.kill(os.getpid(), signal.SIGKILL)
+        engine = [child.pid for child in multiprocessing.active_children()]
+        (out.parent / "engine").write_text(" ".join(map(str, engine)))
+        os.kill(os.getpid() if who == "us" else engine[0], signal.SIGKILL)
 
 if __name__ == "__main__":
-    model, out, after = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
+    model, out, after, who = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
     lines = out / "judgements.jsonl"
     begun = lines.read_bytes().count(b"\\n") if lines.exists() else 0
     examples = LoadedExamples(pointwise_examples(6, 4, k=12), digest="d", folder=None, fold=None)
@@ -52,7 +53,7 @@ if __name__ == "__main__":
 """
 
 
-def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kill_loses_those_that_are_not(
+def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kill_of_it_or_of_its_engine_loses_those_that_are_not(
     tokenizers: dict[str, Any], tmp_path: Path
 ) -> None:
     """The 24 prompts have more tokens than vLLM begins with at once, so that the first answers are there before the last."""
@@ -61,20 +62,25 @@ def test_vllm_in_this_process_gives_each_answer_when_it_is_written_so_that_a_kil
     tokenizers["chatml"].save_pretrained(model)
     script.write_text(KILLED)
 
-    def scored(after: int) -> tuple[int, dict[str, str]]:
-        given = [sys.executable, str(script), str(model), str(tmp_path / "run"), str(after)]
-        code = subprocess.run(given, env={**ENVIRONMENT, "PYTHONPATH": importing()}, check=False, timeout=900).returncode
+    def scored(after: int, who: str = "us") -> tuple[int, str, dict[str, str]]:
+        given = [sys.executable, str(script), str(model), str(tmp_path / "run"), str(after), who]
+        environment = {**ENVIRONMENT, "PYTHONPATH": importing()}
+        done = subprocess.run(given, env=environment, check=False, timeout=900, capture_output=True, text=True)
         lines = (tmp_path / "run" / "judgements.jsonl").read_text().splitlines()
         by_id = {json.loads(line)["id"]: line for line in lines}
         assert len(by_id) == len(lines), "each once"
-        return code, by_id
+        assert {json.loads(line)["status"] for line in lines} <= {"ok", "unparsed"}, "a dead engine is no answer"
+        return done.returncode, done.stderr, by_id
 
-    code, begun = scored(2)
+    code, _, begun = scored(2)
     assert code == -signal.SIGKILL and 2 <= len(begun) < 24
     [engine] = (tmp_path / "engine").read_text().split()
     wait_until_gone(engine)
-    code, ended = scored(0)
-    assert code == 0 and len(ended) == 24 and begun.items() <= ended.items()
+    code, said, more = scored(2, "the engine")
+    assert code == 1 and "EngineLost: vLLM's engine stopped" in said, said[-2000:]
+    assert len(begun) + 2 <= len(more) < 24 and begun.items() <= more.items()
+    code, _, ended = scored(0)
+    assert code == 0 and len(ended) == 24 and more.items() <= ended.items()
 
 
 def wait_until_gone(process: str) -> None:

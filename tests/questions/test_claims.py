@@ -127,7 +127,7 @@ def test_a_list_is_read_line_by_line_behind_the_lines_before(willing: Judge) -> 
     (prompt,) = renderer.render(VERIFY_FACTS, listed())
     answer: Ids = ()
     for number, one in enumerate(found, start=1):
-        support = renderer.line_support(VERIFY_FACTS, number)
+        support = renderer.line_support(VERIFY_FACTS, number, first=number == 1)
         (yes,), (no,) = support.labels
         assert one.distribution is not None
         assert one.distribution["yes"] == pytest.approx(
@@ -153,7 +153,7 @@ def test_lists_asked_together_and_alone_have_the_same_answers(willing: Judge) ->
 def test_a_line_is_its_stem_and_its_label_in_every_tokenizer(tokenizers: dict[str, Any], name: str) -> None:
     renderer = Renderer(tokenizers[name], 8192)
     for number in (1, 2, 10, 11):
-        support = renderer.line_support(VERIFY_FACTS, number)
+        support = renderer.line_support(VERIFY_FACTS, number, first=number == 1)
         lead = renderer.frame.lead if number == 1 else ""
         for label, ids in zip(("yes", "no"), support.labels, strict=True):
             line = renderer.encode(f"{lead}{number}: {label}\n")

@@ -38,6 +38,7 @@ NOT_HERE = {
     "perse data persum": "Amazon's reviews are not part of the project; tests/data/test_persum.py selects from its own",
     "perse rehearsal run": "its samples are of Amazon's reviews, too; tests/rehearsal has its own, and plays them on vLLM",
     "perse rehearsal leniency": "SummEval's grades are not part of the project; tests/rehearsal/test_leniency.py has its own",
+    "perse drpe correlate": "SummEval is not part of the project; tests/drpe/test_drpe_correlate_command.py has documents of its own",
     "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/annotators/test_annotators.py reads its own",
 }
 WHOLE = ("perse study calibration",)
@@ -137,6 +138,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "calibration_alarms": (),
     "sureness_alarms": (),
     "data_prep": (),
+    "drpe_worlds": (),
     "engines": ("--model", "MODEL", "--ways", "original", "embedded"),
     "evaluation": ("--json",),
     "hostile_bodies": ("--model", "MODEL"),

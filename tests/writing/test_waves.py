@@ -20,7 +20,9 @@ TEMPLATE = "rehearsal.jinja"
 GENERAL = {"b": worded(TEMPLATE, "general", reviews=["It is red."]), "a": worded(TEMPLATE, "general", reviews=["It is blue."])}
 
 
-def asked(tmp_path: Path, *, fails: str = "no such words", skip_failed: bool = False) -> tuple[list[str], dict[str, Outcome[str]]]:
+def asked(
+    tmp_path: Path, *, fails: str = "no such words", skip_failed: bool = False
+) -> tuple[list[str], dict[str, Outcome[str]]]:
     """The messages in their order, and what came of them; of a failing engine the exception."""
     seen: list[str] = []
 

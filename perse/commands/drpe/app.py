@@ -1,16 +1,14 @@
-"""`perse drpe ...`: role-players vote on texts, from the roles on."""
+"""`perse drpe ...`: role-players vote on texts, from the roles to how far their votes agree with people."""
 
 from __future__ import annotations
 
 import typer
 
+from perse.commands.drpe.correlate import correlate
+from perse.commands.drpe.plan import plan
 from perse.commands.drpe.roles import roles
+from perse.commands.drpe.vote import vote
 
 app = typer.Typer(no_args_is_help=True, help="Many role-players vote on texts against a reference (DRPE).")
-for command in (roles,):
+for command in (roles, plan, vote, correlate):
     app.command()(command)
-
-
-@app.callback()
-def _several() -> None:
-    """Keeps the command's name while there is one alone."""

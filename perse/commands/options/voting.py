@@ -1,0 +1,88 @@
+"""What `perse drpe vote` and `plan` have in common: who votes, on what, and how they are asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import typer
+
+from perse.commands.options import Seed
+from perse.commands.options.drpe import Thinning
+from perse.drpe.documents import Documents
+from perse.drpe.selection import Which, select
+from perse.drpe.votes.ballots import PROMPTINGS, Voting
+from perse.drpe.votes.electorate import Electorate, electorate
+
+Asked = Literal["single", "batch", "both"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ballot:
+    """Who votes, on what, and how they are asked."""
+
+    roles: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Who votes; may be repeated: static, manual, none (nobody in particular), a folder of `perse drpe roles`, or readers:DATASET.",
+            show_default="static",
+        ),
+    ] = None
+    readers: Annotated[int, typer.Option(min=1, help="Of readers:DATASET: how many vote, chosen so that tastes differ.")] = 5
+    candidates: Annotated[
+        Which | None,
+        typer.Option(
+            help="Vote on the two best and two worst of each document by people's mean, as published, or on all.",
+            show_default="extremes where people's scores are there, else all",
+        ),
+    ] = None
+    prompting: Annotated[
+        Asked, typer.Option(help="A role a prompt; all roles in one prompt, as published; or both, side by side.")
+    ] = "single"
+    orders: Annotated[
+        int, typer.Option(min=1, max=2, help="2: both orders of the texts; 1: the reference first, as published.")
+    ] = 2
+    references: Annotated[
+        int, typer.Option(min=1, help="Hold candidates against the first so many references of a document.")
+    ] = 1
+    wording: Annotated[int, typer.Option(min=0, max=4, help="Which of five wordings of the task is shown.")] = 0
+    reason_tokens: Annotated[
+        int, typer.Option(min=4, help="Most tokens of one reason; all of them are written before the vote is read.")
+    ] = 64
+    vote_temperature: Annotated[float, typer.Option("--temperature", min=0, help="Of reasons and votes; the paper has 0.")] = (
+        0.0
+    )
+    seed: Seed = 0
+
+    def voting(self) -> Voting:
+        return Voting(
+            prompting=PROMPTINGS if self.prompting == "both" else (self.prompting,),
+            orders=self.orders,
+            references=self.references,
+            wording=self.wording,
+            max_new_tokens=self.reason_tokens,
+            temperature=self.vote_temperature,
+            seed=self.seed,
+        )
+
+    def chosen(self, documents: Documents) -> Documents:
+        """The documents with the candidates that are voted on.
+
+        Raises:
+            BadInput: extremes are wanted, and people's scores are not there.
+        """
+        scored = any(candidate.scores for one in documents.documents for candidate in one.candidates)
+        if (self.candidates or ("extremes" if scored else "all")) == "all":
+            return documents
+        keys = {item.key for item in select(documents, which="extremes").items}
+        narrowed = [
+            one.model_copy(update={"candidates": tuple(each for each in one.candidates if (one.id, each.system) in keys)})
+            for one in documents.documents
+        ]
+        return Documents(tuple(one for one in narrowed if one.candidates))
+
+    def electorate(self, documents: Documents, thinning: Thinning) -> Electorate:
+        """Raises:
+        BadInput: as `perse.drpe.votes.electorate.electorate`.
+        """
+        return electorate(self.roles or ["static"], documents, thinning.clustering(), readers=self.readers)

@@ -1,0 +1,70 @@
+"""What the correlations with people rest on, in sentences."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from perse.drpe.correlation.baselines import Baselines
+from perse.drpe.correlation.correlating import Correlations
+from perse.drpe.selection import BEST, WORST, Selected
+
+
+def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
+    """A sentence each; `baselines`, if they were computed."""
+    selected = found.selected
+    said = [
+        f"people: the mean of {', '.join(selected.dimensions)}, as the file gives them; correlations keep their sign, of a method a higher score is meant to be a better "
+        "candidate",
+        f"|Pearson| as published has no sign, so its interval cannot go below 0, and of a metric that has nothing to do with people it is not 0: {_of_nothing(found.compared)} on "
+        f"average with {found.compared} independent candidates, and those of a document are not independent. Its interval beginning at 0 says that none was shown",
+        f"95% intervals: documents drawn anew with all their candidates, {found.resamples:,} resamples, seed {found.seed}",
+        "the method that agrees most was chosen by these candidates, so its correlation is flattered a little; that it is higher is said only where the interval of the paired "
+        "difference leaves out 0 and the adjusted p is below 0.05",
+    ]
+    said += _of_selection(selected)
+    if found.compared < len(selected.items):
+        said.append(
+            f"{len(selected.items) - found.compared} of {len(selected.items)} candidates have no score of some method; all but the last column of the last table is of the "
+            f"{found.compared} others"
+        )
+    if found.left_out:
+        said.append(f"without a score for any of the candidates, and left out: {', '.join(found.left_out)}")
+    return (*said, *(_of_baselines(baselines) if baselines else ()))
+
+
+def _of_nothing(candidates: int) -> str:
+    """The mean absolute correlation of unrelated numbers: sqrt(2 / (pi (n - 1)))."""
+    return f"{np.sqrt(2 / (np.pi * max(candidates - 1, 1))):.3f}"
+
+
+def _of_selection(selected: Selected) -> list[str]:
+    said = []
+    if selected.which == "extremes":
+        said.append(
+            f"candidates: the {BEST} best and {WORST} worst of each document by people's mean, as published; without those between, correlations are higher than over all, and "
+            "systems' means are of other documents each (--candidates all has neither)"
+        )
+        if selected.tied:
+            said.append(
+                f"in {selected.tied} of {selected.documents} documents candidates with the same mean were in and out: the order of the file decided"
+            )
+        if selected.too_few:
+            said.append(
+                f"{selected.too_few} of {selected.documents} documents have fewer than {BEST + WORST} candidates that people scored, and are left out"
+            )
+    if selected.unscored:
+        said.append(
+            f"{selected.unscored} candidates lack people's score of {' or '.join(selected.dimensions)}, and are left out"
+        )
+    return said
+
+
+def _of_baselines(baselines: Baselines) -> list[str]:
+    several = f"the best over a document's references (up to {baselines.most})"
+    against = "a document's first reference" if baselines.references == "first" else several
+    said = [f"metrics compare with {against}; length is the number of words, and needs none"]
+    if baselines.equal:
+        said.append(f"{baselines.equal} candidates equal a reference: metrics of words in common are 1 by rule (BLEU 100)")
+    if baselines.alone:
+        said.append(f"{baselines.alone} candidates have no reference: metrics give them no score")
+    return [*said, *(f"left out, {reason}" for reason in baselines.skipped)]

@@ -1,0 +1,233 @@
+"""Correlations with people as a `Result`: who agrees most, whether that is shown, and the published numbers beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from perse.drpe.correlation import published
+from perse.drpe.correlation.baselines import Baselines
+from perse.drpe.correlation.correlating import COMPARED, LEVELS, Correlations, Difference, Level
+from perse.drpe.correlation.said import notes
+from perse.evaluation.stats.correlation import COEFFICIENTS
+from perse.results.result import Cell, Estimate, Result, Table
+from perse.results.words import shown as in_words
+
+DRPE_CORRELATE = "drpe-correlate"
+ASKS = "Which scores of a summary agree with what people give it?"
+TITLES: Mapping[Level, str] = {"pooled": "Pooled", "within": "Within documents", "systems": "By system"}
+_SHOWN_PAIRS = 15
+
+
+def correlate_result(found: Correlations, baselines: Baselines | None) -> Result:
+    """Everything that `found` says; `baselines`, if they were computed."""
+    return Result(
+        name=DRPE_CORRELATE,
+        asks=ASKS,
+        answer=answer(found),
+        tables=(
+            _pooled(found, baselines),
+            _level(found, "within", baselines),
+            _level(found, "systems", baselines),
+            _dimensions(found, baselines),
+            *(_by_dimension(found, level) for level in LEVELS),
+            _best_beside(found),
+            _differences(found),
+            _coverage(found, baselines),
+            *_published(),
+        ),
+        notes=notes(found, baselines),
+        details={
+            "candidates": found.selected.which,
+            "compared": found.compared,
+            "documents": found.documents,
+            "systems": found.systems,
+            "dimensions": list(found.selected.dimensions),
+            "references": baselines.references if baselines else None,
+            "tied": found.selected.tied,
+            "equal": baselines.equal if baselines else None,
+        },
+    )
+
+
+def best_of(found: Correlations) -> str | None:
+    """The method of the highest pooled Pearson correlation, with its sign; None if none is defined."""
+    values = {name: row.mean["pooled"]["pearson"].value for name, row in found.rows.items()}
+    known = {name: value for name, value in values.items() if value is not None}
+    return max(known, key=lambda name: known[name]) if known else None
+
+
+def answer(found: Correlations) -> str:
+    """Two sentences."""
+    best = best_of(found)
+    over = f"over {found.compared} candidates of {found.documents} documents"
+    if best is None:
+        return f"No method's scores vary together with people's {over}: they are constant, or people's are."
+    of = found.rows[best].mean["pooled"]["pearson"]
+    said = f"{best} agrees most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
+    others = [name for name in found.rows if name != best]
+    if not others:
+        return f"{said}; there is no other method beside it."
+    shown = {one.minus if one.method == best else one.method for one in _of(found, best) if one.shown}
+    parts = [
+        (word, names)
+        for word, names in (
+            ("higher than that of", [name for name in others if name in shown]),
+            ("not shown to differ from that of", [name for name in others if name not in shown]),
+        )
+        if names
+    ]
+    return f"{said}. This is {'; '.join(f'{word} {_listed(names)}' for word, names in parts)}."
+
+
+def _of(found: Correlations, method: str) -> list[Difference]:
+    """The pooled differences that a method has a side of."""
+    return [one for one in found.differences if one.of == COMPARED[0] and method in (one.method, one.minus)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _breaks(found: Correlations, baselines: Baselines | None) -> tuple[int, ...]:
+    """Baselines stand below the runs."""
+    runs = sum(baselines is None or name not in baselines.scores for name in found.rows)
+    return (runs,) if 0 < runs < len(found.rows) else ()
+
+
+def _pooled(found: Correlations, baselines: Baselines | None) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for name, row in found.rows.items():
+        theirs = published.of_summeval(name)
+        beside = "-" if theirs is None else f"{theirs:.3f}"
+        rows.append((name, beside, row.absolute, *(row.mean["pooled"][one] for one in COEFFICIENTS)))
+    return Table(
+        title=TITLES["pooled"],
+        header=("method", "SummEval, published", "|Pearson|", *map(str.capitalize, COEFFICIENTS)),
+        rows=tuple(rows),
+        breaks=_breaks(found, baselines),
+        notes=(
+            f"published: |Pearson| over 400 candidates of {published.DOCUMENTS} documents of SummEval, by the metrics' own models; not of these candidates. "
+            f"DRPE has {published.of_summeval('DRPE')} there, a plain comparison by the same model (GPT-D3) {published.of_summeval('GPT-D3')}",
+            "Kendall is tau-b",
+        ),
+    )
+
+
+def _level(found: Correlations, level: Level, baselines: Baselines | None) -> Table:
+    rows: list[tuple[Cell, ...]] = [(name, *(row.mean[level][one] for one in COEFFICIENTS)) for name, row in found.rows.items()]
+    told = {
+        "within": "each document's own correlation over its candidates, and the mean over documents; those in which a side is constant are left out",
+        "systems": "over systems' means; documents are drawn anew, systems are not",
+    }
+    return Table(
+        title=TITLES[level],
+        header=("method", *map(str.capitalize, COEFFICIENTS)),
+        rows=tuple(rows),
+        breaks=_breaks(found, baselines),
+        notes=(told[level],),
+    )
+
+
+def _dimensions(found: Correlations, baselines: Baselines | None) -> Table:
+    names = found.selected.dimensions
+    rows: list[tuple[Cell, ...]] = [
+        (method, *(row.dimensions[name]["pooled"]["pearson"] for name in names)) for method, row in found.rows.items()
+    ]
+    return Table(
+        title="Pooled Pearson by dimension", header=("method", *names), rows=tuple(rows), breaks=_breaks(found, baselines)
+    )
+
+
+def _by_dimension(found: Correlations, level: Level) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (name, method, *(row.dimensions[name][level][one] for one in COEFFICIENTS))
+        for name in found.selected.dimensions
+        for method, row in found.rows.items()
+    ]
+    return Table(
+        title=f"{TITLES[level]}, by dimension",
+        header=("dimension", "method", *map(str.capitalize, COEFFICIENTS)),
+        rows=tuple(rows),
+        detail=True,
+    )
+
+
+def _best_beside(found: Correlations) -> Table:
+    """The method that agrees most minus each other one."""
+    best = best_of(found)
+    pairs = _pairs(found)
+    mine = [row for row in pairs if best in (row[0].method, row[0].minus)]
+    return _of_pairs("The highest beside the others", [tuple(_turned(one, best) for one in row) for row in mine])
+
+
+def _differences(found: Correlations) -> Table:
+    table = _of_pairs("All differences on the same candidates", _pairs(found))
+    return table.model_copy(update={"detail": len(table.rows) > _SHOWN_PAIRS})
+
+
+def _pairs(found: Correlations) -> list[tuple[Difference, ...]]:
+    return list(zip(*([one for one in found.differences if one.of == of] for of in COMPARED), strict=True))
+
+
+def _of_pairs(title: str, pairs: Sequence[tuple[Difference, ...]]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for pooled, within in pairs:
+        rows.append((pooled.method, pooled.minus, pooled.estimate, _p(pooled), within.estimate, _p(within)))
+    return Table(
+        title=title,
+        header=("method", "minus", "pooled Pearson", "p", "within documents", "p"),
+        rows=tuple(rows),
+        notes=("p: exchanging the two document by document; adjusted (Holm) over all differences of both columns",),
+    )
+
+
+def _turned(one: Difference, first: str | None) -> Difference:
+    """The same difference, `first` minus the other."""
+    if one.method == first:
+        return one
+    low, high = one.estimate.interval.low, one.estimate.interval.high
+    ends = {} if low is None or high is None else {"low": -high, "high": -low}
+    value = None if one.estimate.value is None else -one.estimate.value
+    estimate: Estimate = one.estimate.model_copy(
+        update={"value": value, "interval": one.estimate.interval.model_copy(update=ends)}
+    )
+    return Difference(one.minus, one.method, one.of, estimate, one.p, one.adjusted)
+
+
+def _p(one: Difference) -> str:
+    if one.adjusted is None:
+        return one.p.reason or "undefined"
+    return "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
+
+
+def _coverage(found: Correlations, baselines: Baselines | None) -> Table:
+    every = len(found.selected.items)
+    rows: list[tuple[Cell, ...]] = [
+        (name, f"{row.scored} of {every}", (baselines.settings.get(name) or "-") if baselines else "-", row.own)
+        for name, row in found.rows.items()
+    ]
+    return Table(
+        title="What each method scored",
+        header=("method", "candidates", "by", "Pearson over these"),
+        rows=tuple(rows),
+        breaks=_breaks(found, baselines),
+    )
+
+
+def _published() -> tuple[Table, ...]:
+    other = "on other documents, and of LLM rows by text-davinci-003: not comparable with the rows above"
+    given = (
+        ("Table 1 as published", (*published.DATASETS, "AVG"), published.TABLE_1),
+        ("Table 2 as published", (*published.DATASETS, "AVG"), published.TABLE_2),
+        ("Table 1 of the first version as published", published.FIRST_DATASETS, published.FIRST),
+    )
+    return tuple(
+        Table(
+            title=title,
+            header=("method", *columns),
+            rows=tuple((name, *(f"{value:.{3 if len(columns) > 2 else 2}f}" for value in row)) for name, row in rows.items()),
+            notes=(f"|Pearson|, {other}",),
+            detail=True,
+        )
+        for title, columns, rows in given
+    )

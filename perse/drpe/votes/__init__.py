@@ -1,0 +1,1 @@
+"""The vote: who is asked what, and how votes become a score."""

@@ -1,0 +1,75 @@
+"""Who votes on each document, as `--roles` names them: roles that are always there, those that were invented, and real readers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from perse.drpe.clustering import Clustering, Embed, embedding, kept_roles
+from perse.drpe.documents import Documents
+from perse.drpe.roles import MANUAL, STATIC, Role
+from perse.drpe.roles_folder import read_roles
+from perse.drpe.votes.readers import PREFIX, Reader, choose_readers
+from perse.errors import BadInput
+
+NOBODY = "none"
+ALWAYS = {"static": STATIC, "manual": MANUAL}
+
+
+@dataclass(frozen=True)
+class Electorate:
+    """Who votes on which documents."""
+
+    documents: Documents
+    """Those on which somebody votes."""
+    roles: dict[str, tuple[Role, ...]]
+    """By document; empty for nobody in particular."""
+    readers: tuple[Reader, ...]
+    without_invented: tuple[str, ...] = ()
+    """Documents for which no role was invented ..."""
+    silent: tuple[str, ...] = ()
+    """... and those on which, for this, nobody would vote: they are left out."""
+
+
+def electorate(
+    names: Sequence[str], documents: Documents, clustering: Clustering, *, readers: int, embed: Embed | None = None
+) -> Electorate:
+    """Args:
+        names: "static", "manual", "none", a folder of `perse drpe roles`, or "readers:DATASET"; "none" stands alone.
+        clustering: which of the invented roles vote.
+        readers: how many of a data set vote.
+        embed: by default by the model of `clustering`.
+
+    Raises:
+        BadInput: a name is none of these or given twice, or a folder has no roles of some document.
+    """
+    if twice := next((name for name in names if list(names).count(name) > 1), None):
+        raise BadInput(f"--roles {twice} is given twice")
+    if NOBODY in names and len(names) > 1:
+        raise BadInput(f"--roles {NOBODY} asks nobody in particular, and stands alone; leave it out, or the others")
+    folders = [name for name in names if name != NOBODY and name not in ALWAYS and not name.startswith(PREFIX)]
+    sets = [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)]
+    if len(folders) > 1 or len(sets) > 1:
+        raise BadInput(f"--roles names {' and '.join(folders or sets)}; give one folder of roles and one data set at most")
+    standing = tuple(role for name in names for role in ALWAYS.get(name, ()))
+    invented = {name: found for folder in folders for name, found in read_roles(Path(folder)).items()}
+    if folders and (lacking := [one.id for one in documents.documents if one.id not in invented]):
+        raise BadInput(
+            f"{folders[0]} has no roles for {len(lacking)} of {len(documents.documents)} documents, such as '{lacking[0]}'; give `perse drpe roles` "
+            "the same file and the same --limit"
+        )
+    roles = {
+        one.id: kept_roles((*standing, *invented.get(one.id, ())), clustering, embed=embed) if folders else standing
+        for one in documents.documents
+    }
+    people: tuple[Reader, ...] = ()
+    if sets:
+        people = choose_readers(Path(sets[0]), readers, embed or embedding(clustering.model))
+    silent = () if NOBODY in names or people else tuple(name for name, of_one in roles.items() if not of_one)
+    heard = Documents(tuple(one for one in documents.documents if one.id not in silent))
+    if not heard.documents:
+        raise BadInput(
+            "nobody votes on any document, since no role was invented; add --roles static, or invent roles with another model"
+        )
+    return Electorate(heard, roles, people, tuple(name for name in roles if folders and not invented[name]), silent)

@@ -1,0 +1,227 @@
+"""A vote as a `Result`: how candidates fare, how much hangs on the order, what it cost, and whether both ways of prompting agree."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+import numpy as np
+
+from perse.drpe.votes.ballots import Prompting
+from perse.drpe.votes.readership import Readership, readership
+from perse.drpe.votes.scoring import EVEN, Decision
+from perse.drpe.votes.voting import Run
+from perse.evaluation.stats.correlation import kendall
+from perse.judgement import Judgement
+from perse.results.result import Cell, Result, Table
+
+DRPE_VOTE = "drpe-vote"
+NAMES: dict[Prompting, str] = {"single": "a role a prompt", "batch": "all roles in one prompt"}
+
+
+def vote_result(run: Run) -> Result:
+    """Everything that a run says so far."""
+    by = {prompting: [one for one in run.decisions if one.prompting == prompting] for prompting in run.answers}
+    readers = readership(run.ballots, run.answers, tuple(run.readers)) if run.readers else None
+    return Result(
+        name=DRPE_VOTE,
+        asks="How often do the roles vote for a candidate, and not for the reference?",
+        answer="\n".join(
+            (*(_answer(prompting, found) for prompting, found in by.items()), *([_of_readers(readers)] if readers else ()))
+        ),
+        tables=(
+            Table(
+                title="Votes",
+                header=(
+                    "prompting",
+                    "decisions",
+                    "votes",
+                    "for the candidate",
+                    "P(candidate)",
+                    "score",
+                    "order gap",
+                    "same place",
+                ),
+                rows=tuple(_votes(prompting, found) for prompting, found in by.items()),
+                notes=(
+                    "score: the sum over roles that vote for the candidate of their confidence, averaged over orders and references (formula 4); order gap: by how "
+                    "much P(candidate) differs between the orders; same place: roles that choose the same place in both orders, whatever stands there.",
+                ),
+            ),
+            Table(
+                title="Cost of a decision",
+                header=("prompting", "prompt tokens", "remembered", "written", "seconds"),
+                rows=tuple(_cost(prompting, found, run) for prompting, found in by.items()),
+                notes=(
+                    "remembered: prompt tokens that the engine had read before, as it tells. Each prompt of a reason, and of its vote, is counted once.",
+                ),
+            ),
+            *(_readers(run, readers) if readers else ()),
+            *_agreement(by),
+            _systems(by),
+        ),
+        notes=_notes(run, by),
+        details={"judge": run.judge, "settings": dict(run.settings)},
+    )
+
+
+def _answer(prompting: Prompting, found: Sequence[Decision]) -> str:
+    votes = [one.votes for one in found if one.votes is not None and not one.same]
+    asked = sum(one.asked for one in found)
+    answered = sum(one.answered for one in found)
+    if not votes:
+        return f"With {NAMES[prompting]} none of {asked:,} votes came back."
+    turned = [one.turned for one in found if one.turned is not None]
+    place = f"; {fmean(turned):.0%} of the roles choose the same place in both orders" if turned else ""
+    return f"With {NAMES[prompting]} {answered:,} of {asked:,} votes came back, and {fmean(votes):.0%} of them are for the candidate{place}."
+
+
+def _shown(values: Sequence[float | None], form: str) -> str:
+    known = [value for value in values if value is not None]
+    return format(fmean(known), form) if known else "-"
+
+
+def _votes(prompting: Prompting, found: Sequence[Decision]) -> tuple[Cell, ...]:
+    return (
+        NAMES[prompting],
+        f"{len(found):,}",
+        f"{sum(one.answered for one in found):,} of {sum(one.asked for one in found):,}",
+        _shown([one.votes for one in found], ".0%"),
+        _shown([one.expected for one in found], ".3f"),
+        _shown([one.score for one in found], ".3f"),
+        _shown([one.order_gap for one in found], ".3f"),
+        _shown([one.turned for one in found], ".0%"),
+    )
+
+
+def _cost(prompting: Prompting, found: Sequence[Decision], run: Run) -> tuple[Cell, ...]:
+    said: list[Judgement] = list(run.answers[prompting].values())
+    decided = sum(not one.same for one in found)
+    timed, seconds = run.seconds[prompting]
+
+    def each(part: str) -> str:
+        return f"{sum(getattr(one.tokens, part) for one in said) / decided:,.0f}" if decided else "-"
+
+    whole = f"{seconds / timed * len(said) / decided:.2f}" if timed and decided else "-"
+    return NAMES[prompting], each("prompt"), each("cached"), each("generated"), whole
+
+
+def _agreement(by: dict[Prompting, list[Decision]]) -> list[Table]:
+    """Of the two ways of prompting, where both were asked."""
+    if len(by) < 2:
+        return []
+    one, other = ({each.key: each for each in found} for found in by.values())
+    rows: list[tuple[Cell, ...]] = []
+    for name in ("score", "expected", "votes"):
+        pairs = [
+            (a, b) for key in one if (a := getattr(one[key], name)) is not None and (b := getattr(other[key], name)) is not None
+        ]
+        gap = f"{fmean(abs(a - b) for a, b in pairs):.3f}" if pairs else "-"
+        tau = kendall(np.array([a for a, _ in pairs]), np.array([b for _, b in pairs])) if len(pairs) > 1 else None
+        rows.append((name, f"{len(pairs):,}", gap, "-" if tau is None else f"{tau:.3f}"))
+    return [
+        Table(
+            title="Both ways of prompting beside each other",
+            header=("of a decision", "decisions", "mean distance", "Kendall"),
+            rows=tuple(rows),
+        )
+    ]
+
+
+def _of_readers(found: Readership) -> str:
+    """What differs between real readers, in words."""
+    texts = len(found.chances)
+    if found.shares is None:
+        return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
+    of_texts, of_readers, taste = found.shares
+    return (
+        f"Of what differs in P(candidate) over {texts:,} texts and {len(found.readers)} real readers, {of_texts:.0%} lies between texts, {of_readers:.0%} between readers, and "
+        f"{taste:.0%} in who votes for which text."
+    )
+
+
+def _readers(run: Run, found: Readership) -> list[Table]:
+    """Whom texts win and lose."""
+    if not found.chances:
+        return []
+    whole = sum(run.readers.values())
+    return [
+        Table(
+            title="Real readers",
+            header=("reader", "stands for", "P(candidate)", "votes for the candidate"),
+            rows=tuple(
+                (
+                    name,
+                    f"{run.readers[name]} of {whole}",
+                    f"{found.of_reader(name):.3f}",
+                    f"{fmean(of_one[name] > EVEN for of_one in found.chances.values()):.0%}",
+                )
+                for name in found.readers
+            ),
+            notes=(
+                f"over {len(found.chances):,} texts that all of these readers voted on ({found.incomplete:,} more have not all votes).",
+            ),
+        ),
+        Table(
+            title="Whom each text wins",
+            header=("document", "system", "readers won", "P(candidate), lowest", "of", "highest", "of"),
+            rows=tuple(
+                (document, system, f"{found.won((document, system)):.0%}", *_ends(of_one))
+                for (document, system), of_one in found.chances.items()
+            ),
+            detail=True,
+        ),
+    ]
+
+
+def _ends(chances: Mapping[str, float]) -> tuple[Cell, Cell, Cell, Cell]:
+    low, high = min(chances, key=lambda name: chances[name]), max(chances, key=lambda name: chances[name])
+    return f"{chances[low]:.3f}", low, f"{chances[high]:.3f}", high
+
+
+def _systems(by: dict[Prompting, list[Decision]]) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for prompting, found in by.items():
+        for system in dict.fromkeys(one.system for one in found):
+            mine = [one for one in found if one.system == system]
+            rows.append(
+                (
+                    system,
+                    NAMES[prompting],
+                    f"{len(mine):,}",
+                    _shown([one.votes for one in mine], ".0%"),
+                    _shown([one.expected for one in mine], ".3f"),
+                    _shown([one.score for one in mine], ".3f"),
+                )
+            )
+    return Table(
+        title="By system",
+        header=("system", "prompting", "decisions", "for the candidate", "P(candidate)", "score"),
+        rows=tuple(rows),
+        detail=True,
+    )
+
+
+def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
+    said = []
+    for prompting, of_one in run.answers.items():
+        wanted = {ballot.judgement for ballot in run.ballots if ballot.prompting == prompting and ballot.judgement}
+        counts = Counter(str(each.status) for name, each in of_one.items() if name in wanted and each.label is None)
+        counts["not asked yet"] = len(wanted - of_one.keys())
+        told = ", ".join(f"{count:,} {why}" for why, count in counts.items() if count)
+        if told:
+            said.append(f"{NAMES[prompting]}: without a vote: {told}; they are counted, and no vote is guessed for them")
+    if same := {one.key for found in by.values() for one in found if one.same}:
+        said.append(
+            f"{len(same):,} candidates are the reference itself: nobody was asked, half of the roles are taken to vote for them, with the run's mean confidence"
+        )
+    if run.unreferenced:
+        said.append(f"{len(run.unreferenced):,} documents have no reference, and were left out")
+    if run.settings.get("orders") == 1:
+        said.append(
+            "asked in one order, as published, with the reference first: a lean towards a place stays in the votes, and cannot be seen"
+        )
+    if any(one.score is None and one.votes is not None for found in by.values() for one in found):
+        said.append("there is no score where the judge does not tell how probable its words are")
+    return tuple(said)

@@ -1,0 +1,207 @@
+"""The vote: every role on every candidate; the same command goes on after a kill.
+
+    RUN/manifest.json     the documents, the roles, the judge, the settings
+    RUN/ballots.jsonl     who is asked about what, and which answer is theirs
+    RUN/single/  batch/   the judge's answers: a role a prompt, or all roles in one
+
+Votes about one article follow each other, so that an engine which remembers what prompts begin with reads it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from perse.answering.base import JudgeSettings
+from perse.drpe.documents import Documents
+from perse.drpe.roles import GENERAL_PUBLIC, Role
+from perse.drpe.votes.ballots import PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
+from perse.drpe.votes.ballots import Question as Voted
+from perse.drpe.votes.readers import Reader
+from perse.drpe.votes.scoring import Decision, decisions
+from perse.errors import BadInput
+from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
+from perse.judgement import Judgement
+from perse.judging.judge import Judge
+from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_judgements, read_timing
+from perse.progress import OnPart, unseen_part
+from perse.questions import Question
+from perse.questions.votes import VOTE, VOTE_READER, VOTES
+from perse.records import Asked, Pair, ProfileReview, ReaderVoteExample, VoteExample, Voter, VotesExample, explain
+
+KIND = "drpe-vote"
+BALLOTS = "ballots.jsonl"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run folder holds. `seconds`: (judgements timed, seconds) by prompting."""
+
+    judge: str
+    settings: Mapping[str, Any]
+    ballots: tuple[Ballot, ...]
+    answers: Mapping[Prompting, Mapping[str, Judgement]]
+    seconds: Mapping[Prompting, tuple[int, float]]
+    unreferenced: tuple[str, ...]
+    readers: Mapping[str, int]
+    """Readers who voted, and how many of the data set each stands for."""
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        return decisions(self.ballots, self.answers)
+
+
+def vote(
+    judge: Judge,
+    documents: Documents,
+    roles: Mapping[str, Sequence[Role]],
+    out: Path,
+    voting: Voting,
+    *,
+    readers: Sequence[Reader] = (),
+    on_progress: OnPart = unseen_part,
+) -> Path:
+    """Ask for all votes that `out` does not have yet.
+
+    Args:
+        documents: with the candidates that are voted on.
+        roles: who votes on each document, by its id; an empty sequence, and no readers: nobody in particular.
+        readers: who votes on all documents beside them.
+    Raises:
+        BadInput: no document has a reference, or one has no entry in `roles`.
+        RunMismatch: the folder was begun with another judge, other documents, roles or settings.
+        EngineLost: the engine is gone for good, or failed at every vote; the same command goes on.
+    """
+    if lacking := [one.id for one in documents.documents if one.id not in roles]:
+        raise BadInput(
+            f"there are no roles for {len(lacking)} of {len(documents.documents)} documents, such as '{lacking[0]}'; make them with "
+            "`perse drpe roles` of the same documents"
+        )
+    made = make_ballots(documents.documents, roles, voting, readers)
+    with RunLog(out, _identity(judge, documents, roles, readers, voting, made), lines=BALLOTS) as log:
+        have = len(log.read())
+        log.append(ballot.model_dump_json() + "\n" for ballot in made.ballots[have:])
+        for prompting in voting.prompting:
+            _ask(judge, made.examples[prompting], out / prompting, voting, prompting, on_progress)
+    return out
+
+
+def _ask(
+    judge: Judge,
+    examples: Sequence[Voted],
+    folder: Path,
+    voting: Voting,
+    prompting: Prompting,
+    on_progress: OnPart,
+) -> None:
+    settings = JudgeSettings(voting.temperature, voting.max_new_tokens, voting.seed)
+    asked: list[tuple[Question, Sequence[Asked]]] = [
+        (question, some)
+        for question in (VOTE, VOTES, VOTE_READER)
+        if (some := [one for one in examples if isinstance(one, question.example_type)])
+    ]
+    identity = {"kind": f"drpe-{prompting}", "judge": judge.for_manifest, "prompts_sha256": _prompts(judge, voting)}
+    with RunLog(folder, identity, lines=JUDGEMENTS) as log:
+        if asked:
+            answer_all(
+                judge, asked, log,
+                settings=settings, on_progress=lambda done, total: on_progress(f"votes, {_SAID[prompting]}", done, total),
+            )  # fmt: skip
+
+
+_SAID: Mapping[Prompting, str] = {"single": "a role a prompt", "batch": "all roles in one prompt"}
+
+
+def _identity(
+    judge: Judge,
+    documents: Documents,
+    roles: Mapping[str, Sequence[Role]],
+    readers: Sequence[Reader],
+    voting: Voting,
+    made: Ballots,
+) -> dict[str, Any]:
+    who = hashlib.sha256()
+    for document in documents.documents:
+        who.update("\0".join((document.id, *(role.model_dump_json() for role in roles[document.id]), "\n")).encode())
+    return {
+        "kind": KIND,
+        "documents": {
+            "count": len(documents.documents),
+            "sha256": documents.digest,
+            "without_reference": list(made.unreferenced),
+        },
+        "roles_sha256": who.hexdigest(),
+        "readers": {reader.id: {"sha256": reader.digest, "stands_for": reader.stands_for} for reader in readers},
+        "judge": judge.for_manifest,
+        "settings": {**asdict(voting), "prompting": list(voting.prompting)},
+        "prompts_sha256": _prompts(judge, voting),
+    }
+
+
+def _prompts(judge: Judge, voting: Voting) -> dict[str, str]:
+    voter, pair = (
+        Voter(type=GENERAL_PUBLIC.type, description=GENERAL_PUBLIC.description),
+        Pair(text_a="A text.", text_b="Another."),
+    )
+    settings = JudgeSettings(voting.temperature, voting.max_new_tokens, voting.seed)
+    alone = VoteExample(id="probe", reviewer_id="probe", article="An article.", query=pair, voter=voter, wording=voting.wording)
+    together = VotesExample(
+        id="probe", reviewer_id="probe", article="An article.", query=pair, voters=(voter,), wording=voting.wording
+    )
+    past = ProfileReview(text="A text.", review="A review.", score=5)
+    reader = ReaderVoteExample(id="probe", reviewer_id="probe", profile=(past,), article="An article.", query=pair)
+    return {
+        VOTE_READER.name: judge.prompt_digest(VOTE_READER, [reader], settings),
+        VOTE.name: judge.prompt_digest(VOTE, [alone], settings),
+        VOTES.name: judge.prompt_digest(VOTES, [together], settings),
+    }
+
+
+def read_run(run: Path) -> Run:
+    """What a run has so far.
+
+    Raises:
+        BadInput: no such run, or a damaged line; the message names it.
+    """
+    if not (run / MANIFEST).is_file() or read_manifest(run).get("run", {}).get("kind") != KIND:
+        holds = f"holds {what_it_is(read_manifest(run))}" if (run / MANIFEST).is_file() else f"has no {MANIFEST}"
+        raise BadInput(f"{run} {holds}; give a folder that `perse drpe vote` wrote")
+    about = read_manifest(run)["run"]
+    ballots = []
+    for line, fields in enumerate(read_lines(run / BALLOTS, remedy="give the same command again"), start=1):
+        try:
+            ballots.append(Ballot.model_validate(fields))
+        except ValidationError as error:
+            raise BadInput(f"{run / BALLOTS}, line {line}: {explain(error)}; vote again in another folder") from None
+    if not ballots:
+        raise BadInput(f"{run} has no ballots yet; give the command that began it again")
+    there = [prompting for prompting in PROMPTINGS if any(ballot.prompting == prompting for ballot in ballots)]
+    answers = {one: {id: said for (_, id), said in read_judgements(run / one / JUDGEMENTS).items()} for one in there}
+    judge = about.get("judge", {})
+    return Run(
+        "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
+        about.get("settings", {}),
+        tuple(ballots),
+        answers,
+        {one: read_timing(run / one / TIMING) for one in there},
+        tuple(about.get("documents", {}).get("without_reference", ())),
+        {name: int(one.get("stands_for", 1)) for name, one in about.get("readers", {}).items()},
+    )
+
+
+def read_decisions(run: Path) -> dict[str, dict[tuple[str, str], float | None]]:
+    """Each way of scoring with its value for each (document, system): "score", "expected" and "votes" of each prompting that was asked.
+
+    Raises:
+        BadInput: as `read_run`.
+    """
+    found: dict[str, dict[tuple[str, str], float | None]] = {}
+    for one in read_run(run).decisions:
+        for name in ("score", "expected", "votes"):
+            found.setdefault(f"{name}, {one.prompting}", {})[one.key] = getattr(one, name)
+    return found

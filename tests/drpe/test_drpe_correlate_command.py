@@ -1,0 +1,191 @@
+"""`perse drpe correlate`, as it is called."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import perse
+
+from perse.drpe.correlation import published, run_scores
+from perse.results.result import Estimate, Result
+
+pytest.importorskip("sacrebleu")
+
+WORDS = [
+    "a",
+    "cat",
+    "dog",
+    "road",
+    "rain",
+    "city",
+    "mayor",
+    "vote",
+    "child",
+    "school",
+    "river",
+    "bridge",
+    "fire",
+    "crew",
+    "late",
+    "night",
+    "found",
+    "said",
+]
+
+
+def lines(number: int = 14, **changed: Any) -> list[dict[str, Any]]:
+    """SummEval's form: the better a system, the more words of the reference its summary has."""
+    made = []
+    for n in range(number):
+        generator = random.Random(n)
+        reference = generator.choices(WORDS, k=12)
+        systems = []
+        for at in range(6):
+            kept = [word if generator.random() < (at + 1) / 9 else generator.choice(WORDS) for word in reference]
+            score = round(1 + 4 * sum(a == b for a, b in zip(kept, reference, strict=True)) / 12 + generator.random(), 1)
+            scores = {"coherence": score, "relevance": round(generator.uniform(1, 5), 1)}
+            summary = " ".join(kept + ["so"] * generator.randint(0, 3))
+            systems.append({"system": f"M{at}", "summary": summary, "scores": scores})
+        other = " ".join(generator.choices(WORDS, k=12))
+        made.append(
+            {"doc_id": f"d{n}", "src": "An article.", "refs": [" ".join(reference), other], "systems": systems, **changed}
+        )
+    return made
+
+
+def written(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def docs(tmp_path: Path) -> Path:
+    return written(tmp_path / "docs.jsonl", lines())
+
+
+def result_of(*words: Any) -> Result:
+    ran = perse("drpe", "correlate", *words, "--resamples", 100, "--json")
+    assert ran.returncode == 0, ran.stderr
+    return Result.model_validate_json(ran.stdout)
+
+
+def column(result: Result, title: str, header: str) -> dict[str, Any]:
+    table = next(one for one in result.tables if one.title == title)
+    at = table.header.index(header)
+    return {str(row[0]): row[at] for row in table.rows}
+
+
+def test_the_answer_names_the_metric_that_agrees_most_in_two_sentences(docs: Path) -> None:
+    result = result_of(docs)
+    pearson = column(result, "Pooled", "Pearson")
+    best = max(pearson, key=lambda name: pearson[name].value)
+    assert result.answer.startswith(f"{best} agrees most with people over 56 candidates of 14 documents, with a pooled Pearson")
+    assert result.answer.count(". ") == 1 and result.answer.endswith(".")
+    assert "length" in result.answer and pearson["ROUGE-1"].value > 0.3
+    shown = next(one for one in result.tables if one.title == "The highest beside the others")
+    assert {row[0] for row in shown.rows} == {best} and len(shown.rows) == len(pearson) - 1
+
+
+def test_published_numbers_stand_beside_and_are_marked(docs: Path) -> None:
+    result = result_of(docs)
+    beside = column(result, "Pooled", "SummEval, published")
+    assert (beside["ROUGE-1"], beside["BLEU"], beside["length"]) == ("0.431", "0.372", "-")
+    titles = [table.title for table in result.tables if table.title.endswith("as published")]
+    assert titles == ["Table 1 as published", "Table 2 as published", "Table 1 of the first version as published"]
+    assert all("not comparable" in "".join(table.notes) for table in result.tables if table.title in titles)
+
+
+def test_the_published_averages_are_those_of_their_rows() -> None:
+    """But for ROUGE-1's, which the paper prints as 0.461."""
+    for name, (*values, average) in {**published.TABLE_1, **published.TABLE_2}.items():
+        assert (round(sum(values) / 3, 3) == pytest.approx(average, abs=0.0011)) is (name != "ROUGE-1")
+
+
+def test_the_absolute_value_is_told_apart_from_agreement(docs: Path) -> None:
+    result = result_of(docs)
+    absolute = column(result, "Pooled", "|Pearson|")
+    signed = column(result, "Pooled", "Pearson")
+    for name, one in absolute.items():
+        assert (
+            isinstance(one, Estimate) and one.value == pytest.approx(abs(signed[name].value)) and (one.interval.low or 0) >= 0
+        )
+    assert any("cannot go below 0" in note and "on average" in note for note in result.notes)
+
+
+def test_all_candidates_and_the_best_of_all_references_can_be_asked_for(docs: Path) -> None:
+    extremes, every = result_of(docs), result_of(docs, "--candidates", "all", "--references", "best")
+    assert (extremes.details["compared"], every.details["compared"]) == (56, 84)
+    assert any("the best over a document's references (up to 2)" in note for note in every.notes)
+    assert any("a document's first reference" in note for note in extremes.notes)
+
+
+def test_a_dimension_is_the_mean_that_candidates_are_chosen_and_compared_by(docs: Path) -> None:
+    result = result_of(docs, "--dimension", "coherence")
+    assert result.details["dimensions"] == ["coherence"]
+    pooled, alone = column(result, "Pooled", "Pearson"), column(result, "Pooled Pearson by dimension", "coherence")
+    assert {name: one.value for name, one in pooled.items()} == {name: one.value for name, one in alone.items()}
+
+
+def test_a_limit_takes_the_first_documents(docs: Path) -> None:
+    assert result_of(docs, "--limit", 10).details["documents"] == 10
+
+
+def test_a_candidate_that_equals_its_reference_is_said(tmp_path: Path) -> None:
+    rows = lines()
+    rows[0]["systems"][5] |= {"summary": rows[0]["refs"][0], "scores": {"coherence": 5.0, "relevance": 5.0}}
+    result = result_of(written(tmp_path / "equal.jsonl", rows))
+    assert result.details["equal"] == 1 and any("1 candidates equal a reference" in note for note in result.notes)
+
+
+def test_documents_without_references_leave_the_length_alone(tmp_path: Path) -> None:
+    result = result_of(written(tmp_path / "bare.jsonl", lines(refs=[])))
+    assert list(column(result, "Pooled", "Pearson")) == ["length"] and "there is no other method" in result.answer
+    assert any("no document has a reference" in note for note in result.notes)
+
+
+def test_bad_input_is_one_sentence(docs: Path, tmp_path: Path) -> None:
+    def refused(*words: Any) -> str:
+        ran = perse("drpe", "correlate", *words)
+        assert ran.returncode == 2 and not ran.stdout
+        return str(ran.stderr)
+
+    assert "nothing to correlate" in refused(docs, "--no-baselines")
+    assert "is no run of DRPE's votes" in refused(docs, tmp_path)
+    unscored = lines()
+    for row in unscored:
+        for system in row["systems"]:
+            del system["scores"]
+    assert "no candidate has people's scores" in refused(written(tmp_path / "unscored.jsonl", unscored))
+
+
+def test_runs_stand_above_the_metrics_and_by_their_folders_names(
+    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from perse.commands.app import app
+
+    gold = {(row["doc_id"], one["system"]): one["scores"]["coherence"] for row in lines() for one in row["systems"]}
+    votes = {**gold, ("d0", "M0"): None, ("d0", "M5"): None}
+    monkeypatch.setattr(run_scores, "scores_of", lambda run: {"score": votes, "expected": gold})
+    done = CliRunner().invoke(app, ["drpe", "correlate", str(docs), str(tmp_path / "votes"), "--resamples", "100", "--json"])
+    assert done.exit_code == 0, done.output
+    result = Result.model_validate_json(done.stdout)
+    pooled = next(one for one in result.tables if one.title == "Pooled")
+    assert [row[0] for row in pooled.rows][:2] == ["votes score", "votes expected"] and pooled.breaks == (2,)
+    assert result.answer.startswith("votes ")
+    scored = column(result, "What each method scored", "candidates")
+    assert scored["votes expected"] == "56 of 56" and scored["votes score"] in ("54 of 56", "55 of 56")
+    assert any("have no score of some method" in note for note in result.notes)
+
+
+def test_two_runs_of_one_name_are_refused(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from perse.errors import BadInput
+
+    monkeypatch.setattr(run_scores, "scores_of", lambda run: {"score": {}})
+    with pytest.raises(BadInput, match="two runs are called votes; rename a folder"):
+        run_scores.methods_of([tmp_path / "a" / "votes", tmp_path / "b" / "votes"])

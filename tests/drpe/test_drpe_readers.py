@@ -1,0 +1,155 @@
+"""Real readers as roles: who is chosen, what they are shown, and what differs between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from vote_builders import Poll, Said, document, texts_of
+
+from perse.drpe.votes.ballots import Ballot, Voting, make_ballots
+from perse.drpe.votes.readers import Reader, choose_readers, taste
+from perse.drpe.votes.readership import readership
+from perse.drpe.votes.telling import vote_result
+from perse.drpe.votes.voting import read_run
+from perse.errors import BadInput
+from perse.judgement import Judgement, Status, Tokens
+from perse.records import PointwiseExample, ProfileReview, example_lines
+
+PLACES = {"ships": (1.0, 0.0), "trains": (0.0, 1.0)}
+
+
+def embed(texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+    return np.array([PLACES[text] for text in texts])
+
+
+def past(text: str, score: int) -> ProfileReview:
+    return ProfileReview(text=text, review=f"{score} for {text}", score=score)
+
+
+def reader(name: str, *profile: ProfileReview, stands_for: int = 1) -> Reader:
+    return Reader(name, profile or (past("ships", 9),), stands_for)
+
+
+def data_of(folder: Path, **profiles: tuple[ProfileReview, ...]) -> Path:
+    path = folder / "examples.jsonl"
+    examples = [
+        PointwiseExample(id=f"{name}-{n}", reviewer_id=name, item_id=f"i{n}", profile=profile, query=f"text {n}")
+        for name, profile in profiles.items()
+        for n in (1, 2)
+    ]
+    path.write_text("".join(example_lines(examples)), "utf-8")
+    return path
+
+
+def test_a_taste_points_to_what_was_liked_and_away_from_what_was_not() -> None:
+    # weights 3.5 and -4.5: (3.5, -4.5) of length sqrt(32.5)
+    assert taste([past("ships", 9), past("trains", 1)], embed) == pytest.approx(np.array([3.5, -4.5]) / np.sqrt(32.5))
+
+
+def test_of_readers_of_one_taste_the_nearest_to_their_middle_votes_for_all(tmp_path: Path) -> None:
+    data = data_of(
+        tmp_path,
+        anna=(past("ships", 9),),
+        bert=(past("ships", 10), past("ships", 8)),
+        cora=(past("trains", 10),),
+        dora=(past("ships", 10), past("trains", 6)),
+    )
+    found = choose_readers(data, 2, embed)
+    assert [(one.id, one.stands_for) for one in found] == [("anna", 3), ("cora", 1)]
+    assert sum(one.stands_for for one in found) == 4
+
+
+def test_more_readers_than_there_are_is_all_of_them(tmp_path: Path) -> None:
+    found = choose_readers(data_of(tmp_path, anna=(past("ships", 9),), cora=(past("trains", 1),)), 5, embed)
+    assert [(one.id, one.stands_for) for one in found] == [("anna", 1), ("cora", 1)]
+
+
+def test_readers_without_reviews_do_not_vote(tmp_path: Path) -> None:
+    assert [one.id for one in choose_readers(data_of(tmp_path, anna=(past("ships", 9),), bert=()), 3, embed)] == ["anna"]
+    with pytest.raises(BadInput, match="no reader of .* has a profile"):
+        choose_readers(data_of(tmp_path, bert=()), 3, embed)
+
+
+def test_each_reader_votes_by_their_own_reviews_and_beside_invented_roles(tmp_path: Path) -> None:
+    def say(message: str, seed: int) -> Said:
+        side = "A" if ("9 for ships" in message) == ("It sails." in texts_of_reader(message)[0]) else "B"
+        return f"Reason: because.\nVote: Text {side}"
+
+    poll = Poll(say)
+    readers = (reader("anna"), reader("bert", past("trains", 2), stands_for=3))
+    run = read_run(poll.vote(tmp_path / "run", [document(candidates=("It sails.",))], (), readers=readers))
+    assert len(poll.asked) == 2 * 2
+    assert (
+        sum("9 for ships" in message for message in poll.asked) == sum("2 for trains" in message for message in poll.asked) == 2
+    )
+    found = readership(run.ballots, run.answers, tuple(run.readers))
+    assert found.chances == {("d1", "M1"): {"anna": 1.0, "bert": 0.0}} and found.won(("d1", "M1")) == 0.5
+    [table] = [one for one in vote_result(run).tables if one.title == "Real readers"]
+    assert [row[:3] for row in table.rows] == [("anna", "1 of 4", "1.000"), ("bert", "3 of 4", "0.000")]
+
+
+def texts_of_reader(message: str) -> tuple[str, str]:
+    return texts_of(message.replace("\n[Answer] Both", "\nWhich"))
+
+
+def test_what_a_reader_has_said_of_a_text_is_not_shown_when_it_is_voted_on() -> None:
+    one = document(candidates=("It sails.", "It sank."))
+    knows = reader("anna", past("It  SAILS.", 9), past("ships", 4))
+    only = reader("bert", past("It sails.", 9))
+    made = make_ballots([one], {"d1": ()}, Voting(orders=1), (knows, only))
+    shown = {(example.reviewer_id, example.query.text_b): len(example.profile) for example in made.examples["single"]}
+    assert shown == {("anna", "It sails."): 1, ("anna", "It sank."): 2, ("bert", "It sank."): 1}
+    assert not any(example.gives_away(lambda a, b: a == b) for example in made.examples["single"])
+
+
+def votes(table: dict[str, dict[str, float]]) -> tuple[list[Ballot], dict[str, Judgement]]:
+    """text -> reader -> P(candidate), in one order."""
+    ballots, answers = [], {}
+    for text, of_one in table.items():
+        for name, chance in of_one.items():
+            key = f"{text}/{name}"
+            ballots.append(
+                Ballot(
+                    document="d",
+                    system=text,
+                    reference=1,
+                    candidate="B",
+                    prompting="single",
+                    role=reader(name).role,
+                    judgement=key,
+                )
+            )
+            answers[key] = Judgement(
+                id=key, question="vote_reader", status=Status.OK, label="B", distribution={"A": 1 - chance, "B": chance},
+                mass=1.0, k_effective=1, tokens=Tokens(prompt=1, cached=0, generated=0), model="m",
+            )  # fmt: skip
+    return ballots, answers
+
+
+@pytest.mark.parametrize(
+    ("table", "shares"),
+    [
+        ({"t": {"a": 0.2, "b": 0.2}, "u": {"a": 0.8, "b": 0.8}}, (1.0, 0.0, 0.0)),
+        ({"t": {"a": 0.2, "b": 0.8}, "u": {"a": 0.2, "b": 0.8}}, (0.0, 1.0, 0.0)),
+        ({"t": {"a": 0.2, "b": 0.8}, "u": {"a": 0.8, "b": 0.2}}, (0.0, 0.0, 1.0)),
+        ({"t": {"a": 0.1, "b": 0.3}, "u": {"a": 0.5, "b": 1.1 - 0.1}}, None),
+    ],
+)
+def test_what_differs_lies_between_texts_between_readers_or_in_taste(
+    table: dict[str, dict[str, float]], shares: tuple[float, float, float] | None
+) -> None:
+    ballots, answers = votes(table)
+    found = readership(ballots, {"single": answers}, ("a", "b")).shares
+    if shares is None:  # mean .475: rows .2 .75, columns .3 .65; squares by hand
+        rows, columns, whole = 4 * 0.275**2, 4 * 0.175**2, 0.375**2 + 0.175**2 + 0.025**2 + 0.525**2
+        shares = rows / whole, columns / whole, (whole - rows - columns) / whole
+    assert found == pytest.approx(shares)
+
+
+def test_a_text_without_all_votes_is_counted_and_left_out() -> None:
+    ballots, answers = votes({"t": {"a": 0.2, "b": 0.8}, "u": {"a": 0.8, "b": 0.2}})
+    del answers["u/b"]
+    found = readership(ballots, {"single": answers}, ("a", "b"))
+    assert list(found.chances) == [("d", "t")] and found.incomplete == 1 and found.shares is None
