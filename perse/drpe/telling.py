@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from perse.drpe.clustering import Clustering
+from perse.drpe.clustering import Clustering, is_dynamic
 from perse.drpe.diversity import Diversity, OfDocument
 from perse.drpe.inventing import PROMPTS, Invented
 from perse.results.result import Result, Table
@@ -28,7 +28,7 @@ def roles_result(
         name=DRPE_ROLES,
         asks="Which roles were invented, how many are kept, and how different are they?",
         answer=_answer(found, diverse, clustering),
-        tables=(_counts(invented, found), *_failures(invented), _distances(diverse), _every(found)),
+        tables=(_counts(invented, found), *_failures(invented), _distances(diverse), *map(_of_document, found)),
         notes=_notes(invented, found, clustering),
         details={
             "documents": {
@@ -104,14 +104,15 @@ def _distances(diverse: Diversity) -> Table:
     )
 
 
-def _every(found: Sequence[OfDocument]) -> Table:
+def _of_document(one: OfDocument) -> Table:
+    """A table for each, since ids are long. Static roles stand in it only where they were clustered and went."""
     return Table(
-        title="Every role",
-        header=("document", "asked by", "votes", "role"),
+        title=f"Roles of {one.id}",
+        header=("votes", "asked by", "role"),
         rows=tuple(
-            (one.id, role.source, "yes" if votes else "no", role.text)
-            for one in found
+            ("yes" if votes else "no", role.source, role.text)
             for role, votes in zip(one.roles, one.kept, strict=True)
+            if is_dynamic(role) or not votes
         ),
         detail=True,
     )
