@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from builders import KINDS, tiny_llama
-from vote_builders import CLERK, ROLES, SAILOR, Poll, Said, document, texts_of, usual
 from hypothesis import given
 from hypothesis import strategies as st
 from kills import Script, check_nothing_lost
+from vote_builders import CLERK, ROLES, SAILOR, Poll, Said, document, texts_of, usual
 
 from perse.answering.base import JudgeSettings
 from perse.drpe.roles import Role
