@@ -6,6 +6,7 @@ Kinds of worlds, in each of which "better" is false. *Below chance*: a coin for 
 worse than chance, as it is where a profile holds the reader's other scores. *Copying*: a coin again, on pairs in 45% of which the shown answer
 is the reader's. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers. *Ties*: the
 judge says the reader's own average of three whole scores with a noise of 0.02, which breaks its ties and changes nothing else; "worse" is false, too.
+*Rare*: of two answers the reader and the judge both nearly always give the same one, and depart from it independently of each other.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
 """
 
@@ -25,6 +26,8 @@ from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.results import LEVEL
 from perse.evaluation.evaluate import evaluate
+from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.intervals import bootstrap_interval
 from perse.evaluation.stats.significance import paired_permutation
 from perse.evaluation.verdict import EVENED
 from perse.judgement import Judgement, Status, Tokens
@@ -41,6 +44,8 @@ from perse.records import (
 
 READERS, TEXTS = 40, 6
 COPYING_IS_RIGHT = 0.45
+DEPARTING = (0.05, 0.1, 0.2)
+"""The share of answers that are not the usual one, of the readers' and of the judge's."""
 VARIED = (3, 20)
 """Readers, of 79, to whom the constant judge says different things."""
 
@@ -50,7 +55,7 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=400)
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", help="one kind of worlds, such as: ties")
+    parser.add_argument("--only", help="one kind of worlds, or all that begin so, such as: ties, rare")
     parser.add_argument("--small", action="store_true", help="only see that it runs")
     options = parser.parse_args()
     if options.small:
@@ -60,10 +65,11 @@ def main() -> None:
         "copying": _copying,
         **{f"constant but for {few} readers": partial(_constant, few=few) for few in VARIED},
         "ties": _ties,
+        **{f"rare: {share}": partial(_rare, share=share) for share in DEPARTING},
     }
     found: dict[str, Counter[str]] = {}
     for nth, (name, world) in enumerate(kinds.items()):
-        if options.only not in (None, name):
+        if not name.startswith(options.only or ""):
             continue
         found[name] = Counter()
         for number in track(range(options.worlds), description=name, console=Console(stderr=True)):
@@ -197,6 +203,35 @@ def _ties(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
     return {
         "verdict": result.conclusions[0].standing in ("better", "worse"),
         "tau-b alone": by_ties or shown_apart,
+    }
+
+
+def _rare(generator: np.random.Generator, resamples: int, *, share: float) -> dict[str, bool]:
+    """The bootstrap alone is the interval that was shown before departures were counted (`perse.evaluation.stats.departures`)."""
+    rows = [(reader, at) for reader in range(READERS) for at in range(8)]
+    gold, judged = np.where(generator.random((2, len(rows))) < share, 1, 5)
+    examples = [
+        PointwiseExample(
+            id=f"{reader}-{at}",
+            reviewer_id=f"u{reader}",
+            item_id=f"{reader}-{at}",
+            profile=(),
+            query="q",
+            reference=ReviewReference(review="r", score=int(score)),
+        )
+        for (reader, at), score in zip(rows, gold, strict=True)
+    ]
+    said = [_said(one.id, str(label), "pointwise") for one, label in zip(examples, judged, strict=True)]
+    standing = evaluate(examples, said, train=None, resamples=resamples).conclusions[0].standing
+    bootstrap = Bootstrap.over(np.array([reader for reader, _ in rows]), resamples=resamples, seed=0)
+    resampled = bootstrap.resampled("kendall", gold.astype(float), judged.astype(float))
+    alone = bootstrap_interval(resampled, reviewers=READERS)
+    return {
+        "better": standing == "better",
+        "worse": standing == "worse",
+        "undefined": standing == "undefined",
+        "bootstrap alone: above 0": alone.low is not None and alone.low > 0,
+        "bootstrap alone: below 0": alone.high is not None and alone.high < 0,
     }
 
 

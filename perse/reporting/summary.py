@@ -12,9 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.drawing.figure import Figure
+from perse.evaluation.stats.departures import departing
+from perse.evaluation.stats.intervals import FEWEST_REVIEWERS
 from perse.evaluation.stats.results import Conclusion, Evaluation
 from perse.evaluation.telling import evaluation_tables
-from perse.evaluation.verdict import in_words, shown
+from perse.evaluation.verdict import ON_THESE_TEXTS, in_words, shown
 from perse.reporting.collapse import is_collapsed, often
 from perse.reporting.page import Section, Standing, Verdict
 from perse.reporting.report_data import RunData
@@ -166,17 +168,23 @@ def _section(heading: _Heading, tables: Sequence[Table], figures: Sequence[Figur
 
 
 def _says_one_thing(run: RunData) -> bool:
-    """Whether all scores are equal although the readers' are not. Not for pairs, where a constant choice still has an accuracy."""
-    given, gold = run.expected[run.known], run.gold[run.known]
-    return run.kind != "pairwise" and len(given) > 1 and bool(np.ptp(given) < 1e-9 and np.ptp(gold) > 0)
+    """Whether all scores are equal although the readers' are not: of at least 10 readers, to 10 of whose texts the readers give other scores.
+    Not for pairs, where a constant choice still has an accuracy."""
+    given, gold, readers = run.expected[run.known], run.gold[run.known], run.reviewer[run.known]
+    if run.kind == "pairwise" or len(np.unique(readers)) < FEWEST_REVIEWERS:
+        return False
+    others = departing(gold)
+    telling = len(gold) if others is None else int(others.sum())
+    return bool(np.ptp(given) < 1e-9 and telling >= FEWEST_REVIEWERS)
 
 
 def _headline(standing: Standing, concluded: Conclusion) -> str:
     against = in_words(concluded.against or "")
+    alone = ON_THESE_TEXTS if ON_THESE_TEXTS in concluded.words else ""
     return {
-        "better": f"better than {against}",
+        "better": f"better than {against}{alone}",
         "unclear": f"not shown to be better than {against}",
-        "worse": f"worse than {against}",
+        "worse": f"worse than {against}{alone}",
         "undefined": "too little is known for a verdict",
         "collapsed": "gives the same answer to everything",
         "silent": "answered nothing",

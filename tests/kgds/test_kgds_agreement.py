@@ -25,7 +25,9 @@ from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import Judge
 from perse.kgds.agreement.measures import Answered, SampleResamples, answered, measured, same_answers
 from perse.kgds.agreement.pairs import Pair, draw_pairs, has_names, lists, seems_said, word_share
+from perse.kgds.agreement.rows import Row
 from perse.kgds.agreement.study import agreement
+from perse.kgds.agreement.words import _auroc
 from perse.kgds.benchmark import Benchmark, Sample, read_benchmark
 from perse.rendering.prompt import TextRenderer
 from perse.results.result import Result
@@ -224,6 +226,28 @@ def test_auroc_of_one_class_is_undefined_with_its_reason() -> None:
     value = measured(given_answers("yyy", [0.2, 0.6, 0.9]), SampleResamples(3, resamples=100, seed=0))["AUROC"]
     assert value.estimate().value is None
     assert value.estimate().interval.reason == "undefined (answers to one class alone)"
+
+
+@pytest.mark.parametrize(
+    ("p_yes", "said"),
+    [
+        ((0.9, 0.1, 0.4, 0.6), "(it tells what follows from what does not)"),
+        ((0.1, 0.9, 0.6, 0.4), "(it is higher for what does not follow)"),
+        ((0.5, 0.5, 0.4, 0.4), "(not shown to tell what follows from what does not)"),
+    ],
+    ids=["mostly right", "mostly wrong", "neither"],
+)
+def test_an_auroc_is_said_to_tell_something_only_where_its_interval_is_above_a_half(
+    p_yes: tuple[float, ...], said: str
+) -> None:
+    # Of 30 samples two claims each, of which one follows; every third sample has the third and fourth number, the others the first two.
+    given = [p for sample in range(30) for p in (p_yes[2:] if sample % 3 == 0 else p_yes[:2])]
+    if said.startswith("(not"):
+        given = [p + 0.01 * (n // 2 % 2 == n % 2) for n, p in enumerate(given)]
+    one = given_answers("yn" * 30, given, sample_of=[n // 2 for n in range(60)])
+    values = measured(one, SampleResamples(30, resamples=200, seed=0))
+    found = _auroc(Row("facts", one, values, values))
+    assert found.endswith(said) and found.startswith(f"{values['AUROC'].value:.3f} [")
 
 
 def test_a_resample_weighs_a_claim_as_often_as_its_sample_was_drawn() -> None:

@@ -104,6 +104,22 @@ def test_one_answer_to_everything_is_no_lack_of_items() -> None:
     assert "Do not use it" in found.sentences[1] and "more items" not in " ".join(found.sentences)
 
 
+@pytest.mark.parametrize("answers", [2, 9 * TEXTS], ids=["two answers", "nine readers"])
+def test_a_few_equal_answers_are_no_sign_that_a_judge_cannot_tell_texts_apart(answers: int) -> None:
+    examples = texts(varied)
+    found = verdict(examples, ["7" if n < answers else None for n in range(len(examples))])
+    assert (found.standing, found.headline) == ("undefined", "too little is known for a verdict")
+    assert "It cannot tell texts apart" not in " ".join(found.sentences)
+
+
+def test_the_headline_says_that_it_speaks_of_these_texts_alone() -> None:
+    examples = [one.model_copy(update={"item_id": (one.item_id or "").split("-")[1]}) for one in texts(varied)]
+    said = [str(varied(r, t)) for r in range(READERS) for t in range(TEXTS)]
+    found = verdict(examples, said)
+    assert found.headline == "better than the reader's own average, on these texts alone"
+    assert ", on these texts alone: Kendall" in found.sentences[0]
+
+
 def spread(examples: list[Example], given: list[Judgement]) -> str:
     parts = [Fold(examples, None)]
     (found,) = verdicts(evaluate_many({"ours": given}, parts, resamples=100), report_data(align(parts, {"ours": given})))

@@ -11,7 +11,7 @@ Notation: n items, A annotators, G groups, V distinct scores, R resamples.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -19,11 +19,12 @@ from itertools import combinations
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
+from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.departures import FEW_DEPART, Departures, departing, departures
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.shares import deciding
 from perse.progress import OnPart, OnProgress, counted, unseen_part
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 
 COLUMNS = (*COEFFICIENTS, *(f"{within}{name}" for within in ("within_", "within_zero_") for name in COEFFICIENTS))
 """Pooled; and the mean over groups of a group's own coefficient, groups without one skipped or counted as 0."""
@@ -185,6 +186,8 @@ def _mean(name: str, of_pairs: Sequence[_Correlated], bootstrap: Bootstrap) -> E
     value = float(np.mean(known)) if known and len(known) == len(estimates) else None
     resampled = np.mean([one.resampled[name] for one in of_pairs], axis=0) if of_pairs else np.empty(0)
     interval = bootstrap.interval(value, resampled, reviewers=min((one.behind[name] for one in of_pairs), default=0))
+    if interval.low is not None and FEW_DEPART in (estimate.interval.reason for estimate in estimates):
+        interval = Interval(reason=FEW_DEPART, resamples=interval.resamples)
     skipped = [estimate.skipped_reviewers for estimate in estimates if estimate.skipped_reviewers is not None]
     items = max((estimate.items for estimate in estimates), default=0)
     return Estimate(value=value, interval=interval, items=items, skipped_reviewers=max(skipped, default=None))
@@ -199,4 +202,24 @@ def _alpha(scores: FloatArray, *, bootstrap: Bootstrap) -> Estimate:
     items, annotators = np.nonzero(~np.isnan(scores))
     behind = deciding(scores[items, annotators], bootstrap.reviewer[items])
     two = int(((~np.isnan(scores)).sum(axis=1) >= 2).sum())
-    return Estimate(value=value, interval=bootstrap.interval(value, resampled, reviewers=behind), items=two)
+    interval = _together(scores, bootstrap.reviewer).allowed(bootstrap.interval(value, resampled, reviewers=behind))
+    return Estimate(value=value, interval=interval, items=two)
+
+
+def _together(scores: FloatArray, group: IntArray) -> Departures:
+    """How often two annotators of an item depart together from the answer that is usual among all: of every two of them."""
+    known = ~np.isnan(scores)
+    others = departing(scores[known])
+    if others is None:
+        return departures(None, None, clusters=[])
+    departs = np.zeros(scores.shape, dtype=bool)
+    departs[known] = others
+    item, one, other = (np.concatenate(part) for part in zip(*_every_two(known), strict=True))
+    return departures(departs[item, one], departs[item, other], clusters=[group[item]])
+
+
+def _every_two(known: BoolArray) -> Iterator[tuple[IntArray, IntArray, IntArray]]:
+    """Items that two annotators rated, and which two, pair of annotators by pair."""
+    for one, other in combinations(range(known.shape[1]), 2):
+        items = np.flatnonzero(known[:, one] & known[:, other])
+        yield items, np.full(len(items), one), np.full(len(items), other)

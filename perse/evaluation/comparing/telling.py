@@ -42,7 +42,8 @@ def _runs(comparison: Comparison) -> Table:
         f"intervals: 95%, bootstrap over the {drawn_from}, {comparison.resamples} resamples, seed {comparison.seed}",
         *([share_note()] if comparison.kind == "pairwise" else []),
         f"p: two-sided, answers exchanged reviewer by reviewer, {drawn}",
-        f"p (Holm): adjusted over all {comparison.family} p values here; at most {LEVEL} is called a difference",
+        f"p (Holm): adjusted over all {comparison.family} p values here; called a difference where it is at most {LEVEL} and the interval leaves out 0"
+        + (", for Kendall tau-b also where ties count for neither" if "kendall" in comparison.metrics else ""),
         *comparison.notes,
     ]
     if "pearson" in comparison.metrics:

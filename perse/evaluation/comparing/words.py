@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perse.evaluation.comparing.results import Contrast
+from perse.evaluation.comparing.results import LEVEL, Contrast
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.verdict import IN_WORDS, ON_THESE_TEXTS, ROUNDED
 from perse.results.result import Estimate, Interval
 from perse.results.words import shown
 
 SMALLEST_P = 0.001
+_MOST_DIGITS = 9
 MAE = "mae"
 
 
@@ -71,10 +72,13 @@ def _rounding_may_do_it(contrast: Contrast) -> bool:
 
 
 def p_shown(p: float | None) -> str:
-    """Three decimals, or that it is less."""
+    """Three decimals, or that it is less; more where it would look like the level and is on one side of it: 0.04998, 0.0505."""
     if p is None:
         return "undefined"
-    return f"{p:.3f}" if p >= SMALLEST_P else f"<{SMALLEST_P}"
+    if p < SMALLEST_P:
+        return f"<{SMALLEST_P}"
+    digits = next((more for more in range(3, _MOST_DIGITS) if p == LEVEL or round(p, more) != LEVEL), _MOST_DIGITS)
+    return f"{p:.{digits}f}"
 
 
 def _above(interval: Interval) -> bool:

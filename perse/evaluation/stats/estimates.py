@@ -18,6 +18,7 @@ from perse.evaluation.stats.correlation import (
     kendall_c,
     reviewer_means,
 )
+from perse.evaluation.stats.departures import KNOWN, Departures, departing, departures
 from perse.evaluation.stats.intervals import (
     FEWEST_REVIEWERS,
     RESTS_ON_FEW,
@@ -64,6 +65,8 @@ class _Value:
     skipped: int | None = None
     of_items: bool = False
     """Whether it is a mean or of a table, which has no interval where all items are alike."""
+    together: Departures = KNOWN
+    """Of a pooled correlation: how often both sides depart from their usual answers together."""
 
 
 @dataclass(frozen=True)
@@ -224,6 +227,7 @@ class Bootstrap:
         interval = self.interval(value, resampled, reviewers=reviewers, texts=texts)
         if first.of_items:
             interval = unless_alike(interval, resampled)
+        interval = second.together.allowed(first.together.allowed(interval), below=False)
         left_out = len(np.unique(self.resamples.reviewer)) - len(np.unique(rows.reviewer)) if name in SKIPPING else None
         return Estimate(value=value, interval=interval, items=first.items, skipped_reviewers=left_out, difference=True)
 
@@ -256,6 +260,7 @@ class Bootstrap:
         interval = self.interval(given.value, given.resampled, reviewers=given.reviewers, texts=given.texts)
         if given.of_items:
             interval = unless_alike(interval, given.resampled)
+        interval = given.together.allowed(interval)
         return Estimate(value=given.value, interval=interval, items=given.items, skipped_reviewers=given.skipped)
 
     def _scores(self, gold: FloatArray, predicted: FloatArray, names: tuple[str, ...]) -> dict[str, _Value]:
@@ -266,10 +271,11 @@ class Bootstrap:
         reviewers = np.unique(who)
         if not set(names).isdisjoint(_ANY_POOLED):
             behind = min(deciding(side, who) for side in (x, y))
-            texts = self.only(chosen)._deciding_texts(x, y)
-            resampled = _pooled(x, y, self.resamples.only(chosen), names)
+            rows = self.only(chosen)
+            texts, together = rows._deciding_texts(x, y), departures(departing(x), departing(y), clusters=rows.clusters)
+            resampled = _pooled(x, y, rows.resamples, names)
             for name, one in resampled.items():
-                found[name] = _Value(_ANY_POOLED[name](x, y), one, len(x), behind, texts)
+                found[name] = _Value(_ANY_POOLED[name](x, y), one, len(x), behind, texts, together=together)
         if any(name.startswith("within_") for name in names):
             found |= self._within(x, y, self.resamples.only(chosen), names)
         if any(name.startswith("between_") for name in names):

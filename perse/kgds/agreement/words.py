@@ -9,8 +9,10 @@ import numpy as np
 from perse.evaluation.stats.shares import share_note
 from perse.kgds.agreement.pairs import Pairs, has_names
 from perse.kgds.agreement.rows import ALL, FACTS, OPINIONS, Row
+from perse.results.result import FINEST
 from perse.studies.frame.summarizing import words
 
+_NOTHING = 0.5
 CONSTANT = 0.95
 """From this share of equal answers on, the judge is reported to answer always the same."""
 
@@ -20,20 +22,36 @@ def answer(judge: str, rows: Mapping[str, Row], *, ratio: float | None) -> str:
     asked = [row for name, row in rows.items() if name != ALL]
     right = _listed([f"{words(row.estimate('accuracy'))} of {row.name}{_answered(row)}" for row in asked])
     told = [f"{judge} is right about {right}, where always saying the same is right about 0.500."]
-    if judged := [f"{words(row.estimate('AUROC'))} for {row.name}" for row in asked if row.given.known.any()]:
+    if judged := [_auroc(row) for row in asked if row.given.known.any()]:
         counted = [
             f"{words(row.words['AUROC'].estimate())} for {row.name.split()[0]}"
             for name, row in rows.items()
             if name in (FACTS, OPINIONS)
         ]
         told.append(
-            f"Its P(yes) tells what follows from what does not with an AUROC of {_listed(judged)}; counting the words in common, "
-            f"without any judge, has {_listed(counted)}."
+            f"The AUROC of its P(yes) is {_listed(judged)}; of counting the words in common, without any judge, {_listed(counted)}."
         )
     told += [sentence for row in asked if (sentence := _constant(row))]
     if ratio is not None:
         told.append(f"A fact asked by itself takes {ratio:.2f} times the prompt tokens to compute of one in a list.")
     return " ".join(told)
+
+
+def _auroc(row: Row) -> str:
+    """With what it says: 0.5 is what an answer has that tells nothing."""
+    found = row.estimate("AUROC")
+    low, high = found.interval.low, found.interval.high
+    if low is None or high is None:
+        told = "which says nothing without an interval"
+    elif round(low, FINEST) > _NOTHING:
+        told = "it tells what follows from what does not"
+    else:
+        told = (
+            "it is higher for what does not follow"
+            if round(high, FINEST) < _NOTHING
+            else "not shown to tell what follows from what does not"
+        )
+    return f"{words(found)} for {row.name} ({told})"
 
 
 def _answered(row: Row) -> str:

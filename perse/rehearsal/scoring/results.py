@@ -14,6 +14,7 @@ import numpy as np
 
 from perse.data.persum.folder import GROUPS, Sample
 from perse.errors import BadInput
+from perse.evaluation.comparing.results import LEVEL
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
@@ -46,11 +47,11 @@ class Difference:
     @property
     def higher(self) -> bool:
         """Whether both the interval and the adjusted p-value say so."""
-        return self.estimate.above_zero and self.adjusted is not None and self.adjusted < 0.05
+        return self.estimate.above_zero and self.adjusted is not None and self.adjusted <= LEVEL
 
     @property
     def lower(self) -> bool:
-        return self.estimate.below_zero and self.adjusted is not None and self.adjusted < 0.05
+        return self.estimate.below_zero and self.adjusted is not None and self.adjusted <= LEVEL
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from perse.evaluation.comparing.words import p_shown
 from perse.rehearsal.judging import MEASURES, Measure
 from perse.rehearsal.leniency.telling import unknown
 from perse.rehearsal.methods import BESIDE, METHODS, TABLE_1, TABLE_2, told_of
@@ -160,7 +161,7 @@ def _differences(found: Results) -> Table:
 def _p(one: Difference) -> str:
     if one.adjusted is None:
         return one.p.reason or "undefined"
-    return "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
+    return p_shown(one.adjusted).replace("<", "< ")
 
 
 def _parts(found: Results) -> list[Table]:

@@ -23,7 +23,7 @@ from perse.judgement import Judgement, Status
 from perse.records import ChoiceReference, Example
 from perse.results.result import Estimate, Point, Result, Table
 from perse.studies.frame.resampling import estimates
-from perse.studies.frame.summarizing import SharedResamples, crossed_note
+from perse.studies.frame.summarizing import SharedResamples, crossed_note, words
 
 NAMES = {"entropy": "entropy", "largest": "largest probability", "order_gap": "order gap"}
 RANDOM, ORACLE = "random order", "oracle order"
@@ -202,12 +202,11 @@ def _share_table(name: str, points: Sequence[Point], error: str) -> Table:
 
 def _sentence(name: str, order: str, answers: Answers, sureness: FloatArray, gain: Estimate) -> str:
     whole, half = curve(answers.risk, sureness, shares=(1.0, 0.5))[0]
-    low, high = gain.interval.low, gain.interval.high
-    if low is None or high is None:
+    if gain.interval.low is None:
         verdict = f"whether that is more than chance: {gain.interval.reason}"
     else:
-        verdict = "it knows when it does not know" if low > 0 else "it is not shown to know when it does not know"
-        verdict = "it is surest where it is wrong" if high < 0 else verdict
-        verdict += f": random order's area minus its own is {gain.value:z.3f} [{low:z.3f}, {high:z.3f}]"
+        verdict = "it knows when it does not know" if gain.above_zero else "it is not shown to know when it does not know"
+        verdict = "it is surest where it is wrong" if gain.below_zero else verdict
+        verdict += f": random order's area minus its own is {words(gain.model_copy(update={'difference': False}))}"
     errors = f"{whole:.3f} of all {len(answers.ids)} answers and {half:.3f} of the surest half by {order}"
     return f"{name}: the error is {errors}; {verdict}."

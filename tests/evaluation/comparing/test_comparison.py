@@ -13,7 +13,7 @@ from perse.evaluation.alignment import Fold
 from perse.evaluation.comparing.comparison import compare
 from perse.evaluation.comparing.results import Comparison, Contrast
 from perse.evaluation.comparing.telling import comparison_result
-from perse.evaluation.comparing.words import sentence
+from perse.evaluation.comparing.words import p_shown, sentence
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement
@@ -359,6 +359,28 @@ def test_words() -> None:
     assert "not shown to differ" in sentence("after", "before", [reaching_zero], items=9, answered=9), (
         "the word follows the interval, too"
     )
+
+
+def test_a_p_near_the_level_has_the_digits_that_the_word_needs() -> None:
+    assert [p_shown(p) for p in (0.0496, 100 / 2001, 0.05, 101 / 2001, 0.0504, 0.06, 0.0002)] == [
+        "0.0496",
+        "0.04998",
+        "0.050",
+        "0.0505",
+        "0.0504",
+        "0.060",
+        "<0.001",
+    ]
+    shown, not_shown = contrast("kendall", 0.08, p_holm=100 / 2001), contrast("kendall", 0.08, p_holm=101 / 2001)
+    assert "after is better than before" in (said := sentence("after", "before", [shown], items=9, answered=9))
+    assert "(Holm 0.04998)" in said
+    assert "(Holm 0.0505)" in sentence("after", "before", [not_shown], items=9, answered=9)
+
+
+def test_the_note_says_that_a_difference_needs_the_interval_too() -> None:
+    found = compared(judges(one=2, two=2), metrics=["kendall"])
+    notes = " ".join(comparison_result(found).tables[0].notes)
+    assert "at most 0.05 and the interval leaves out 0, for Kendall tau-b also where ties count for neither" in notes
 
 
 def test_within_readers_both_sides_are_of_the_same_readers_and_those_left_out_are_counted() -> None:

@@ -7,7 +7,8 @@ import pytest
 from reading_builders import answered, failed, pair, scored
 
 from perse.errors import BadInput
-from perse.studies.calibration.risk_coverage import Answers, answers_of, risk_coverage
+from perse.results.result import Estimate, Interval
+from perse.studies.calibration.risk_coverage import Answers, _sentence, answers_of, risk_coverage
 
 ONE = np.ones((1, 4))
 
@@ -61,6 +62,24 @@ def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:
     assert sure[2].value < blind[2].value  # type: ignore[union-attr]
     # both judges stand beside random and oracle order, at ten shares each
     assert len(found.points) == 2 * 3 * 10 and sum(point.baseline for point in found.points) == 40
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (0.0003, 0.1131, "it knows when it does not know: random order's area minus its own is 0.0567 [0.0003, 0.1131]"),
+        (-0.113, -0.0004, "it is surest where it is wrong: random order's area minus its own is -0.0567 [-0.1130, -0.0004]"),
+        (
+            0.000001,
+            0.113,
+            "it is not shown to know when it does not know: random order's area minus its own is 0.057 [0.000, 0.113]",
+        ),
+    ],
+)
+def test_the_words_and_the_printed_ends_say_the_same(low: float, high: float, said: str) -> None:
+    answers = _made(40, knows=True)
+    gain = Estimate(value=(low + high) / 2, interval=Interval(low=low, high=high), items=40, difference=True)
+    assert said in _sentence("j", "entropy", answers, answers.sureness["entropy"], gain)
 
 
 @pytest.mark.slow
