@@ -6,6 +6,8 @@ VLLM := .venv/.vllm
 DEMO := work/demo
 # The folders of tests that are run: all, or ROOM's.
 TESTS = $(if $(ROOM),tests/$(ROOM))
+# Of these the files that name a marker: to read the other files takes half a minute, and there is no such test in them.
+marked = $(or $(shell grep -rl --include='test_*.py' 'mark\.$(1)\b' $(or $(TESTS),tests)),$(TESTS))
 # What the demo computes in: `make demo DTYPE=float32` on any CPU; by itself where the CPU has no instructions for 16 bits.
 DTYPE = $(shell $(BIN)/python -c "from perse.engines.sixteen_bit import slow_in_16_bit as slow; print('float32' if slow() else 'bfloat16')")
 export OMP_NUM_THREADS ?= $(shell nproc 2>/dev/null || echo 2)
@@ -61,27 +63,27 @@ room:
 
 # Those of a second and more, such as whole trainings of tiny models: some six minutes on 2 cores.
 slow: $(READY) $(ROOM:%=room)
-	$(BIN)/python -m pytest $(TESTS) -n auto --dist worksteal -m "slow and not integration and not cluster"
+	$(BIN)/python -m pytest $(call marked,slow) -n auto --dist worksteal -m "slow and not integration and not cluster"
 
 # The numeric tests once more, with the kernels of a CPU that has AVX2 and no more: an order of sums that this one's do not have.
 test-avx2: $(READY)
-	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -n auto --dist worksteal -m "numeric and not integration"
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest $(call marked,numeric) -n auto --dist worksteal -m "numeric and not integration"
 
 # Slower: the embedded model, real vLLM on the CPU, a wheel in an empty environment, the report in a browser. Two files at a time,
 # each whole in one process, so that what a file shares (a trained judge, a vLLM server, a browser) is made once: some 12 GB.
 integration: $(VLLM) browser $(ROOM:%=room)
-	$(BIN)/python -m pytest $(TESTS) -n 2 --dist loadfile -m "integration and not shown" --durations=5
+	$(BIN)/python -m pytest $(call marked,integration) -n 2 --dist loadfile -m "integration and not shown" --durations=5
 
 # Shards on a real Ray of this machine, whose processes are killed: one test at a time, with nothing beside it.
 cluster: $(READY)
-	$(BIN)/python -m pytest $(TESTS) -m cluster --durations=5
+	$(BIN)/python -m pytest $(call marked,cluster) -m cluster --durations=5
 
 integration-avx2: $(READY)
-	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest -m "numeric and integration" --durations=5
+	ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python -m pytest $(call marked,numeric) -m "numeric and integration" --durations=5
 
 # Every benchmark, and every command that docs/results.md shows, at its smallest size: that figures can be made again.
 shown: $(READY)
-	$(BIN)/python -m pytest -m shown --durations=5
+	$(BIN)/python -m pytest $(call marked,shown) -m shown --durations=5
 
 # Which faults would the tests let through? 150 random changes of the core, each put to the tests: hours. Stopped, it goes on.
 mutants: $(READY)

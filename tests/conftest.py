@@ -14,6 +14,10 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 if "PYTEST_XDIST_WORKER" in os.environ:  # side by side, more threads than one each only get in each other's way
     os.environ["OMP_NUM_THREADS"] = "1"
+# vLLM on a CPU: prompts of tests need no more than 1 GiB of keys and values, and clearing its usual 4 takes 6 seconds at each start.
+# It would also bind its threads to the first core, every vLLM to the same one, whatever else is idle.
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 
 # absl, which rouge-score brings, closes the stderr of its import when another library sets up logging while a test captures its own:
 # that would be pytest's own file, and every test of the process after it would fail.

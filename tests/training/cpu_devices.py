@@ -2,7 +2,8 @@
 
 accelerate takes every CPU process for one that cannot shard (MULTI_CPU) and leaves FSDP and DeepSpeed out in silence. Here, and only
 here, its question for the backend is answered as on a machine with GPUs, with gloo for nccl; all that follows is what really runs:
-the Trainer, FSDP2 and DeepSpeed, our loss, rows, checkpoints and saving.
+the Trainer, FSDP2 and DeepSpeed, our loss, rows, checkpoints and saving. Between CPUs DeepSpeed would sum by an operation of its own,
+which GPUs do not have, and which it compiles for a minute where it finds none of its version.
 """
 
 import os
@@ -10,6 +11,7 @@ import os
 os.environ["ACCELERATE_TORCH_DEVICE"] = "cpu"
 os.environ["DS_ACCELERATOR"] = "cpu"
 
+import deepspeed.ops
 import transformers.training_args
 from accelerate.state import PartialState
 from accelerate.utils import DistributedType
@@ -22,6 +24,7 @@ def as_devices(
 
 
 PartialState._prepare_backend = as_devices  # type: ignore[method-assign, assignment]
+deepspeed.ops.__compatible_ops__["deepspeed_shm_comm"] = False
 transformers.training_args.is_torch_bf16_gpu_available = lambda: True  # CPUs compute in bfloat16
 
 if __name__ == "__main__":

@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import psutil
@@ -107,12 +109,27 @@ def alone(tiny_model_folder: Path, data: Path, tmp_path_factory: pytest.TempPath
     return runs
 
 
+Made = Callable[[str, str], Path]
+
+
+@pytest.fixture(scope="module")
+def together(tiny_model_folder: Path, data: Path, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """What two devices train, of a kind and in a way: each once, whoever asks."""
+
+    @cache
+    def made(kind: str, way: str) -> Path:
+        run = tmp_path_factory.mktemp(f"together-{kind}-{way}") / "run"
+        trained(way, 2, settings(tiny_model_folder, data, run, "train.world_size=2", *MORE[kind]))
+        return run
+
+    return made
+
+
 @pytest.mark.parametrize(("kind", "way"), WAYS)
 def test_two_devices_train_what_one_process_does_and_either_goes_on_from_the_other(
-    kind: str, way: str, alone: dict[str, Path], tiny_model_folder: Path, data: Path, tmp_path: Path
+    kind: str, way: str, alone: dict[str, Path], together: Made, tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
-    two = tmp_path / "two"
-    trained(way, 2, settings(tiny_model_folder, data, two, "train.world_size=2", *MORE[kind]))
+    two = together(kind, way)
     manifest = json.loads((two / "manifest.json").read_text())
     held = {"world_size": 2, "sharding": "none" if way == "ddp" else way}
     assert manifest["context"] == {**held, "model_is_folder": True, "choosers": [], "id": manifest["context"]["id"]}
@@ -123,9 +140,9 @@ def test_two_devices_train_what_one_process_does_and_either_goes_on_from_the_oth
         [file] = checkpoint.glob("*.safetensors")
         assert all(weight.numel() for weight in load_file(file).values())
 
-    # Killed after the second checkpoint, as it were; then on as many devices, and on one.
+    # Killed after the second checkpoint, as it were; then on as many devices (LoRA: the test of a kill has it), and on one.
     before = (two / "merged" / "model.safetensors").read_bytes()
-    for devices in (2, 1):
+    for devices in (2, 1) if kind == "full" else (1,):
         again = tmp_path / f"again-{devices}"
         shutil.copytree(two, again)
         for gone in ("merged", "adapter", f"checkpoints/checkpoint-{STEPS}"):
@@ -159,10 +176,9 @@ def test_what_one_process_wrote_is_gone_on_with_by_two(
 
 @pytest.mark.parametrize("way", [None, "zero3", "fsdp2"])
 def test_killed_while_a_checkpoint_is_written_it_goes_on_from_the_one_before(
-    way: str | None, tiny_model_folder: Path, data: Path, tmp_path: Path
+    way: str | None, alone: dict[str, Path], together: Made, tiny_model_folder: Path, data: Path, tmp_path: Path
 ) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    trained(way, 2, settings(tiny_model_folder, data, whole))
+    whole, killed = together("lora", way) if way else alone["lora"], tmp_path / "killed"
     given = settings(tiny_model_folder, data, killed)
     slow = tmp_path / "slow.py"
     slow.write_text(SLOW.replace("TESTS", str(Path(__file__).parent)), encoding="utf-8")
