@@ -13,19 +13,25 @@ from typing import Any
 import pytest
 from builders import tiny_llama
 from kgds_builders import benchmark, write_benchmark_file
+from places import importing
 from tolerances import WIDE_LOGITS, share
 
-from perse.kgds.folder import Summary, read_judgements, read_summaries
+from perse import Judge
+from perse.kgds.asking.verify import verify
+from perse.kgds.benchmark import FactMode, read_benchmark
+from perse.kgds.folder import JUDGEMENTS, Summary, read_judgements, read_summaries
 from perse.kgds.scoring.results import METRICS, Results
 
 pytestmark = pytest.mark.integration
 
 
+ENVIRONMENT = {**os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+
+
 def perse(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "perse", "kgds", *map(str, arguments)],
-        cwd=folder, capture_output=True, text=True, check=False, timeout=900,
-        env={**os.environ, "COLUMNS": "200", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"},
+        cwd=folder, capture_output=True, text=True, check=False, timeout=900, env=ENVIRONMENT,
     )  # fmt: skip
     assert done.returncode == 0, f"{arguments}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done
@@ -55,10 +61,29 @@ def test_from_a_benchmark_to_a_report_with_the_embedded_model(tmp_path: Path, em
     assert (tmp_path / "run" / "verified" / "judgements.jsonl").read_bytes() == before
 
 
+ON_VLLM = """
+import sys
+from pathlib import Path
+from perse import Judge
+from perse.kgds.asking.generate import generate
+from perse.kgds.asking.verify import verify
+from perse.kgds.benchmark import read_benchmark
+from perse.writing.writer import Writer
+
+if __name__ == "__main__":
+    model, run, made = map(Path, sys.argv[1:])
+    samples = read_benchmark(Path("KGDS.json"))
+    judge = Judge.load(f"vllm:{model}", dtype="float32", context=2048)
+    for facts in ("single", "paragraph"):
+        verify(judge, samples, run, name=f"vllm-{facts}", facts=facts)
+    generate(Writer(judge), samples, made, max_new_tokens=256, tries=1)
+"""
+
+
 @pytest.mark.skipif(find_spec("vllm") is None, reason="vLLM is not installed; `make vllm` installs it")
 def test_vllm_verifies_as_the_embedded_engine_and_writes_json(tmp_path: Path, tokenizers: dict[str, Any]) -> None:
-    """In processes of their own: vLLM in this one would change the rounding of whatever is trained in it later."""
-    model, run = tmp_path / "model", tmp_path / "run"
+    """In one process of its own, as vLLM takes long to start: in this one it would change the rounding of what is trained later."""
+    model, run, script = tmp_path / "model", tmp_path / "run", tmp_path / "on_vllm.py"
     tiny_llama(tokenizers["chatml"], width=128).save_pretrained(model)
     tokenizers["chatml"].save_pretrained(model)
     write_benchmark_file(tmp_path)
@@ -75,14 +100,17 @@ def test_vllm_verifies_as_the_embedded_engine_and_writes_json(tmp_path: Path, to
         for number, sample in benchmark().samples.items()
     ]
     (run / "summaries.jsonl").write_text("".join(one.model_dump_json(exclude_none=True) + "\n" for one in experts))
-    options = ("--dtype", "float32", "--context", 2048)
-    for mode in ("single", "paragraph"):
-        found = []
-        for judge in (str(model), f"vllm:{model}"):
-            name = f"{mode}-{judge.partition(':')[0] == 'vllm'}"
-            perse(tmp_path, "verify", "KGDS.json", "run", "--judge", judge, "--facts", mode, "--name", name, *options)
-            found.append(read_judgements(run / name / "judgements.jsonl"))
-        ours, theirs = found
+    script.write_text(ON_VLLM)
+    done = subprocess.run(
+        [sys.executable, script, model, run, tmp_path / "made"],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=900, env={**ENVIRONMENT, "PYTHONPATH": importing()},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-4000:]
+    judge = Judge.load(model, dtype="float32", context=2048)
+    modes: tuple[FactMode, ...] = ("single", "paragraph")
+    for mode in modes:
+        here = verify(judge, read_benchmark(tmp_path / "KGDS.json"), run, name=f"embedded-{mode}", facts=mode)
+        ours, theirs = read_judgements(here / JUDGEMENTS), read_judgements(run / f"vllm-{mode}" / JUDGEMENTS)
         assert ours.keys() == theirs.keys() and len(ours) == 18
         for key, one in ours.items():
             first = mode == "single" or "/fact/" not in key or key.endswith("/1")  # behind it a label may fall either way
@@ -90,19 +118,5 @@ def test_vllm_verifies_as_the_embedded_engine_and_writes_json(tmp_path: Path, to
             assert not first or one.distribution["yes"] == pytest.approx(
                 other["yes"], abs=share(model, 1000, logits=WIDE_LOGITS), rel=0
             ), key
-    perse(
-        tmp_path,
-        "generate",
-        "KGDS.json",
-        "--writer",
-        f"vllm:{model}",
-        "--max-new-tokens",
-        256,
-        "--tries",
-        1,
-        "--out",
-        "made",
-        *options,
-    )
     statuses = [one.status for summaries in read_summaries(tmp_path / "made").values() for one in summaries.values()]
     assert len(statuses) == 8 and statuses.count("ok") >= 6, statuses  # of a random model: only the schema makes it JSON
