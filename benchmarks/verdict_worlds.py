@@ -4,7 +4,7 @@
 
 Kinds of worlds, in each of which "better" is false. *Below chance*: a coin for a judge, and a reader's own average that is
 worse than chance, as it is where a profile holds the reader's other scores. *Copying*: a coin again, on pairs in 45% of which the shown answer
-is the reader's. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers. *Ties*: the
+is the reader's. *Coins*: the same in 50%. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers. *Ties*: the
 judge says the reader's own average of three whole scores with a noise of 0.02, which breaks its ties and changes nothing else; "worse" is false, too.
 *Rare*: of two answers the reader and the judge both nearly always give the same one, and depart from it independently of each other.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
@@ -62,7 +62,8 @@ def main() -> None:
         options.worlds, options.resamples = 2, 100
     kinds: dict[str, Callable[[np.random.Generator, int], dict[str, bool]]] = {
         "below chance": _below_chance,
-        "copying": _copying,
+        "copying": partial(_copying, right=COPYING_IS_RIGHT),
+        "coins": partial(_copying, right=0.5),
         **{f"constant but for {few} readers": partial(_constant, few=few) for few in VARIED},
         "ties": _ties,
         **{f"rare: {share}": partial(_rare, share=share) for share in DEPARTING},
@@ -105,13 +106,13 @@ def _below_chance(generator: np.random.Generator, resamples: int) -> dict[str, b
     }
 
 
-def _copying(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
+def _copying(generator: np.random.Generator, resamples: int, *, right: float) -> dict[str, bool]:
     examples = []
     for reader in range(READERS):
         for at in range(TEXTS):
             choice: Choice = "A" if generator.random() < 0.5 else "B"
             other: Choice = "B" if choice == "A" else "A"
-            shown = choice if generator.random() < COPYING_IS_RIGHT else other
+            shown = choice if generator.random() < right else other
             examples.append(
                 PairwiseExample(
                     id=f"{reader}-{at}",
@@ -127,6 +128,8 @@ def _copying(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
     apart = next(one for one in result.differences if one.baseline == "copy the example")
     return {
         "verdict": result.conclusions[0].standing == "better",
+        "worse": result.conclusions[0].standing == "worse",
+        "worse than chance": result.differences[0].estimate.below_zero,
         "above the baseline alone": apart.estimate.above_zero,
     }
 

@@ -57,6 +57,11 @@ __all__ = [
 ]
 
 FEWEST_RESAMPLES = 100
+UNADJUSTED = (
+    "{judges} judges are each held against chance and the baselines, and nothing is adjusted for their number: each that knows nothing may be called better "
+    "in about 2.5 of 100 tables, and worse as often or more; perse compare adjusts for what it compares"
+)
+"""A note of tables of several judges."""
 
 
 @dataclass(frozen=True)
@@ -189,6 +194,7 @@ def evaluate_many(
             *_seen_in_training(items),
             *crossed(items.examples, two_way=two_way),
             *found.notes,
+            *([UNADJUSTED.format(judges=len(judges))] if len(judges) > 1 else []),
         ),
     )
 

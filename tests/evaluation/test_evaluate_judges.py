@@ -24,6 +24,16 @@ def test_several_judges_stand_on_the_items_common_to_all() -> None:
     assert trained_imputed is not None and trained_imputed["mae"].value == pytest.approx((0 + 2 + 1) / 3)
 
 
+def test_of_several_judges_a_note_says_that_their_number_is_not_adjusted_for() -> None:
+    parts = [Fold(EXAMPLES, TRAIN)]
+    two = evaluate_many({"one": JUDGEMENTS, "two": JUDGEMENTS}, parts, resamples=100)
+    assert two.notes[-1].startswith(
+        "2 judges are each held against chance and the baselines, and nothing is adjusted for their number"
+    )
+    one = evaluate_many({"one": JUDGEMENTS}, parts, resamples=100)
+    assert not any("adjusted" in note for note in one.notes)
+
+
 def test_judges_without_a_common_item_are_refused() -> None:
     with pytest.raises(BadInput, match="judged by all of one, two"):
         evaluate_many({"one": JUDGEMENTS[:2], "two": JUDGEMENTS[2:]}, [Fold(EXAMPLES, None)])

@@ -228,10 +228,23 @@ def test_the_mean_win_rate_weighs_each_model_the_same(tmp_path: Path) -> None:
         feedback(a_judge(experts), benchmark(6), folder)
     found = load_feedback(benchmark(6), runs)
     assert [one.share.value for one in found] == [100, 75]
-    [mean] = mean_win_rates(found, resamples=100, seed=0)
+    [mean] = mean_win_rates(found)
     assert (mean.models, mean.second_turn, mean.share.value, mean.share.items) == (2, False, 87.5, 4)
-    assert mean_win_rates(found[:1], resamples=100, seed=0) == ()
+    assert mean_win_rates(found[:1]) == ()
     assert [one.model for one in load_feedback(benchmark(6), runs, models=["N"])] == ["N"]
+
+
+def test_a_win_rate_of_every_sample_has_an_exact_interval(tmp_path: Path) -> None:
+    samples = 48
+    run = write_run(tmp_path, [summary(number, [2, 3]) for number in range(1, samples + 1)])
+    found = feedback(a_judge(preferring("1, 3")), benchmark(samples), run)
+    known = found.share.items
+    # Clopper and Pearson: of n samples that are all won, at least the n-th root of 2.5%.
+    assert (found.share.value, found.share.interval.high) == (100, 100)
+    assert found.share.interval.low == pytest.approx(100 * 0.025 ** (1 / known), abs=0.005)
+    [mean] = mean_win_rates([found, found.model_copy(update={"model": "twin"})])
+    low = mean.share.interval.low
+    assert low is not None and low < 100 * 0.025 ** (1 / (2 * known)), "answers about one sample are not independent"
 
 
 @pytest.mark.parametrize("damage", ["{", "[]", "{}", '{"benchmark": 1}'])

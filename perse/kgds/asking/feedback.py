@@ -91,7 +91,7 @@ def feedback(
         selections={kind: sum(each == kind for each in kinds.values()) for kind in ("differs", "same", "empty", "failed")},
         answered=sum(preference.status is Status.OK for preference in preferences),
         probability=_rate([preference.probability for preference in preferences], resamples=resamples, seed=seed),
-        share=_rate([preference.won for preference in preferences], resamples=resamples, seed=seed),
+        share=_share([preference.won for preference in preferences]),
         order_gap=_mean(preference.order_gap for preference in preferences),
         samples=tuple(preferences),
         resamples=resamples,
@@ -199,6 +199,20 @@ def _won(judgement: Judgement) -> float:
 def _mean(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return round(fmean(known), 4) if known else None
+
+
+def _share(won: Sequence[float | None]) -> Estimate:
+    """The share of samples that were won, in percent, with its exact interval; undefined without any."""
+    import numpy as np
+
+    from perse.evaluation.stats.estimates import NO_ITEMS
+    from perse.kgds.scoring.feedback import share_in_percent
+
+    known = np.array([one for one in won if one is not None], dtype=np.float64)
+    if not len(known):
+        return Estimate(value=None, interval=NO_ITEMS, items=0)
+    interval = share_in_percent(known, np.ones(len(known)), np.arange(len(known)))
+    return Estimate(value=round(100 * float(known.mean()), 2), interval=interval, items=len(known))
 
 
 def _rate(values: Sequence[float | None], *, resamples: int, seed: int) -> Estimate:

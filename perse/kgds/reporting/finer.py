@@ -7,6 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
+from perse.evaluation.stats.shares import share_interval
 from perse.kgds.benchmark import PARADIGMS, Pattern
 from perse.kgds.reporting.tables import HEADINGS, PATTERN_NAMES, mean_change, metric_name, patterns
 from perse.kgds.scoring.results import ALL_METRICS, Cost, Metric, Results, Scores
@@ -70,13 +73,27 @@ def difference_tables(results: Results) -> Iterator[Table]:
                 title=f"{PATTERN_NAMES[pattern]}, {paradigm}: one model minus another",
                 header=("model", "minus", *_headings(pattern)),
                 rows=tuple((d.model, d.minus, *map(d.values.get, metrics)) for d in found),
-                notes=(
-                    "Points of percent, paired: on the same resamples of the same samples. Where an interval leaves out 0, the samples show a "
-                    "difference; between models that are the same about one of 20 intervals does so by chance.",
-                ),
+                notes=(_of_differences(results),),
                 detail=len(found) > FEW_DIFFERENCES,
                 digits=2,
             )
+
+
+def _of_differences(results: Results) -> str:
+    """What an interval says of a difference, and what it cannot know."""
+    samples = max((value.items for one in results.differences for value in one.values.values()), default=0)
+    told = (
+        "Points of percent, paired: on the same resamples of the same samples. Where an interval leaves out 0, the samples show a difference. "
+        "Nothing is adjusted for how many are looked at: between models that are the same about one interval in 20 leaves out 0 by chance, and more where they nearly always score alike. "
+        "A few samples at which one model alone failed show none, unless at least 6 and nearly all are one model's."
+    )
+    if not samples:
+        return told
+    seldom = share_interval(np.zeros(samples), np.ones(samples), clusters=[np.arange(samples)]).high or 0.0
+    return (
+        f"{told} No interval knows of failures that no sample shows: a model without one in {samples} samples may still fail at {seldom:.1%}, which is as "
+        "many points of a value of 100."
+    )
 
 
 def own_tables(results: Results) -> Iterator[Table]:

@@ -1,6 +1,6 @@
 """Win rates of the experts' selection over several models (KGDS, figure 3): each model's, and their mean.
 
-The mean weighs each model the same. Its interval resamples samples, all models together, because they are about the same ones.
+The mean weighs each model the same. Intervals are exact (`perse.evaluation.stats.shares`); that of the mean takes the answers of all models about one sample together.
 """
 
 from __future__ import annotations
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
-from perse.evaluation.stats.resamples import Resamples, times_drawn
+from perse.evaluation.stats.correlation import FloatArray, IntArray
+from perse.evaluation.stats.intervals import too_few
+from perse.evaluation.stats.shares import counted_alike, share_interval
 from perse.kgds.scoring.results import MeanWinRate, WinRate
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 
 if TYPE_CHECKING:
     from perse.kgds.preferences import FeedbackResult
@@ -34,29 +35,35 @@ def win_rates(found: Sequence[FeedbackResult]) -> tuple[WinRate, ...]:
     )
 
 
-def mean_win_rates(found: Sequence[FeedbackResult], *, resamples: int, seed: int) -> tuple[MeanWinRate, ...]:
+def mean_win_rates(found: Sequence[FeedbackResult]) -> tuple[MeanWinRate, ...]:
     """Over the models that have a win rate, of each way of asking; none over fewer than two."""
     ways = [(way, [one for one in found if one.second_turn == way and one.share.value is not None]) for way in (True, False)]
-    return tuple(
-        MeanWinRate(second_turn=way, models=len(known), share=_mean(known, resamples=resamples, seed=seed))
-        for way, known in ways
-        if len(known) > 1
-    )
+    return tuple(MeanWinRate(second_turn=way, models=len(known), share=_mean(known)) for way, known in ways if len(known) > 1)
 
 
-def _mean(known: Sequence[FeedbackResult], *, resamples: int, seed: int) -> Estimate:
-    samples = sorted({preference.sample for one in known for preference in one.samples if preference.won is not None})
-    places = {sample: place for place, sample in enumerate(samples)}
-    won, asked = np.zeros((len(known), len(samples))), np.zeros((len(known), len(samples)))
-    for row, one in enumerate(known):
-        for preference in one.samples:
-            if preference.won is not None:
-                won[row, places[preference.sample]] = preference.won
-                asked[row, places[preference.sample]] = 1
-    draws = Resamples(np.arange(len(samples)), times_drawn(len(samples), resamples=resamples, seed=seed))
-    with np.errstate(invalid="ignore"):  # a resample without any sample of a model: undefined
-        means = 100 * (draws.sums(won) / draws.sums(asked)).mean(axis=0)
-    interval = unless_alike(bootstrap_interval(means, reviewers=len(samples), of="sample"), means)
-    ends = {end: round(at, 2) for end, at in (("low", interval.low), ("high", interval.high)) if at is not None}
+def share_in_percent(won: FloatArray, weights: FloatArray, sample: IntArray) -> Interval:
+    """The exact interval of a share of samples, in percent: Clopper and Pearson's, of fewer answers where several are about one sample.
+
+    Args:
+        won: (n,) 1 where it was won, 0 where not, 0.5 where neither.
+        weights, sample: (n,) how much each answer counts, and which sample it is about.
+    """
+    if none := too_few(len(np.unique(sample)), of="sample"):
+        return none
+    interval = share_interval(won, weights, clusters=[sample])
+    assert interval.low is not None and interval.high is not None
+    return Interval(low=round(100 * interval.low, 2), high=round(100 * interval.high, 2))
+
+
+def _mean(known: Sequence[FeedbackResult]) -> Estimate:
+    answers = [
+        (row, preference.sample, preference.won)
+        for row, one in enumerate(known)
+        for preference in one.samples
+        if preference.won is not None
+    ]
+    model, sample = (np.array([answer[place] for answer in answers]) for place in (0, 1))
+    weights = counted_alike([model == row for row in range(len(known))])
+    interval = share_in_percent(np.array([won for *_, won in answers], dtype=np.float64), weights, sample)
     value = round(sum(one.share.value or 0.0 for one in known) / len(known), 2)
-    return Estimate(value=value, interval=interval.model_copy(update=ends), items=len(samples))
+    return Estimate(value=value, interval=interval, items=len(np.unique(sample)))

@@ -98,7 +98,7 @@ def results(
         differences=tuple(differences(sides)),
         averages=tuple(averages(sides)),
         win_rates=win_rates(feedback),
-        mean_win_rates=mean_win_rates(feedback, resamples=resamples, seed=seed),
+        mean_win_rates=mean_win_rates(feedback),
         costs=tuple(_costs([one for one, _ in ordered], prices or {})),
         refused=refused,
         as_published=as_published,

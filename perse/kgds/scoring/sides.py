@@ -10,15 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from perse.errors import BadInput
-from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.correlation import BoolArray, FloatArray
 from perse.evaluation.stats.intervals import bootstrap_interval, unless_alike
 from perse.evaluation.stats.resamples import Resamples
+from perse.evaluation.stats.shares import apart_interval
 from perse.kgds.benchmark import Benchmark
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
 from perse.kgds.scoring.formulas import sample_values, strange
 from perse.kgds.scoring.proportions import proportions
 from perse.kgds.scoring.results import ALL_METRICS, Errors, Metric, SampleScores, Scores
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
+
+ENOUGH = 20
+"""So many samples at which one side alone failed are enough for a bootstrap."""
+FEW_FAILURES = "undefined (rests on few summaries that failed)"
 
 
 @dataclass(frozen=True)
@@ -28,6 +33,16 @@ class Side:
     scores: Scores
     resampled: Mapping[Metric, FloatArray]
     """(R,) fractions."""
+    draws: Resamples
+    """Of its samples, in their order; of all sides the same."""
+
+    def of_samples(self, metric: Metric) -> FloatArray:
+        """(S,) fractions."""
+        return np.array([sample.values[metric] for sample in self.scores.samples])
+
+    def failed(self) -> BoolArray:
+        """(S,) whether there is no summary, which scores 0."""
+        return np.array([sample.failed is not None for sample in self.scores.samples], dtype=bool)
 
 
 def side_of(benchmark: Benchmark, one: Outcomes, *, numbers: Sequence[int], draws: Resamples, as_published: bool) -> Side:
@@ -60,7 +75,7 @@ def side_of(benchmark: Benchmark, one: Outcomes, *, numbers: Sequence[int], draw
             SampleScores(sample=number, values=values[number], failed=outcome.failed) for number, outcome in here.items()
         ),
     )
-    return Side(scores, resampled)
+    return Side(scores, resampled, draws)
 
 
 def _errors(here: Mapping[int, Outcome], benchmark: Benchmark) -> Errors | None:
@@ -90,9 +105,33 @@ def _uncovered(outcome: Outcome, *, opinions: int) -> int:
 
 
 def difference(more: Side, less: Side, metric: Metric) -> Estimate:
+    """Paired. No interval where fewer than `ENOUGH` samples at which one side alone failed decide it, and who fails more often is not
+    shown: resamples of a few know little of how often a side fails."""
     value = round(value_of(more, metric) - value_of(less, metric), 2)
     found = estimate(value, more.resampled[metric] - less.resampled[metric], samples=len(more.scores.samples))
+    if _rests_on_few_failures(found, more, less, metric):
+        interval = Interval(reason=FEW_FAILURES, resamples=found.interval.resamples)
+        found = found.model_copy(update={"interval": interval})
     return found.model_copy(update={"difference": True})
+
+
+def _rests_on_few_failures(found: Estimate, more: Side, less: Side, metric: Metric) -> bool:
+    """Whether the side of 0 on which the interval lies is another without the samples at which one side alone failed, which are few and may as well
+    have been the other's (by the exact interval of how much more often one fails, which is the sign test)."""
+    one, other = more.of_samples(metric), less.of_samples(metric)
+    more_often = less.failed().astype(np.float64) - more.failed()
+    failed = more_often != 0
+    if not (found.above_zero or found.below_zero) or not 0 < failed.sum() < ENOUGH:
+        return False
+    rest = more.draws.only(~failed)
+    total = rest.totals()
+    means = np.divide(rest.sums((one - other)[~failed][None])[0], total, out=np.full(len(total), np.nan), where=total > 0)
+    without = estimate(found.value or 0.0, means, samples=int((~failed).sum()))
+    if (without.above_zero, without.below_zero) == (found.above_zero, found.below_zero):
+        return False
+    interval = apart_interval(more_often, np.ones(len(failed)), clusters=[np.arange(len(failed))])
+    shown = Estimate(value=None, interval=interval, items=len(failed))
+    return (shown.above_zero, shown.below_zero) != (found.above_zero, found.below_zero)
 
 
 def value_of(side: Side, metric: Metric) -> float:

@@ -9,15 +9,17 @@ import pytest
 from kgds_builders import benchmark, bits
 
 from perse.errors import BadInput
-from perse.evaluation.stats.correlation import pearson, spearman
-from perse.evaluation.stats.intervals import expanded_levels
-from perse.evaluation.stats.resamples import times_drawn
+from perse.evaluation.stats.correlation import FloatArray, pearson, spearman
+from perse.evaluation.stats.intervals import bootstrap_interval, expanded_levels
+from perse.evaluation.stats.resamples import Resamples, times_drawn
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Benchmark, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType, Outcome, Outcomes
 from perse.kgds.scoring.across_models import CONSTANT, FEW_MODELS
 from perse.kgds.scoring.metrics import results
+from perse.kgds.scoring.results import SampleScores, Scores
+from perse.kgds.scoring.sides import FEW_FAILURES, Side, difference, percent
 from perse.kgds.scoring.words import named
-from perse.results.result import Estimate
+from perse.results.result import Estimate, Interval
 
 ALL_RIGHT = {1: Outcome(cited=frozenset({1, 3}), opinions=bits("111")), 2: Outcome(cited=frozenset({2}), opinions=bits("11"))}
 
@@ -319,3 +321,57 @@ def test_a_row_without_a_sample_takes_none_from_the_others() -> None:
     assert found.samples == (1, 2) and [(one.model, one.why) for one in found.refused] == [
         ("b", "runs/b-ebs-aos-structured has no sample that is summarized and verified")
     ]
+
+
+def sides(one: FloatArray, other: FloatArray) -> tuple[Side, Side]:
+    """Two models with these recalls of opinions, (S,)."""
+    draws = Resamples(np.arange(len(one)), times_drawn(len(one), resamples=400, seed=0))
+
+    def side(name: str, values: FloatArray) -> Side:
+        scores = Scores(
+            model=name,
+            pattern="ebs-aos",
+            paradigm="structured",
+            values={"cao": Estimate(value=percent(float(values.mean())), interval=Interval(), items=len(values))},
+            errors=None,
+            verified_by=None,
+            failed=int((values == 0).sum()),
+            unanswered=0,
+            odd=0,
+            strange=0,
+            samples=tuple(
+                SampleScores(sample=n, values={"cao": value}, failed=None if value else "unparsed")
+                for n, value in enumerate(values.tolist())
+            ),
+        )
+        return Side(scores, {"cao": draws.sums(values[None])[0] / len(values)}, draws)
+
+    return side("a", one), side("b", other)
+
+
+def failing(values: FloatArray, *samples: int) -> FloatArray:
+    return np.where(np.isin(np.arange(len(values)), samples), 0.0, values)
+
+
+def test_a_few_failures_of_one_model_alone_show_no_difference() -> None:
+    # The same but for five samples of 100 that one failed at: by the sign test p = 2 / 32, and a bootstrap alone is above 0.
+    same = np.linspace(0.4, 0.9, 100)
+    one, other = sides(same, failing(same, 3, 20, 41, 60, 83))
+    alone = bootstrap_interval(one.resampled["cao"] - other.resampled["cao"], reviewers=100, of="sample")
+    assert alone.low is not None and alone.low > 0
+    found = difference(one, other, "cao")
+    assert found.value is not None and found.value > 0 and found.interval.reason == FEW_FAILURES
+    assert difference(other, one, "cao").interval.reason == FEW_FAILURES
+
+
+def test_many_failures_of_one_model_alone_are_a_difference() -> None:
+    same = np.linspace(0.4, 0.9, 100)
+    one, other = sides(same, failing(same, 3, 20, 30, 41, 60, 83, 90))
+    assert difference(one, other, "cao").above_zero
+
+
+def test_a_difference_that_the_other_samples_show_too_needs_no_failures() -> None:
+    same = np.linspace(0.4, 0.9, 100)
+    better = same + 0.05 + 0.03 * np.sin(np.arange(100))
+    one, other = sides(better, failing(same, 3))
+    assert difference(one, other, "cao").above_zero
