@@ -83,7 +83,7 @@ def read_listed(answer: str, *, number: int) -> Good[Listed] | Fair[Listed] | Ba
     except ValueError as error:
         entries, fault = list(_lines(answer)), f"{error}."
     else:
-        fault = f"the list {READERS} has no object with a {TYPE} and a {DESCRIPTION}."
+        fault = f"the list {READERS} has no object with the keys {TYPE} and {DESCRIPTION}."
     pairs: dict[str, tuple[str, str]] = {}
     dropped: Counter[str] = Counter()
     for kind, description in entries:

@@ -49,7 +49,7 @@ def _answer(found: Sequence[OfDocument], diverse: Diversity, clustering: Cluster
     roles = sum(len(one.dynamic) for one in found)
     kept = sum(votes for one in found for _, votes in one.dynamic)
     way = _WAYS[clustering.method].format(**vars(clustering))
-    told = f"{roles} roles were invented for {_number(len(found), 'document')}, and {kept} of them vote ({way})."
+    told = f"{_number(roles, 'role')} {'was' if roles == 1 else 'were'} invented for {_number(len(found), 'document')}, and {kept} of them vote ({way})."
     if diverse.gained.value is None:
         return told
     change = (

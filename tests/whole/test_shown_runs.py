@@ -37,6 +37,8 @@ NOT_HERE = {
     "perse score --examples work/released-mpst": "as above",
     "perse data persum": "Amazon's reviews are not part of the project; tests/data/test_persum.py selects from its own",
     "perse rehearsal run": "its samples are of Amazon's reviews, too; tests/rehearsal has its own, and plays them on vLLM",
+    "perse rehearsal score": "its run is of Amazon's reviews, too; tests/rehearsal/test_rehearsal_scores.py scores its own",
+    "perse rehearsal report": "as above; tests/rehearsal/test_rehearsal_report.py has its own",
     "perse rehearsal leniency": "SummEval's grades are not part of the project; tests/rehearsal/test_leniency.py has its own",
     "perse drpe correlate": "SummEval is not part of the project; tests/drpe/test_drpe_correlate_command.py has documents of its own",
     "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/annotators/test_annotators.py reads its own",
