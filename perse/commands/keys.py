@@ -36,7 +36,9 @@ def add(
     from perse.serving.front.keys import add_key
     from perse.settings.serving import KEYS_HOLD
 
+    linked = _has_other_name(file)
     key = add_key(file, name, scope)
+    _tell_of_link(file, linked)
     for warning in within_reach([(file, KEYS_HOLD)]):
         say(warning)
     say(f"a key of '{name}' for {', '.join(scope)}; {file} holds its digest. This is the only time that you see it:")
@@ -83,5 +85,18 @@ def remove(
 
     if digest == "":
         raise BadInput("--digest is empty, and would remove all keys of that name; give its beginning, or leave the option out")
+    linked = _has_other_name(file)
     count = remove_keys(file, name, digest=digest or "")
+    _tell_of_link(file, linked)
     say(f"{count} {'key' if count == 1 else 'keys'} of '{name}' removed from {file}")
+
+
+def _has_other_name(file: Path) -> bool:
+    return file.is_file() and file.stat().st_nlink > 1
+
+
+def _tell_of_link(file: Path, linked: bool) -> None:
+    if linked:
+        say(
+            f"the other name of {file} (a hard link) keeps the keys that were in it; a server that is given that name does not see the change"
+        )

@@ -269,6 +269,21 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return redact_tree(manifest)
 
 
+def run_of(folder: Path) -> dict[str, Any]:
+    """What identifies the run in a folder: `run` of its manifest.
+
+    Raises:
+        BadInput: as `read_manifest`, or the folder holds no run.
+    """
+    manifest = read_manifest(folder)
+    if "run" not in manifest:
+        raise BadInput(
+            f"{folder} holds {what_it_is(manifest)} ({MANIFEST} has no 'run'); give the folder of a run, or make it again"
+        )
+    run: dict[str, Any] = manifest["run"]
+    return run
+
+
 _SECTIONS = ("run", "context", "environment", "run.config", "run.config.data", "run.config.model", "run.judge", "run.settings")
 """Parts of a manifest that are objects where they are there."""
 

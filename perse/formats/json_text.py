@@ -114,6 +114,12 @@ def json_value(text: str | bytes, *, where: str, remedy: str, distinct: bool = F
         raise BadInput(f"{where} not JSON ({error}); {remedy}") from None
 
 
+def is_amount(value: object) -> bool:
+    """Whether a JSON value is an amount that can be reckoned with, as of seconds or tokens: not negative, no NaN, and not beyond what a
+    float tells apart."""
+    return type(value) in (int, float) and 0 <= value < 2**53  # type: ignore[operator]
+
+
 def json_kind(value: object) -> str:
     """What a JSON value is, in words for a person: "a list", "null"."""
     if value is None:

@@ -17,7 +17,7 @@ from typing import Any, cast
 from perse.errors import BadInput, EngineLost
 from perse.files.disk import GrowingFile
 from perse.files.runlog import RunLog, read_lines
-from perse.formats.json_text import shortened
+from perse.formats.json_text import is_amount, shortened
 from perse.judgement import Judgement, Status, judgement_line, parse_judgement
 from perse.judging.judge import Judge, JudgeSettings
 from perse.progress import OnProgress, unseen
@@ -104,8 +104,7 @@ def read_timing(path: Path) -> tuple[int, float]:
     """
     judged, seconds = 0, 0.0
     for line, row in enumerate(read_lines(path), start=1):
-        numbers = type(row.get("judged")) is int and type(row.get("seconds")) in (int, float)
-        if not (numbers and 0 <= row["judged"] < 2**53 and 0 <= row["seconds"] < 2**53):  # NaN neither
+        if not (is_amount(row.get("judged")) and type(row["judged"]) is int and is_amount(row.get("seconds"))):
             raise BadInput(f"{path}, line {line}: found {shortened(row)}, expected 'judged' and 'seconds'; remove the line")
         judged, seconds = judged + row["judged"], seconds + row["seconds"]
     return judged, seconds

@@ -61,6 +61,24 @@ def _tokens(kept: str | None) -> Tokens | None:
         return None
 
 
+def _text(kept: bytes) -> str | bytes:
+    """A text as SQLite has it; its bytes where these are none."""
+    try:
+        return kept.decode()
+    except UnicodeDecodeError:
+        return kept
+
+
+def _refuse_link(path: Path) -> None:
+    """Raises:
+    BadInput: the file is a link, which may lead to anybody's.
+    """
+    if path.is_symlink():
+        raise BadInput(
+            f"{path}: is a link to {path.readlink()}, and is not written through; move it away, or name the file itself"
+        )
+
+
 def _refuse_beside(path: Path) -> None:
     """SQLite removes what it takes for leftovers of a file that it is about to make.
 
@@ -95,22 +113,24 @@ class AnswerCache:
     """The raw answers of one file, which is made if absent; to be closed, or used in a `with`. Any thread may use it.
 
     Raises:
-        BadInput: the file cannot be made, is no such cache, or stays locked by another process for a minute.
+        BadInput: the file cannot be made, is a link or no such cache, or stays locked by another process for a minute.
         SaveFailed: the disk is full; what was kept before is kept.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._turn = threading.Lock()
+        _refuse_link(path)
         with self._using():
             path.parent.mkdir(parents=True, exist_ok=True)
             _refuse_beside(path)
             self._file = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            self._file.text_factory = _text
             found = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if found and "answers" not in found:
                 self._file.close()
                 raise BadInput(
-                    f"{path}: is a database of something else (it holds {min(found)}); give a file that is a cache of answers or does not exist"
+                    f"{path}: is a database of something else (it holds {min(map(str, found))}); give a file that is a cache of answers or does not exist"
                 )
             self._file.execute(
                 "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, finish_reason TEXT NOT NULL, "
@@ -136,7 +156,11 @@ class AnswerCache:
             self._file.close()
 
     def known(self, keys: Sequence[str]) -> dict[str, Written]:
-        """The answers kept under these keys, missing ones left out."""
+        """The answers kept under these keys, missing ones left out.
+
+        Raises:
+            BadInput: one of them is damaged, or as the class says.
+        """
         found: dict[str, Written] = {}
         for start in range(0, len(keys), _SOME):
             some = keys[start : start + _SOME]
@@ -144,6 +168,11 @@ class AnswerCache:
             with self._using():
                 query = f"SELECT key, text, finish_reason, refused, tokens FROM answers WHERE key IN ({marks})"
                 rows = self._file.execute(query, some).fetchall()
+            if odd := [key for key, text, reason, *_ in rows if not (isinstance(text, str) and isinstance(reason, str))]:
+                raise BadInput(
+                    f"{self.path}: the cache of answers is damaged (the answer under {odd[0]} is no text); move it away, and answers are "
+                    "asked for anew"
+                )
             found |= {key: Written(text, reason, bool(refused), _tokens(took)) for key, text, reason, refused, took in rows}
         return found
 

@@ -11,7 +11,7 @@ import pytest
 from perse.errors import BadInput, RunMismatch
 from perse.files import runlog
 from perse.files.locking import lock_file
-from perse.files.runlog import RunLog, read_lines, read_manifest, what_it_is, write_whole
+from perse.files.runlog import RunLog, read_lines, read_manifest, run_of, what_it_is, write_whole
 
 
 def test_lines_are_read_back_and_a_run_is_continued(tmp_path: Path) -> None:
@@ -131,6 +131,14 @@ def test_a_run_whose_lines_were_replaced_while_it_was_opened_adds_nothing_to_the
     monkeypatch.setattr(runlog, "lock_file", late)
     with pytest.raises(RunMismatch, match="was changed by another process just now; give the command again"):
         RunLog(tmp_path / "run", {}, lines="x.jsonl")
+
+
+def test_a_manifest_that_tells_of_no_run_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("{}")
+    with pytest.raises(BadInput, match="holds something else than a run .*; give the folder of a run, or make it again"):
+        run_of(tmp_path)
+    (tmp_path / "manifest.json").write_text('{"run": {"kind": "score"}}')
+    assert run_of(tmp_path) == {"kind": "score"}
 
 
 @pytest.mark.parametrize(

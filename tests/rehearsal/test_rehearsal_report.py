@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import shutil
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -227,3 +228,15 @@ def test_the_command_writes_a_report_and_refuses_what_it_cannot_read(made: tuple
         assert refused.returncode == 2 and told in " ".join(refused.stderr.split()), refused.stderr
     inside = perse("rehearsal", "report", data, run, "--out", run.parent)
     assert inside.returncode == 2 and not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("emptied", ["scores/scored", "personal"])
+def test_a_room_of_a_run_whose_manifest_tells_nothing_is_named(
+    made: tuple[Samples, Path], tmp_path: Path, emptied: str
+) -> None:
+    samples, run = made
+    copy = shutil.copytree(run, tmp_path / "run")
+    (copy / emptied).mkdir(exist_ok=True)
+    (copy / emptied / "manifest.json").write_text("{}")
+    with pytest.raises(BadInput, match=f"{copy / emptied} holds something else than a run"):
+        read_scores(samples.samples, copy, digest=samples.digest, name="scored")

@@ -6,6 +6,7 @@ workers there were and however often they were interrupted, it is the same file.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections import Counter
 from collections.abc import Iterator
@@ -72,7 +73,7 @@ def audit(places: Places, plan: Plan, *, on_progress: OnProgress = unseen) -> Au
         if ids != plan.ids(shard) or len(ids) != shard.rows:
             damaged.append(shard.id)
             missing_rows += shard.rows
-            path.replace(path.with_name(path.name + DAMAGED))
+            _aside(path)
             continue
         statuses.update(str(one.status) for one in found)
     on_progress(len(plan.shards), len(plan.shards))
@@ -84,9 +85,17 @@ def set_aside(places: Places, plan: Plan) -> int:
     there = places.finished()
     bad = [shard for shard in plan.shards if shard.id in there and not places.done(shard)]
     for shard in bad:
-        path = places.answers(shard)
-        path.replace(path.with_name(path.name + DAMAGED))
+        _aside(places.answers(shard))
     return len(bad)
+
+
+def _aside(path: Path) -> None:
+    """Give a damaged file a name that is free; what was set aside before, or is a person's, keeps its own."""
+    free, number = path.with_name(path.name + DAMAGED), 0
+    while os.path.lexists(free):
+        number += 1
+        free = path.with_name(f"{path.name}{DAMAGED}-{number}")
+    path.rename(free)
 
 
 def answers(places: Places, plan: Plan) -> Iterator[list[Judgement]]:

@@ -13,6 +13,7 @@ from perse.batch.sharded.running import Places
 from perse.batch.sharded.shards import Plan
 from perse.batch.sharded.working import TELEMETRY
 from perse.files.runlog import read_lines
+from perse.formats.json_text import is_amount
 
 LATELY = 20
 """Last shards of a worker that say how fast it is."""
@@ -80,10 +81,10 @@ def _gone(by: object) -> bool:
     """Whether the process that wrote a line is known to be gone."""
     try:
         return Holder(**by).gone  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError, OverflowError):
         return False
 
 
 def _told(path: Path) -> list[dict[str, Any]]:
     """What a worker finished; lines that say something else are passed over, since nothing hangs on them."""
-    return [line for line in read_lines(path) if all(isinstance(line.get(name), int | float) for name in _NUMBERS)]
+    return [line for line in read_lines(path) if all(is_amount(line.get(name)) for name in _NUMBERS)]

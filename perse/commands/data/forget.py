@@ -14,7 +14,7 @@ import typer
 from perse.commands import options
 from perse.commands.options.building import Salt
 from perse.commands.terminal import say
-from perse.data.forgetting.leaving import Departure, leave, nobody
+from perse.data.forgetting.leaving import Departure, leave, looked_around, nobody
 from perse.errors import BadInput
 from perse.serving.readers.mark import is_store
 from perse.settings.serving import READERS
@@ -58,11 +58,13 @@ def forget(
     kept = [place for place in places or () if is_store(place)]
     others = [place for place in places or () if place not in kept]
     stores = _opened([str(place) for place in kept], database=readers)
-    gone = leave(person, others, salt=salt, look_in=look_in or ()) if others else nobody(person, salt=salt)
-    _show(gone, looked_elsewhere=bool(look_in))
+    gone = leave(person, others, salt=salt) if others else nobody(person, salt=salt)
+    _show_removed(gone)
     from_stores = {store.name: sum(store.delete_everywhere(name) for name in gone.ids) for store in stores}
     for name, count in from_stores.items():
         say(f"{name}: {count:,} kept readers removed; a server that runs keeps what it computed of them until it is restarted")
+    gone = looked_around(gone, look_in or ())
+    _show_left(gone, looked_elsewhere=bool(look_in))
     if as_json:
         typer.echo(json.dumps({**asdict(gone), "readers": from_stores}, indent=2, default=str))
     if any(from_stores.values()):
@@ -88,7 +90,7 @@ def _opened(files: Sequence[str], *, database: bool) -> list[Readers]:
     return [Readers.open(where) for where in (*files, *([address] if database and address else []))]
 
 
-def _show(gone: Departure, *, looked_elsewhere: bool) -> None:
+def _show_removed(gone: Departure) -> None:
     for one in gone.forgotten:
         if one.path in gone.finished:
             say(f"{one.path}: a removal that was interrupted here is finished")
@@ -96,16 +98,20 @@ def _show(gone: Departure, *, looked_elsewhere: bool) -> None:
                 continue
         removed = f"{one.records:,} records and {one.examples:,} examples removed"
         say(f"{one.path}: {removed if one.records or one.examples else 'nothing there'}")
+
+
+def _show_left(gone: Departure, *, looked_elsewhere: bool) -> None:
     for still in gone.left.places:
         say(f"still holds the person: {still}")
     for file in gone.linked:
         say(f"may still hold the person: the other name of {file} (a hard link)")
     for file in gone.left.unread:
         say(f"could not be looked into: {file}")
-    if not gone.forgotten:
+    where = ["in and beside these places"] * bool(gone.forgotten) + ["in --look-in"] * looked_elsewhere
+    if not where:
         return
     looked = "looked into" if gone.left.all else "looked into the first"
     say(
-        f"{looked} {gone.left.files:,} files in and beside these places{' and in --look-in' if looked_elsewhere else ''}; what lies "
-        "elsewhere, such as other exports, runs and copies, is not known: name its folders with --look-in"
+        f"{looked} {gone.left.files:,} files {' and '.join(where)}; what lies elsewhere, such as other exports, runs and copies, is not "
+        "known: name its folders with --look-in"
     )

@@ -19,6 +19,7 @@ from typing import Any
 from perse.data.dataset.folder import DATA_SET, is_data_folder, load_folder, write_folder
 from perse.data.dataset.split_counts import parts_of
 from perse.data.forgetting.lines import Line, is_export, is_own, lines_of, own_lines
+from perse.data.forgetting.manifests import check_manifest, data_folder_of
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.errors import BadInput
 from perse.files.belongings import CARD, kind_of, manifest_of, resolved
@@ -26,6 +27,7 @@ from perse.files.disk import sweep_temporaries, write_bytes
 from perse.files.locking import locked
 from perse.files.replacing import claimed, manifest_text, settle, update_files
 from perse.files.runlog import MANIFEST, read_manifest, run_closed
+from perse.formats.json_text import shortened
 from perse.records import parse_example
 
 
@@ -107,6 +109,9 @@ def _once_each(paths: Sequence[Path]) -> list[Path]:
 
 def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> set[str]:
     """The person's name and pseudonyms, as far as these places tell. Raises as `forget`."""
+    for folder in paths:
+        if folder.is_dir():
+            check_manifest(folder)
     return {person, *_pseudonyms(person, paths, salt)}
 
 
@@ -175,7 +180,7 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
                 kept.append(line.rewritten(cleaned) if inside else line)
         if kept != lines:
             changed[name] = kept
-    left = {name: [line.row for line in lines if line.row] for name, lines in (files | changed).items()}
+    left = {name: [(line.number, line.row) for line in lines if line.row] for name, lines in (files | changed).items()}
     if changed and kind_of(path) is not None and not any(left.values()):
         raise _nothing_left(path)
     contents = {name: _bytes(kept) for name, kept in changed.items()}
@@ -187,29 +192,34 @@ def _lines(ids: set[str], path: Path, held: ExitStack) -> Planned:
 
 
 def _counted_again(
-    folder: Path, left: Mapping[str, Sequence[Mapping[str, Any]]], contents: Mapping[str, bytes]
+    folder: Path, left: Mapping[str, Sequence[tuple[int, Mapping[str, Any]]]], contents: Mapping[str, bytes]
 ) -> dict[str, bytes]:
     """The manifest, and the card where there is one, of a folder from which lines are taken.
 
     Args:
-        left: all lines that stay, by file.
+        left: all lines that stay, by file, with their numbers.
         contents: the files that change.
     """
     manifest = read_manifest(folder)
     manifest["forgotten"] = manifest.get("forgotten", 0) + 1
     new = dict(contents)
     if manifest.get("kind") == "persum":
-        from perse.data.persum.folder import SAMPLES, counted_samples, parse_samples, persum_card
+        from perse.data.persum.card import persum_card
+        from perse.data.persum.folder import GROUPS, SAMPLES, counted_samples, parse_samples
 
-        samples = parse_samples(enumerate(left.get(SAMPLES, ()), start=1), folder / SAMPLES)
-        if isinstance(manifest.get("samples"), dict):
-            manifest["samples"] = counted_samples(samples, manifest["samples"])
+        samples = parse_samples(left.get(SAMPLES, ()), folder / SAMPLES)
+        there = manifest.get("samples")
+        counts = counted_samples(
+            samples, {**(there if isinstance(there, dict) else {}), **{one.category: {} for one in samples}}
+        )
+        if isinstance(there, dict):
+            manifest["samples"] = counts
         if manifest.get("options"):  # else made by hand: the card is its maker's, or there is none
-            new[CARD] = persum_card(manifest).encode()
+            new[CARD] = persum_card({**manifest, "samples": counts}, groups=GROUPS).encode()
     elif manifest.get("kind") == "release":
         from perse.data.release import counted, release_card
 
-        read = [[parse_example(row) for row in left.get(name, ())] for name in ("verbatim.jsonl", "examples.jsonl")]
+        read = [[parse_example(row) for _, row in left.get(name, ())] for name in ("verbatim.jsonl", "examples.jsonl")]
         manifest["counts"] = counted(*read)
         new[CARD] = release_card(manifest).encode()
     if isinstance(manifest.get("files"), dict):
@@ -236,8 +246,12 @@ def _without_reviews(row: Mapping[str, Any], ids: set[str]) -> tuple[dict[str, A
     found = row.get("product_reviews")
     if not isinstance(found, list):
         return dict(row), 0
-    kept = [one for one in found if not (isinstance(one, dict) and one.get("reviewer_id") in ids)]
+    kept = [one for one in found if not (isinstance(one, dict) and _is_one_of(one.get("reviewer_id"), ids))]
     return dict(row) | {"product_reviews": kept}, len(found) - len(kept)
+
+
+def _is_one_of(value: object, ids: set[str]) -> bool:
+    return isinstance(value, str) and value in ids
 
 
 def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str]:
@@ -246,7 +260,7 @@ def _pseudonyms(person: str, paths: Sequence[Path], salt: str | None) -> set[str
         return {pseudonym(person, salt=salt)}
     if is_pseudonym(person):
         return set()
-    built = [options for path in paths if (options := _options(path)) is not None]
+    built = [options for path in paths if (options := _options(path, person)) is not None]
     if not built and any(_stands_in(person, path) for path in paths):
         return set()
     if not built:
@@ -265,17 +279,26 @@ def _stands_in(person: str, path: Path) -> bool:
     return any(line.reviewer == person for file in found for line in lines_of(file))
 
 
-def _options(path: Path) -> Mapping[str, Any] | None:
+def _options(path: Path, person: str) -> Mapping[str, Any] | None:
     """The options with which the data of a place was built; those of a scored run are its data set's, while that is there."""
     folder = path if path.is_dir() else path.parent
     if not (folder / MANIFEST).is_file():
         return None
     manifest = read_manifest(folder)
-    data = manifest.get("context", {}).get("data_folder")
-    if "options" not in manifest and data and (Path(data) / MANIFEST).is_file():
-        manifest = read_manifest(Path(data))
+    data = data_folder_of(manifest, folder)
+    if "options" not in manifest and data is not None and (data / MANIFEST).is_file():
+        folder, manifest = data, read_manifest(data)
     options = manifest.get("options")
-    return options if isinstance(options, dict) and "salt" in options else None
+    if not isinstance(options, dict) or "salt" not in options:
+        return None
+    if options["salt"] == "from seed" and type(options.get("seed")) is not int:
+        if _stands_in(person, path):  # made by hand, without pseudonyms
+            return None
+        raise BadInput(
+            f"{folder / MANIFEST}: field 'options.seed' is {shortened(options.get('seed'))}, expected the number of which the pseudonyms were "
+            "made; give --salt, or the person's pseudonym"
+        )
+    return options
 
 
 def _nothing_left(path: Path) -> BadInput:

@@ -1,12 +1,13 @@
 """A person leaves: their records are removed, then places that may still hold them are searched. The order matters.
 
-Their names and files with hard links can only be found while the person is still in the files, remains only after.
+Their names and files with hard links can only be found while the person is still in the files, remains only after. The search comes after
+all removals, those from stores of readers too: strangers' files lie there, and nothing that they hold may keep a removal from being done.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from perse.data.forgetting.forget import Forgotten, forget, known_as
@@ -26,8 +27,8 @@ class Departure:
     """What was removed from each place, in order."""
     linked: tuple[Path, ...]
     """Files with a second name (a hard link), which keeps what was in them."""
-    left: Remaining
-    """What remains in and next to the places, and in `look_in`."""
+    left: Remaining = field(default_factory=lambda: Remaining((), 0, all=True))
+    """What `looked_around` found: what remains in and next to the places, and in `look_in`."""
 
     finished: tuple[Path, ...] = ()
     """Places in which a removal had been decided when it was killed, and was finished now. Whose it was is not known: it is in no file of
@@ -48,11 +49,11 @@ def nobody(person: str, *, salt: str | None = None) -> Departure:
     if not person.strip():
         raise BadInput("no person is named; give a pseudonym, or the name as the raw files have it")
     ids = {person} if salt is None else known_as(person, (), salt=salt)
-    return Departure(tuple(sorted(ids)), (), (), Remaining((), 0, all=True))
+    return Departure(tuple(sorted(ids)), (), ())
 
 
-def leave(person: str, places: Sequence[Path], *, salt: str | None = None, look_in: Sequence[Path] = ()) -> Departure:
-    """Remove a person from `places`, then search there, next to them and in `look_in`, which is not changed.
+def leave(person: str, places: Sequence[Path], *, salt: str | None = None) -> Departure:
+    """Remove a person from `places`; what remains is for `looked_around` to find.
 
     Raises:
         BadInput: a place that holds no records, or is refused; then none is changed.
@@ -61,9 +62,13 @@ def leave(person: str, places: Sequence[Path], *, salt: str | None = None, look_
     ids = known_as(person, places, salt=salt)
     linked = other_names(places)
     forgotten = forget(person, places, salt=salt)
-    beside = [folder for place in places for folder in (place, place.resolve().parent)]
-    left = remaining(ids, [*beside, *look_in])
-    return Departure(tuple(sorted(ids)), tuple(forgotten), tuple(linked), left, finished=tuple(finished))
+    return Departure(tuple(sorted(ids)), tuple(forgotten), tuple(linked), finished=tuple(finished))
+
+
+def looked_around(gone: Departure, look_in: Sequence[Path] = ()) -> Departure:
+    """The departure with what remains in its places, next to them and in `look_in`; nothing is changed there."""
+    beside = [folder for one in gone.forgotten for folder in (one.path, one.path.resolve().parent)]
+    return replace(gone, left=remaining(gone.ids, [*beside, *look_in]))
 
 
 def _interrupted(place: Path) -> bool:

@@ -57,6 +57,8 @@ class Line:
     """Empty if the line is."""
     reviewer: str | None = None
     """Whom it names as its reviewer."""
+    number: int = 0
+    """In its file, from 1."""
 
     def rewritten(self, row: Mapping[str, Any]) -> Line:
         """The line with another value."""
@@ -111,7 +113,7 @@ def lines_of(file: Path) -> list[Line]:
     lines = []
     for number, content in enumerate(contents, start=1):
         if not content.strip():
-            lines.append(Line(content, {}))
+            lines.append(Line(content, {}, number=number))
             continue
         try:
             row = parsed(_text(content))
@@ -125,7 +127,7 @@ def lines_of(file: Path) -> list[Line]:
             raise BadInput(
                 f"{file}, line {number}: is no example or judgement as perse writes them; raw files are changed by hand"
             )
-        lines.append(Line(content, row, _reviewer(row)))
+        lines.append(Line(content, row, _reviewer(row), number))
     if not own and _is_catalogue([line.row for line in lines if line.row]):  # those of a run go with its examples
         lines = [replace(line, reviewer=catalogue_names(line.row["id"])[0]) if line.row else line for line in lines]
     return lines

@@ -21,15 +21,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import perse
+from perse.data.persum.card import Unseen
 from perse.data.persum.filters import STEPS, Candidate, Funnel, filtered, hidden, limited
-from perse.data.persum.folder import GROUPS, PERSUM, Group, PersumSummary, Sample, Scores, Unseen, counted_samples, write_persum
+from perse.data.persum.folder import GROUPS, PERSUM, Group, PersumSummary, Sample, Scores, counted_samples, write_persum
 from perse.data.persum.judging import ASKED, Answers, ask, failure, notes, ranges, scores_of, unseen_reviews
 from perse.data.persum.options import PersumOptions
 from perse.data.sources.amazon import category_of, read_amazon
 from perse.data.sources.faults import Faults, skipped_lines
 from perse.errors import BadInput
 from perse.files.replacing import Claim, claimed
-from perse.files.runlog import file_digest, read_manifest
+from perse.files.runlog import file_digest, run_of
 from perse.identity import shuffled
 from perse.progress import OnProgress, unseen
 
@@ -170,7 +171,7 @@ def _manifest(
         "options": options.for_manifest(),
         "sources": {category_of(path): {"name": path.name, "sha256": file_digest(path)} for path in paths},
         "judge": judge.for_manifest,
-        "prompts_sha256": read_manifest(options.work)["run"]["prompts_sha256"],
+        "prompts_sha256": run_of(options.work)["prompts_sha256"],
         "judgements": statuses,
         "judged_scores": ranges(judged),
         **summary.model_dump(mode="json", include={"funnel", "left_out", "groups", "samples", "unseen", "notes"}),

@@ -14,7 +14,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -23,12 +22,12 @@ from rich.table import Table
 from rich.text import Text
 
 from perse.data.overlap import Tokenizer, is_copy
+from perse.data.persum.card import Unseen, persum_card
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
 from perse.files.belongings import Belongings, kind_of
 from perse.files.replacing import Claim, reading
 from perse.formats.json_text import read_object
-from perse.formats.templates import table, templates
 from perse.records import explain
 from perse.strict import Name, Strict
 
@@ -82,23 +81,6 @@ class Sample(_Record):
     history: tuple[ProductReview, ...] = Field(min_length=1)
     """By the same user, of other products of the category; oldest first."""
     scores: Scores
-
-
-class Unseen(_Record):
-    """Of the judged sets of reviews (all histories, or those of all products), which were longer than the judge's context."""
-
-    sets: int
-    cut: int
-    """How many lost their oldest reviews."""
-    share: float
-    """Of the reviews of these, the mean share that went unseen ..."""
-    largest: float
-    """... and the largest."""
-
-    def told(self, name: str) -> str:
-        """In words."""
-        lost = f", of which {self.share:.0%} of the reviews went unseen (at most {self.largest:.0%})" if self.cut else ""
-        return f"longer than the judge's context: {self.cut:,} of {self.sets:,} {name}{lost}"
 
 
 UNSEEN = {"history": "histories", "product": "products' reviews"}
@@ -163,7 +145,7 @@ def write_persum(place: Claim, samples: Sequence[Sample], manifest: Mapping[str,
 
     def write(fresh: Path) -> None:
         (fresh / SAMPLES).write_text("".join(sample.model_dump_json() + "\n" for sample in samples), "utf-8", newline="\n")
-        (fresh / "README.md").write_text(persum_card(whole), "utf-8")
+        (fresh / "README.md").write_text(persum_card(whole, groups=GROUPS), "utf-8")
         if skipped:
             (fresh / "skipped.jsonl").write_text(skipped, "utf-8", newline="\n")
 
@@ -225,13 +207,6 @@ def persum_tables(summary: PersumSummary) -> list[Table]:
     return tables
 
 
-def persum_card(manifest: Mapping[str, Any]) -> str:
-    """The folder's README.md: what it is, how it was made, what it is not."""
-    total = sum(sum(row.values()) for row in manifest["samples"].values())
-    environment = templates("perse.data.persum", json=partial(json.dumps, ensure_ascii=False), by_category=_markdown)
-    return environment.get_template("card.md.jinja").render(manifest, total=total, groups=GROUPS)
-
-
 def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> Table:
     shown = Table(title=title, title_justify="left", box=None, padding=(0, 2, 0, 0))
     shown.add_column("", no_wrap=True)
@@ -240,7 +215,3 @@ def _table(title: str, rows: Mapping[str, Mapping[str, int]], columns: Sequence[
     for name, counts in rows.items():
         shown.add_row(Text(name), *(f"{counts.get(column, 0):,}" for column in columns))
     return shown
-
-
-def _markdown(rows: Mapping[str, Mapping[str, int]], columns: Sequence[str]) -> str:
-    return table(["", *columns], [[name, *(counts.get(column, 0) for column in columns)] for name, counts in rows.items()])

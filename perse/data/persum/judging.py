@@ -13,8 +13,9 @@ from dataclasses import asdict
 from statistics import median
 from typing import TYPE_CHECKING
 
+from perse.data.persum.card import Unseen
 from perse.data.persum.filters import Candidate
-from perse.data.persum.folder import Scores, Unseen
+from perse.data.persum.folder import Scores
 from perse.data.persum.options import PersumOptions
 from perse.files.runlog import RunLog
 from perse.progress import OnProgress

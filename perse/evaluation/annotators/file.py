@@ -34,7 +34,7 @@ def read_ratings(path: Path, columns: Mapping[str, str]) -> list[Ratings]:
     if strangers := [field for field in columns if field not in FIELDS]:
         raise BadInput(f"--map {strangers[0]}: no such field; expected one of {', '.join(FIELDS)}")
     first = next((values for _, values in read_records(path)), {})
-    wide = not columns and any(_is_wide(value) for value in first.values())
+    wide = not columns and any(_is_meant_wide(value) for value in first.values())
     ratings = list(_wide(path) if wide else _long(path, columns))
     known: dict[tuple[str, str, str], int] = {}
     for line, item, _, annotator, dimension, _ in ratings:
@@ -51,13 +51,34 @@ def _is_wide(value: object) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, list) and one for one in value)
 
 
+def _is_meant_wide(value: object) -> bool:
+    return isinstance(value, list) and any(isinstance(one, list) for one in value)
+
+
 def _wide(path: Path) -> Iterable[_Rating]:
-    for line, values in read_records(path):
+    lines = list(read_records(path))
+    raters = {
+        name: (len(items[0]), line)
+        for line, values in reversed(lines)
+        for name, items in values.items()
+        if isinstance(items, list) and _is_wide(items)
+    }  # of the first item of each dimension, and where it stands
+    for line, values in lines:
         for dimension, items in values.items():
+            if (dimension not in raters and not _is_meant_wide(items)) or items is None or items == []:
+                continue  # a text, or whatever else goes with the ratings
             if not _is_wide(items):
-                continue
+                raise BadInput(
+                    f"{path}, line {line}, field '{dimension}': found {shown(items)}, expected a list with a list of ratings for each item"
+                )
             assert isinstance(items, list)
             for position, given in enumerate(items, start=1):
+                many, first = raters[dimension]
+                if len(given) != many:
+                    raise BadInput(
+                        f"{path}, line {line}, field '{dimension}', item {position}: found {len(given)} ratings, expected {many}, one of each "
+                        f"annotator, as of the first item (line {first}); give null where there is no rating"
+                    )
                 for annotator, value in enumerate(given, start=1):
                     if value is None:
                         continue

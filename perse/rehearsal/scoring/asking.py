@@ -9,7 +9,7 @@ from pathlib import Path
 from perse.data.persum.folder import Sample
 from perse.errors import BadInput
 from perse.files.path_names import PathName
-from perse.files.runlog import MANIFEST, read_manifest
+from perse.files.runlog import MANIFEST, run_of
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, read_judgements
 from perse.progress import OnProgress, unseen
@@ -95,7 +95,7 @@ def check_samples_of(run: Path, digest: str) -> None:
     """Raises:
     BadInput: the run is of other samples than those of this digest.
     """
-    found = read_manifest(run).get("run", {}).get("samples", {})
+    found = run_of(run).get("samples", {})
     if not isinstance(found, dict) or found.get("sha256") != digest:
         count = found.get("count") if isinstance(found, dict) else None
         raise BadInput(
@@ -114,7 +114,7 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
         raise BadInput(f"{run} has no scores '{name}'; make them with `perse rehearsal score`")
     answers = read_judgements(folder / JUDGEMENTS)
     wanted = wanted_of(samples, run, digest=digest)
-    asked, begun = read_manifest(folder)["run"], read_manifest(run)["run"]
+    asked, begun = run_of(folder), run_of(run)
     judge, labels = asked.get("judge", {}), labels_of(asked)
     scores = {
         method: {sample: values_of(one, answers, labels) for sample, one in of_one.items()} for method, of_one in wanted.items()
@@ -131,8 +131,7 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
         saw_user=begun.get("settings", {}).get("best") == "all"
         and any(trace.kept for of_one in read_traces(run).values() for trace in of_one.values()),
         wrote=_who(judge) == _who(roles.get("writer"), names=("name", "adapter", "weights")),
-        supervised=(run / PREFERENCES / MANIFEST).is_file()
-        and _who(judge) == _who(read_manifest(run / PREFERENCES)["run"].get("judge")),
+        supervised=(run / PREFERENCES / MANIFEST).is_file() and _who(judge) == _who(run_of(run / PREFERENCES).get("judge")),
     )
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from perse.errors import BadInput, SaveFailed
 from perse.files.disk import refuse_link, write_whole
 from perse.files.locking import locked
-from perse.formats.plain_files import own_text
+from perse.formats.plain_files import own_bytes
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +35,8 @@ LOOK_EVERY = 1.0
 """Seconds between looks at the file of keys."""
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+"""With their ends. Other characters that Python takes for ends of lines may stand in a comment."""
 _LINE = re.compile(rf"({_NAME.pattern}) ([a-z,]+) (\d{{4}}-\d\d-\d\d) ([0-9a-f]{{64}})")
 
 
@@ -156,17 +158,24 @@ def read_keys(file: Path) -> list[StoredKey]:
 
 
 def _lines(file: Path) -> list[StoredKey | str]:
-    """The lines of a file: keys, and what is written between them."""
+    """The lines of a file: keys, and what is written between them, with its ends of lines."""
     found: list[StoredKey | str] = []
     try:
-        lines = own_text(file).splitlines()
+        lines = _LINES.findall(own_bytes(file).decode())  # as they are: no end of a line is another
     except FileNotFoundError:
         raise BadInput(f"there is no file of keys at {file}; 'perse keys add {file} NAME' makes one") from None
+    except UnicodeDecodeError:
+        raise BadInput(f"{file} is not UTF-8; save it as UTF-8, or move it away") from None
+    except OSError as error:
+        raise BadInput(
+            f"{file}: cannot be read ({error.strerror or error}); look after its disk, or name another file"
+        ) from None
     for number, line in enumerate(lines, start=1):
-        if not line.strip() or line.startswith("#"):
-            found.append(line)
+        said = line.removeprefix("\ufeff") if number == 1 else line  # some editors put a mark before the first
+        if not said.strip() or said.startswith("#"):
+            found.append(line if line.endswith(("\r", "\n")) else f"{line}\n")
             continue
-        match = _LINE.fullmatch(line.strip())
+        match = _LINE.fullmatch(said.strip())
         if match is None:
             raise BadInput(f"{file}:{number}: found no key; expected 'NAME SCOPES DATE SHA256', as 'perse keys add' writes it")
         name, scopes, since, digest = match.groups()
@@ -191,7 +200,7 @@ def add_key(file: Path, name: str, scopes: Iterable[str]) -> str:
     _check_place(file)
     with locked(file):
         there = file.exists()
-        lines = _lines(file) if there else [ABOUT]
+        lines = _lines(file) if there else [f"{ABOUT}\n"]
         file.touch(mode=0o600)
         try:
             _write(file, [*lines, new])
@@ -238,7 +247,7 @@ ABOUT = "# Keys of a perse server: digests only. Change it with 'perse keys add'
 
 
 def _write(file: Path, lines: Iterable[StoredKey | str]) -> None:
-    write_whole(file, "\n".join([*map(str, lines), ""]))  # keeps the file's mode
+    write_whole(file, "".join(one if isinstance(one, str) else f"{one}\n" for one in lines))  # keeps the file's mode
 
 
 def _state(file: Path | None) -> tuple[int, int, int] | None:

@@ -22,7 +22,7 @@ from perse.evaluation.differences import labels_alone
 from perse.evaluation.predictions import expected_value, only
 from perse.evaluation.shared_texts import of_these_texts
 from perse.evaluation.stats.correlation import FloatArray
-from perse.files.runlog import MANIFEST, file_digest, read_manifest
+from perse.files.runlog import MANIFEST, file_digest, run_of
 from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS
@@ -77,7 +77,7 @@ def calibration(
     """
     read = read_runs([run])
     [[scored]] = read.gathered.runs.values()
-    manifest = read_manifest(run)["run"]
+    manifest = run_of(run)
     try:
         settings, question, judged_by = JudgeSettings(**manifest["settings"]), str(manifest["question"]), manifest["judge"]
     except (KeyError, TypeError):

@@ -19,7 +19,7 @@ from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.stats.results import Evaluation, Row
-from perse.files.runlog import MANIFEST, read_manifest
+from perse.files.runlog import MANIFEST, read_manifest, run_of
 from perse.results.result import Estimate, Result, Table
 from perse.studies.frame.running import read_study
 from perse.studies.frame.summarizing import words
@@ -161,7 +161,7 @@ def _evaluated(runs: Mapping[str, Path], *, seed: int, resamples: int) -> tuple[
     gathered = gather(list(runs.values()))
     by_fold: dict[int | None, list[str]] = {}
     for name, folder in runs.items():
-        by_fold.setdefault(read_manifest(folder)["run"].get("fold"), []).append(name)
+        by_fold.setdefault(run_of(folder).get("fold"), []).append(name)
     titles = [", ".join(names) for names in zip(*by_fold.values(), strict=True)]  # the folds of one judge
     judges = dict(zip(titles, gathered.judges.values(), strict=True))
     missing = [f"baselines that need training data are unavailable: {reason}" for reason in dict.fromkeys(gathered.missing)]

@@ -175,6 +175,18 @@ def test_strange_files_in_a_run_are_a_sentence_or_nothing(tmp_path: Path) -> Non
         json.dumps(plan.examples(plan.shards[0]))
 
 
+@pytest.mark.parametrize("number", ["9" * 400, "NaN", "Infinity", "1e308", "-1", "true"])
+@pytest.mark.parametrize("name", ["prompt", "cached", "ended", "seconds", "judged"])
+def test_a_damaged_number_of_a_worker_is_passed_over(tmp_path: Path, number: str, name: str) -> None:
+    whole = {"prompt": 10, "cached": 5, "ended": 100, "seconds": 2, "judged": 4}
+    run = begun(tmp_path)
+    (tmp_path / "telemetry").mkdir()
+    damaged = json.dumps({**whole, name: "N"}).replace('"N"', number)
+    (tmp_path / "telemetry" / "x.jsonl").write_text(json.dumps(whole) + "\n" + damaged + "\n")
+    told = status(Places(tmp_path), run.plan, now=1000.0)
+    assert (told.each, told.shared) == (2.0, 0.5)
+
+
 @pytest.mark.parametrize("name", ["../../thesis.txt", "/etc/passwd", "x", "", "0123456789abcdeg", None, 7])
 def test_a_plan_whose_shards_have_names_that_none_gives_is_refused_before_any_path_is_made_of_them(
     tmp_path: Path, name: object

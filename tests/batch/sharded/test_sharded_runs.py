@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,7 @@ from kills import killed_at
 from scripted_package import install
 
 from perse.batch.sharded.claims import Claims, Holder
-from perse.batch.sharded.finishing import audit, merge
+from perse.batch.sharded.finishing import audit, merge, set_aside
 from perse.batch.sharded.inputs import Row, read_inputs
 from perse.batch.sharded.plan import Plan, cut, make_plan, read_plan
 from perse.batch.sharded.running import Asker, Places, run_shard
@@ -241,6 +241,21 @@ def test_a_damaged_file_of_answers_is_set_aside_and_judged_again(tmp_path: Path)
     assert not (tmp_path / "all.jsonl").exists()
     worked(tmp_path, plan, asker())
     assert audit(Places(tmp_path), plan).whole
+
+
+@pytest.mark.parametrize("put_aside", [audit, set_aside])
+def test_what_was_set_aside_before_stays_when_a_shard_is_damaged_again(
+    tmp_path: Path, put_aside: Callable[[Places, Plan], object]
+) -> None:
+    plan = planned(tmp_path, examples(4, 4))
+    worked(tmp_path, plan, asker())
+    path = Places(tmp_path).answers(plan.shards[0])
+    for content in (b"first", b"second", b"third"):
+        path.write_bytes(content)
+        put_aside(Places(tmp_path), plan)
+    assert not path.exists()
+    aside = [path.with_name(path.name + ending).read_bytes() for ending in (".damaged", ".damaged-1", ".damaged-2")]
+    assert aside == [b"first", b"second", b"third"]
 
 
 def test_of_two_workers_one_has_a_shard_until_it_is_gone_or_silent(tmp_path: Path) -> None:

@@ -141,6 +141,30 @@ def test_a_bad_score_in_lists_of_lists_is_named_by_line_item_and_annotator(tmp_p
         read_ratings(path, {})
 
 
+@pytest.mark.parametrize(
+    ("lines", "told"),
+    [
+        (
+            ['{"fl": [[1, 2], [3, 4]], "text": "t"}', '{"fl": "x", "text": "t"}'],
+            "line 2, field 'fl': found \"x\", expected a list with a list",
+        ),
+        (
+            ['{"fl": [1, 2], "co": [[1, 2]]}', '{"fl": [[1, 2]]}'],
+            "line 1, field 'fl': found .*, expected a list with a list of ratings for each item",
+        ),
+        (['{"fl": [[1, 2]], "co": [[1, 2], 3]}'], "line 1, field 'co': found .*, expected a list with a list"),
+        (
+            ['{"fl": [[1, 2]]}', '{"fl": [[1, 2], [1, 2, 3]]}'],
+            "line 2, field 'fl', item 2: found 3 ratings, expected 2, .*line 1.; give null",
+        ),
+    ],
+)
+def test_ratings_of_another_shape_are_named_and_not_left_out(tmp_path: Path, lines: list[str], told: str) -> None:
+    (tmp_path / "r.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(BadInput, match=told):
+        read_ratings(tmp_path / "r.jsonl", {})
+
+
 def test_both_layouts_and_mapped_columns_say_the_same(tmp_path: Path) -> None:
     wide = write(tmp_path / "wide.jsonl", '{"fl": [[1, 2], [2, 2]]}\n{"fl": [[3, null], [4, 5]]}\n')
     lines = [

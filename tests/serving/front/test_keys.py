@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import pytest
 from command_line import perse
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from perse.commands.app import app
 from perse.errors import BadInput, SaveFailed
+from perse.serving.front import keys
 from perse.serving.front.keys import Keys, Scope, add_key, read_keys, remove_keys
 from perse.serving.readers.store import Readers
 
@@ -190,3 +194,43 @@ def test_what_somebody_wrote_between_the_keys_stays(file: Path) -> None:
     about, *rest = file.read_text().splitlines()
     assert about.startswith("# Keys of a perse server") and rest[:2] == ["", "# bob left in May"] and rest[2].startswith("cy ")
     assert [one.caller.name for one in read_keys(file)] == ["cy"]
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["# hi\r\n# there\r\n\r\n", "# hi\u2028# there\x0b\x85\n", "\ufeff# hi\n", "\ufeff# hi\r\n  \r\n", "# hi\r# there\r"],
+)
+def test_comments_keep_their_bytes_when_keys_come_and_go(file: Path, written: str) -> None:
+    file.write_bytes(written.encode())
+    add_key(file, "alice", ["judge"])
+    assert file.read_bytes().startswith(written.encode()) and [one.caller.name for one in read_keys(file)] == ["alice"]
+    remove_keys(file, "alice")
+    assert file.read_bytes() == written.encode()
+
+
+def test_a_mark_before_the_first_key_is_read_over(file: Path) -> None:
+    add_key(file, "alice", ["judge"])
+    line = file.read_text().splitlines()[-1]
+    file.write_bytes(f"\ufeff{line}\r\n".encode())
+    assert [one.caller.name for one in read_keys(file)] == ["alice"]
+
+
+def test_the_other_name_of_a_file_of_keys_is_told_of(file: Path) -> None:
+    add_key(file, "alice", ["judge"])
+    for change in (["add", str(file), "bob"], ["remove", str(file), "alice"]):
+        other = file.with_name(f"of-{change[0]}")
+        assert "hard link" not in CliRunner().invoke(app, ["keys", "add", str(file), "cem"]).output
+        os.link(file, other)
+        done = CliRunner().invoke(app, ["keys", *change])
+        assert done.exit_code == 0 and "keeps the keys that were in it" in " ".join(done.output.split()), done.output
+
+
+def test_a_disk_that_fails_while_keys_are_read_is_one_sentence(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    add_key(file, "alice", ["judge"])
+
+    def failing(path: Path) -> bytes:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(keys, "own_bytes", failing)
+    with pytest.raises(BadInput, match=r"cannot be read \(Input/output error\); look after its disk"):
+        read_keys(file)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from command_line import perse
 from places import ROOT
+from pyarrow import parquet
 
 from perse.data.pseudonyms import pseudonym
 from perse.records import ProfileReview
@@ -52,6 +54,28 @@ def test_a_person_leaves_a_data_set_and_under_their_pseudonym_the_store(file: Pa
     done = perse("data", "forget", example["reviewer_id"], tmp_path / "set", file)
     assert done.returncode == 0 and "1 kept readers removed" in done.stderr, done.stderr
     assert names(file)["alice"] == ["Ann", "Bea"]
+
+
+def test_a_strangers_file_that_cannot_be_read_keeps_no_removal_from_being_done(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "export.jsonl").write_text(
+        "".join(json.dumps({"id": f"e{at}", "reviewer_id": one, "prompt": "q"}) + "\n" for at, one in enumerate(("Ann", "Cem")))
+    )
+    mine = tmp_path / "mine.parquet"
+    parquet.write_table(pa.table({"day": pa.array([2**30], pa.date32())}), mine)  # a sound file; Python's dates end before
+    done = perse("data", "forget", "Ann", tmp_path / "export.jsonl", file, "--json")
+    assert done.returncode == 0 and f"could not be looked into: {mine}" in done.stderr, done.stderr
+    told = json.loads(done.stdout)
+    assert told["readers"] == {str(file): 2} and told["forgotten"][0]["examples"] == 1 and told["left"]["unread"] == [str(mine)]
+    assert names(file) == {"alice": ["Bea"], "bob": []}
+    assert "Ann" not in (tmp_path / "export.jsonl").read_text()
+
+
+def test_a_folder_to_look_in_is_looked_into_beside_a_store_alone(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "of-ann.txt").write_text("Ann said so")
+    done = perse("data", "forget", "Ann", file, "--look-in", tmp_path / "notes")
+    assert done.returncode == 0 and f"still holds the person: {tmp_path / 'notes' / 'of-ann.txt'}" in done.stderr, done.stderr
+    assert "looked into 1 files in --look-in; " in done.stderr
 
 
 def test_a_database_is_reached_by_the_environment(file: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
