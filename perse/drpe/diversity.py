@@ -13,6 +13,7 @@ import numpy as np
 
 from perse.drpe.clustering import Clustering, Embed, Special, is_dynamic, mean_distance, thinned
 from perse.drpe.inventing import Invented
+from perse.drpe.over_documents import of_documents
 from perse.drpe.roles import STATIC, Role
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.results.result import Estimate
@@ -77,15 +78,7 @@ def diversity(found: Sequence[OfDocument], *, resamples: int, seed: int) -> Dive
 
     def mean(values: np.ndarray) -> Estimate:
         if not len(values):
-            return _of_documents(draws.mean(np.zeros(1), np.zeros(1, dtype=bool)))
-        return _of_documents(draws.mean(values, np.ones(len(values), dtype=bool)))
+            return of_documents(draws.mean(np.zeros(1), np.zeros(1, dtype=bool)))
+        return of_documents(draws.mean(values, np.ones(len(values), dtype=bool)))
 
     return Diversity(mean(before), mean(after), mean(after - before).model_copy(update={"difference": True}))
-
-
-def _of_documents(estimate: Estimate) -> Estimate:
-    """What is drawn here is documents, not reviewers."""
-    if not estimate.interval.reason:
-        return estimate
-    reason = estimate.interval.reason.replace("reviewer", "document")
-    return estimate.model_copy(update={"interval": estimate.interval.model_copy(update={"reason": reason})})

@@ -1,4 +1,4 @@
-"""`perse drpe ...`: role-players vote on texts, from the roles to how far their votes agree with people."""
+"""`perse drpe ...`: role-players vote on texts, from the roles to the report."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import typer
 
 from perse.commands.drpe.correlate import correlate
 from perse.commands.drpe.plan import plan
+from perse.commands.drpe.report import report
 from perse.commands.drpe.roles import roles
 from perse.commands.drpe.vote import vote
 
 app = typer.Typer(no_args_is_help=True, help="Many role-players vote on texts against a reference (DRPE).")
-for command in (roles, plan, vote, correlate):
+for command in (roles, plan, vote, correlate, report):
     app.command()(command)

@@ -25,6 +25,9 @@ FirstDocuments = Annotated[
 ]
 
 
+EmbeddingModel = Annotated[str, typer.Option(help="Embeds roles: a Sentence-BERT's folder or hub name.")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Thinning:
     """Which of the invented roles vote."""
@@ -47,7 +50,7 @@ class Thinning:
     among: Annotated[Among, typer.Option(help="Cluster invented roles alone, or all together with the static ones.")] = (
         "dynamic"
     )
-    embedding_model: Annotated[str, typer.Option(help="Embeds roles: a Sentence-BERT's folder or hub name.")] = EMBEDDING_MODEL
+    embedding_model: EmbeddingModel = EMBEDDING_MODEL
 
     def clustering(self) -> Clustering:
         """Raises:

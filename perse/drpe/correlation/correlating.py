@@ -18,8 +18,10 @@ from typing import Literal
 import numpy as np
 
 from perse.drpe.correlation.systems import by_system
+from perse.drpe.over_documents import of_documents
 from perse.drpe.selection import Key, Selected
 from perse.errors import BadInput
+from perse.evaluation.comparing.results import LEVEL
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
@@ -70,7 +72,7 @@ class Difference:
     def shown(self) -> bool:
         """Whether both the interval and the adjusted p-value say that there is one."""
         apart = self.estimate.above_zero or self.estimate.below_zero
-        return apart and self.adjusted is not None and self.adjusted < 0.05
+        return apart and self.adjusted is not None and self.adjusted <= LEVEL
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int) 
         mean = coefficients(people[common], values[common], system=system, draws=draws)
         rows[name] = Agreement(
             scored=int((~np.isnan(values)).sum()),
-            own=_of_documents(every.one("pearson", people, values)),
+            own=of_documents(every.one("pearson", people, values)),
             absolute=absolute(mean["pooled"]["pearson"]),
             mean=mean,
             dimensions={
@@ -162,7 +164,7 @@ def differences(
     for of in COMPARED:
         for above, below in combinations(methods, 2):
             one, other = methods[below], methods[above]
-            estimate = _of_documents(draws.difference(of, people, one, other))
+            estimate = of_documents(draws.difference(of, people, one, other))
             found.append((below, above, of, estimate, _exchanged(of, people, one, other, draws.reviewer, seed=seed)))
     adjusted = holm([each[4].p for each in found])
     return tuple(Difference(*one, adjusted=p) for one, p in zip(found, adjusted, strict=True))
@@ -210,8 +212,8 @@ def coefficients(people: FloatArray, scores: FloatArray, *, system: IntArray, dr
     """
     found = draws.scores(people, scores)
     return {
-        "pooled": {name: _of_documents(found[name]) for name in COEFFICIENTS},
-        "within": {name: _of_documents(found[f"within_{name}"]) for name in COEFFICIENTS},
+        "pooled": {name: of_documents(found[name]) for name in COEFFICIENTS},
+        "within": {name: of_documents(found[f"within_{name}"]) for name in COEFFICIENTS},
         "systems": by_system(people, scores, system=system, resamples=draws.resamples),
     }
 
@@ -230,11 +232,3 @@ def _numbered(names: Sequence[str]) -> IntArray:
 
 def _numbered_again(numbers: IntArray) -> IntArray:
     return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
-
-
-def _of_documents(estimate: Estimate) -> Estimate:
-    """What is drawn here is documents, not reviewers."""
-    if not estimate.interval.reason:
-        return estimate
-    reason = estimate.interval.reason.replace("reviewer", "document")
-    return estimate.model_copy(update={"interval": estimate.interval.model_copy(update={"reason": reason})})

@@ -1,6 +1,7 @@
 """The vote: every role on every candidate; the same command goes on after a kill.
 
     RUN/manifest.json     the documents, the roles, the judge, the settings
+    RUN/documents.jsonl   the documents, with the candidates that are voted on
     RUN/ballots.jsonl     who is asked about what, and which answer is theirs
     RUN/single/  batch/   the judge's answers: a role a prompt, or all roles in one
 
@@ -18,13 +19,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from perse.answering.base import JudgeSettings
-from perse.drpe.documents import Documents
+from perse.drpe.documents import Documents, read_documents
 from perse.drpe.roles import GENERAL_PUBLIC, Role
 from perse.drpe.votes.ballots import PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
 from perse.drpe.votes.ballots import Question as Voted
 from perse.drpe.votes.readers import Reader
 from perse.drpe.votes.scoring import Decision, decisions
 from perse.errors import BadInput
+from perse.files.disk import write_whole
 from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
 from perse.judgement import Judgement
 from perse.judging.judge import Judge
@@ -36,6 +38,7 @@ from perse.records import Asked, Pair, ProfileReview, ReaderVoteExample, VoteExa
 
 KIND = "drpe-vote"
 BALLOTS = "ballots.jsonl"
+DOCUMENTS = "documents.jsonl"
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ class Run:
 
     judge: str
     settings: Mapping[str, Any]
+    documents: Documents
+    """With the candidates that are voted on."""
     ballots: tuple[Ballot, ...]
     answers: Mapping[Prompting, Mapping[str, Judgement]]
     seconds: Mapping[Prompting, tuple[int, float]]
@@ -84,6 +89,8 @@ def vote(
         )
     made = make_ballots(documents.documents, roles, voting, readers)
     with RunLog(out, _identity(judge, documents, roles, readers, voting, made), lines=BALLOTS) as log:
+        if not (out / DOCUMENTS).exists():
+            write_whole(out / DOCUMENTS, "".join(one.model_dump_json() + "\n" for one in documents.documents))
         have = len(log.read())
         log.append(ballot.model_dump_json() + "\n" for ballot in made.ballots[have:])
         for prompting in voting.prompting:
@@ -186,6 +193,7 @@ def read_run(run: Path) -> Run:
     return Run(
         "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
         about.get("settings", {}),
+        read_documents(run / DOCUMENTS),
         tuple(ballots),
         answers,
         {one: read_timing(run / one / TIMING) for one in there},

@@ -30,7 +30,7 @@ from perse.results.markdown import table_markdown
 from perse.results.result import Result, Table
 from perse.secrets import redact, redact_tree
 
-SCRIPTS = ("page.js", "packed.js", "changes.js", "story.js", "dialog.js", "found.js", "listing.js", "stories.js")
+SCRIPTS = ("page.js", "packed.js", "changes.js", "told.js", "story.js", "dialog.js", "found.js", "listing.js", "stories.js")
 MOST_SAMPLES = 2000
 _LONG = 15
 """Rows of a table that is folded away."""

@@ -1,19 +1,5 @@
 // The story of a sample under one method: from the general summary to the one that was kept. Texts stay texts.
 
-const several = (count, one, many) => `${counted(count)} ${count === 1 ? one : many || `${one}s`}`;
-
-async function words(text) {
-  return make("p", { className: "text", dir: "auto" }, await textOf(text));
-}
-
-function folded(title, open, ...children) {
-  return make("details", { open, className: "step" }, make("summary", {}, title), ...children);
-}
-
-function because(failed) {
-  return make("p", { className: "text error", dir: "auto" }, failed);
-}
-
 const unchanged = (changes) => changes !== null && !/[+-]/.test(changes);
 const allNew = (changes) => changes !== null && /^-\d+\+\d+$/.test(changes);
 
