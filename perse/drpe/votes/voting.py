@@ -28,6 +28,7 @@ from perse.drpe.votes.scoring import Decision, decisions
 from perse.errors import BadInput
 from perse.files.disk import write_whole
 from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
+from perse.formats.json_text import shortened
 from perse.judgement import Judgement
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_judgements, read_timing
@@ -189,16 +190,29 @@ def read_run(run: Path) -> Run:
         raise BadInput(f"{run} has no ballots yet; give the command that began it again")
     there = [prompting for prompting in PROMPTINGS if any(ballot.prompting == prompting for ballot in ballots)]
     answers = {one: {id: said for (_, id), said in read_judgements(run / one / JUDGEMENTS).items()} for one in there}
-    judge = about.get("judge", {})
+    judge, documents = about.get("judge", {}), read_documents(run / DOCUMENTS)
     return Run(
         "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
         about.get("settings", {}),
-        read_documents(run / DOCUMENTS),
+        documents,
         tuple(ballots),
         answers,
         {one: read_timing(run / one / TIMING) for one in there},
-        tuple(about.get("documents", {}).get("without_reference", ())),
-        {name: int(one.get("stands_for", 1)) for name, one in about.get("readers", {}).items()},
+        tuple(one.id for one in documents.documents if not one.references),
+        _readers(run, about.get("readers", {})),
+    )
+
+
+def _readers(run: Path, found: object) -> dict[str, int]:
+    """Real readers, and how many each stands for.
+
+    Raises:
+        BadInput: the manifest says something else.
+    """
+    if isinstance(found, dict) and all(isinstance(one, dict) and type(one.get("stands_for")) is int for one in found.values()):
+        return {str(name): one["stands_for"] for name, one in found.items()}
+    raise BadInput(
+        f"{run / MANIFEST}: 'run.readers' is {shortened(found)}, expected readers with 'stands_for'; vote again in another folder"
     )
 
 
