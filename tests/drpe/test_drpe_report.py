@@ -105,6 +105,13 @@ def test_each_role_has_its_share_of_votes_and_what_did_not_come_back_is_not_in_i
     assert rows[0].votes.value == pytest.approx(18 / 48) and rows[0].votes.items == 48
 
 
+def test_a_role_without_any_vote_has_no_share_and_is_shown(tmp_path: Path) -> None:
+    run = Poll(lambda message, seed: "Mmm.").vote(tmp_path / "run", documents(2))
+    [row, _] = by_role((found := read_run(run)).ballots, found.answers, "single", resamples=100, seed=0)
+    assert row.votes.value is None and row.asked == 8
+    assert "no value is defined" in written(run, tmp_path / "report").read_text()
+
+
 def test_candidates_that_lack_a_vote_are_kept_first(tmp_path: Path) -> None:
     def say(message: str, seed: int) -> str:
         return "Mmm." if "Ferry 3 " in message else "Reason: so.\nVote: Text A"

@@ -14,7 +14,7 @@ from pathlib import Path
 from perse.drawing.figure import Figure
 from perse.drpe.clustering import Embed
 from perse.drpe.correlation.baselines import Baselines
-from perse.drpe.correlation.correlating import Correlations, correlate
+from perse.drpe.correlation.correlating import Correlations, Scores, correlate
 from perse.drpe.correlation.run_scores import methods_of
 from perse.drpe.correlation.telling import correlate_result
 from perse.drpe.diversity import OfDocument
@@ -94,19 +94,19 @@ def write_report(
     run, made = read_run(runs[0]), read_manifest(runs[0])
     ours = methods_of(runs)
     chosen = selected_of(run)
-    found = (
-        None
-        if chosen is None
-        else correlate(chosen, {**ours, **(baselines.scores if baselines else {})}, resamples=resamples, seed=seed)
-    )
+    found = _held(chosen, {**ours, **(baselines.scores if baselines else {})}, resamples=resamples, seed=seed)
     voted = vote_result(run)
-    agreed = None if found is None else correlate_result(found, baselines)
+    agreed = correlate_result(found, baselines) if isinstance(found, Correlations) else None
     groups = {
         prompting: by_role(run.ballots, run.answers, prompting, resamples=resamples, seed=seed) for prompting in run.answers
     }
     result = _result(voted, agreed, groups)
     first = next(iter(groups.values()), ())
-    figures = (by_role_figure(first), agreement(found, list(ours)), *([roles] if roles else []))
+    figures = (
+        by_role_figure(first),
+        agreement(found if isinstance(found, Correlations) else None, list(ours)),
+        *([roles] if roles else []),
+    )
     page = DrpePage(
         title=redact(title) if title else f"{redact(run.judge)}: votes of role-players",
         lead=result.answer,
@@ -127,6 +127,16 @@ def write_report(
     html = fill("drpe.html.jinja", SCRIPTS, page=page, head=embedded(page.candidates.packed.head))
     tables = "\n\n".join(map(table_markdown, result.tables)) + "\n"
     return write_files(out, result, html=html, tables=tables, figures=figures, manifest=manifest)
+
+
+def _held(chosen: Selected | None, scores: Scores, *, resamples: int, seed: int) -> Correlations | str:
+    """All scores beside people's; or why there is nothing to hold, since the page shows the votes all the same."""
+    if chosen is None:
+        return "there are no scores of people"
+    try:
+        return correlate(chosen, scores, resamples=resamples, seed=seed)
+    except BadInput as nothing:
+        return str(nothing)
 
 
 def voters_map(run: Run, invented: Mapping[str, Sequence[Role]], embed: Embed) -> Figure:
@@ -191,7 +201,7 @@ def _section(name: str, title: str, tables: Sequence[Table], figures: Sequence[F
     )
 
 
-def _facts(run: Run, found: Correlations | None) -> tuple[tuple[str, str], ...]:
+def _facts(run: Run, found: Correlations | str) -> tuple[tuple[str, str], ...]:
     documents = run.documents.documents
     candidates = len({(one.document, one.system) for one in run.ballots})
     settings = run.settings
@@ -202,7 +212,7 @@ def _facts(run: Run, found: Correlations | None) -> tuple[tuple[str, str], ...]:
         ("Orders", "both" if settings.get("orders") == 2 else "one, the reference first"),
         ("References", str(settings.get("references", 1))),
         ("Real readers", str(len(run.readers)) if run.readers else ""),
-        ("Held against people", f"{found.compared:,} candidates" if found else "no: there are no scores of people"),
+        ("Held against people", f"no: {found}" if isinstance(found, str) else f"{found.compared:,} candidates"),
     ]
     return tuple((name, redact(value)) for name, value in facts if value)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from perse.drpe.over_documents import of_documents
 from perse.drpe.votes.ballots import Ballot, Prompting
-from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.estimates import NO_ITEMS, Bootstrap
 from perse.judgement import Judgement
 from perse.results.result import Estimate
 
@@ -60,6 +60,8 @@ def _group(ballot: Ballot) -> tuple[str, str]:
 
 def _share(votes: Sequence[tuple[str, float | None]], *, resamples: int, seed: int) -> Estimate:
     known = [(document, vote) for document, vote in votes if vote is not None]
+    if not known:
+        return Estimate(value=None, interval=NO_ITEMS, items=0)
     documents = np.unique([document for document, _ in known], return_inverse=True)[1].astype(np.int64)
     draws = Bootstrap.over(documents, resamples=resamples, seed=seed)
     values = np.array([vote for _, vote in known], dtype=np.float64)
