@@ -23,9 +23,9 @@ from perse.drpe.reporting.figures import agreement, by_role_figure
 from perse.drpe.reporting.roles_map import roles_map
 from perse.drpe.roles import STATIC, Role
 from perse.drpe.selection import Selected, select
-from perse.drpe.votes.ballots import Prompting
+from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.by_role import ByRole, by_role
-from perse.drpe.votes.telling import NAMES, vote_result
+from perse.drpe.votes.telling import vote_result
 from perse.drpe.votes.voting import Run, read_run
 from perse.errors import BadInput
 from perse.files.runlog import read_manifest

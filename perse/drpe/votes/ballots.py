@@ -27,6 +27,8 @@ Prompting = Literal["single", "batch"]
 """A role a prompt, or all roles in one."""
 Question = VoteExample | VotesExample | ReaderVoteExample
 PROMPTINGS: tuple[Prompting, ...] = get_args(Prompting)
+NAMES: Mapping[Prompting, str] = {"single": "a role a prompt", "batch": "all roles in one prompt"}
+"""In words."""
 
 ORDERS: tuple[Choice, ...] = ("B", "A")
 """Which text the candidate is: the second one, as published, and then the first."""

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from perse.drpe.documents import Documents
 from perse.drpe.roles import Role
-from perse.drpe.votes.ballots import Ballots, Voting, make_ballots
+from perse.drpe.votes.ballots import NAMES, Ballots, Voting, make_ballots
 from perse.drpe.votes.readers import Reader
-from perse.drpe.votes.telling import NAMES
 from perse.questions.votes import VOTE, VOTE_READER, VOTES
 from perse.records import ReaderVoteExample, VotesExample
 from perse.results.result import Result, Table

@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from perse.drpe.votes.ballots import Prompting
+from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.readership import Readership, readership
 from perse.drpe.votes.scoring import EVEN, Decision
 from perse.drpe.votes.voting import Run
@@ -17,7 +17,6 @@ from perse.judgement import Judgement
 from perse.results.result import Cell, Result, Table
 
 DRPE_VOTE = "drpe-vote"
-NAMES: dict[Prompting, str] = {"single": "a role a prompt", "batch": "all roles in one prompt"}
 
 
 def vote_result(run: Run) -> Result:

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from perse.answering.base import JudgeSettings
 from perse.drpe.documents import Documents, read_documents
 from perse.drpe.roles import GENERAL_PUBLIC, Role
-from perse.drpe.votes.ballots import PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
+from perse.drpe.votes.ballots import NAMES, PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
 from perse.drpe.votes.ballots import Question as Voted
 from perse.drpe.votes.readers import Reader
 from perse.drpe.votes.scoring import Decision, decisions
@@ -118,11 +118,8 @@ def _ask(
         if asked:
             answer_all(
                 judge, asked, log,
-                settings=settings, on_progress=lambda done, total: on_progress(f"votes, {_SAID[prompting]}", done, total),
+                settings=settings, on_progress=lambda done, total: on_progress(f"votes, {NAMES[prompting]}", done, total),
             )  # fmt: skip
-
-
-_SAID: Mapping[Prompting, str] = {"single": "a role a prompt", "batch": "all roles in one prompt"}
 
 
 def _identity(
