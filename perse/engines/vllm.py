@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import difflib
 import multiprocessing
+import multiprocessing.connection
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from importlib.metadata import distributions
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ from vllm.outputs import RequestOutput
 from vllm.platforms import current_platform
 from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 from vllm.v1.engine.exceptions import EngineDeadError
+from vllm.v1.engine.llm_engine import LLMEngine
 
 from perse.engines.base import Capabilities, Failure, Generation, LabelDistribution, Sampling
 from perse.engines.calls import Calls
@@ -160,8 +163,8 @@ class VLLMEngine:
         end_engines_with_us()
         ours = set(multiprocessing.active_children())
         llm = LLM(str(path), **options, disable_log_stats=True)
-        watch = _end_with_us([process.pid for process in multiprocessing.active_children() if process not in ours])
-        return cls(Offline(llm, watch), llm.llm_engine.vllm_config, at_once=BATCH, lora=lora)
+        theirs = [process for process in multiprocessing.active_children() if process not in ours]
+        return cls(Offline(llm, theirs), llm.llm_engine.vllm_config, at_once=BATCH, lora=lora)
 
     def with_adapter(self, adapter: Path) -> VLLMEngine:
         """The same engine, asked with an adapter of `others`."""
@@ -316,13 +319,33 @@ def _end_with_us(processes: Sequence[int | None]) -> subprocess.Popen[bytes] | N
     return subprocess.Popen(watch, stdin=pipe, stdout=nowhere, stderr=nowhere, start_new_session=True)
 
 
+def _wake_when_gone(engine: LLMEngine, processes: Sequence[BaseProcess]) -> None:
+    """Have whoever waits for this engine's output told when one of its processes ends.
+
+    Of an engine that fails by itself vLLM says so; for the output of one that was killed from outside, by the system that is out of memory for one, it waits
+    for ever (0.32.0: its monitor ends the thread that would bring the error).
+    """
+    outputs = getattr(engine.engine_core, "outputs_queue", None)
+    if outputs is None or not processes:
+        return
+    sentinels = [process.sentinel for process in processes]
+
+    def wait() -> None:
+        multiprocessing.connection.wait(sentinels)
+        outputs.put_nowait(EngineDeadError())
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 class Offline:
     """vLLM's engine in this process, for calls from several threads: an answer is back when it is ready, whatever else is still
     written. One thread steps the engine, while there is something to answer."""
 
-    def __init__(self, llm: LLM, watch: subprocess.Popen[bytes] | None) -> None:
+    def __init__(self, llm: LLM, processes: Sequence[BaseProcess]) -> None:
         self._engine = llm.llm_engine
-        self._watch = watch  # held, for the pipe: it ends vLLM's processes when this one is gone
+        self._watch = _end_with_us([process.pid for process in processes])  # held, for the pipe
+        _wake_when_gone(self._engine, processes)
+        self._gone: EngineDeadError | None = None
         self._lock = threading.Lock()
         self._new: list[tuple[Request, Answered]] = []
         self._stepping = False
@@ -330,6 +353,8 @@ class Offline:
     def __call__(self, requests: Sequence[Request]) -> list[Completion | Failure]:
         asked = [(request, Answered()) for request in requests]
         with self._lock:
+            if self._gone is not None:
+                raise _lost(self._gone)
             self._new += asked
             if not self._stepping:
                 self._stepping = True
@@ -345,6 +370,8 @@ class Offline:
                     self._stepping = False
                     return
             try:
+                if self._gone is not None:
+                    raise self._gone
                 for one in new:
                     self._add(one, running)
                 self._step(running)
@@ -357,6 +384,8 @@ class Offline:
                     for one in begun:
                         self._alone(one)
                     continue
+                with self._lock:
+                    self._gone = error if isinstance(error, EngineDeadError) else self._gone
                 for _, answered in (*begun, *(one for one in new if not one[1].done())):
                     if not answered.done():
                         answered.set_exception(_lost(error))
