@@ -133,7 +133,7 @@ def test_a_lost_actor_and_a_deadly_row_leave_the_answers_that_workers_here_give(
 def test_a_run_that_loses_driver_then_raylet_then_ends_by_ctrl_c_goes_on_each_time_and_leaves_no_process(place: Path) -> None:
     left: list[psutil.Process] = []
     for number, lost in enumerate(("driver", "raylet", "interrupt"), start=1):
-        process = begun(place, "ray", delay="0.2")
+        process = begun(place, "ray", delay="1")
         actor_at_work(place, process)
         own = psutil.Process(process.pid)
         family = own.children(recursive=True)
