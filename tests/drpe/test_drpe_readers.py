@@ -141,7 +141,9 @@ def test_what_differs_lies_between_texts_between_readers_or_in_taste(
     table: dict[str, dict[str, float]], shares: tuple[float, float, float] | None
 ) -> None:
     ballots, answers = votes(table)
-    found = readership(ballots, {"single": answers}, ("a", "b")).shares
+    whole_table = readership(ballots, {"single": answers}, ("a", "b"))
+    assert whole_table.spread == pytest.approx(np.std([chance for of_one in table.values() for chance in of_one.values()]))
+    found = whole_table.shares
     if shares is None:  # mean .475: rows .2 .75, columns .3 .65; squares by hand
         rows, columns, whole = 4 * 0.275**2, 4 * 0.175**2, 0.375**2 + 0.175**2 + 0.025**2 + 0.525**2
         shares = rows / whole, columns / whole, (whole - rows - columns) / whole

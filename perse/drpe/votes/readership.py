@@ -15,6 +15,7 @@ import numpy as np
 
 from perse.drpe.votes.ballots import Ballot, Prompting
 from perse.drpe.votes.scoring import EVEN
+from perse.evaluation.stats.correlation import FloatArray
 from perse.judgement import Judgement, Status
 
 Text = tuple[str, str]
@@ -39,9 +40,19 @@ class Readership:
         return fmean(chance > EVEN for chance in self.chances[text].values())
 
     @property
+    def _table(self) -> FloatArray:
+        """(texts, readers)."""
+        return np.array([[of_one[reader] for reader in self.readers] for of_one in self.chances.values()], dtype=np.float64)
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of all chances: how much there is to divide into shares."""
+        return float(self._table.std())
+
+    @property
     def shares(self) -> tuple[float, float, float] | None:
         """Of the sum of squares between texts, between readers, and of taste; None of fewer than two of either, or if nothing differs."""
-        table = np.array([[of_one[reader] for reader in self.readers] for of_one in self.chances.values()])
+        table = self._table
         if table.size == 0 or min(table.shape) < 2:
             return None
         whole = ((table - table.mean()) ** 2).sum()

@@ -135,7 +135,7 @@ def _of_readers(found: Readership) -> str:
         return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
     of_texts, of_readers, taste = found.shares
     return (
-        f"Of what differs in P(candidate) over {texts:,} texts and {len(found.readers)} real readers, {of_texts:.0%} lies between texts, {of_readers:.0%} between readers, and "
+        f"Of what differs in P(candidate) over {texts:,} texts and {len(found.readers)} real readers (standard deviation {found.spread:.3f}), {of_texts:.0%} lies between texts, {of_readers:.0%} between readers, and "
         f"{taste:.0%} in who votes for which text."
     )
 
