@@ -422,7 +422,6 @@ class _Call:
         self._left = tries
         self._answers = answers
         self._pause_next = 0.5
-        self._begun = False
 
     def body(self, response: httpx2.Response, deadline: Deadline) -> Body:
         """What will hold the answer. One that points elsewhere is read no further.
@@ -430,7 +429,6 @@ class _Call:
         Raises:
             ServerError: it does.
         """
-        self._begun = True
         if response.has_redirect_location:
             why = not_followed(self._answers.url, response.headers["location"])
             raise ServerError(self._answers.words(why), response.status_code)
@@ -442,7 +440,6 @@ class _Call:
             self.answer = self._answers.fields(content)
             return None
         self._left -= 1
-        self._begun = False
         wait = self._pause(response.headers.get("retry-after"))
         if response.status_code in _AGAIN and self._left and wait <= LONGEST_WAIT:
             return wait
@@ -450,14 +447,14 @@ class _Call:
         raise ServerError(problem.message, response.status_code, problem.details)
 
     def broken(self, error: httpx2.RequestError | Unfit) -> float:
-        """Seconds to wait after a connection failed. One that was refused, or lost before an answer began, as when an idle one is
-        closed or a server restarts, is tried again: to ask twice changes nothing. One whose time is over is not."""
+        """Seconds to wait after a connection failed. One that was refused or lost, as when an idle one is closed or a server dies in
+        the middle of an answer, is tried again: to ask twice changes nothing. One whose time is over is not."""
         if isinstance(error, Unfit):
             raise self._answers.strange(str(error)) from None
         url = self._answers.url
         self._left -= 1
-        lost = isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError) and not self._begun
-        if (isinstance(error, httpx2.ConnectError) or lost) and self._left:
+        lost = httpx2.ConnectError | httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError
+        if isinstance(error, lost) and self._left:
             return self._pause(None)
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
             raise ServerError(

@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -237,7 +237,8 @@ def supervised(folder: Path, *, pause: float = 0.0, deadly: str = "") -> Iterato
             supervisor.kill()
             supervisor.wait()
             for pid in processes()[-1:]:
-                os.kill(pid, signal.SIGKILL)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def test_a_server_that_is_killed_more_often_than_it_answers_has_every_answer_in_the_end(tmp_path: Path) -> None:

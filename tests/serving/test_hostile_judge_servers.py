@@ -263,9 +263,14 @@ def test_an_item_nested_too_deeply_is_one_sentence() -> None:
         asyncio.run(later())
 
 
+BODY = b'{"version": "1", "perse": "1", "engine": {}, "models": {}}'
+ANSWER = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY
+
+
 @contextmanager
-def cutting(times: int) -> Iterator[tuple[str, list[int]]]:
-    """A server that takes a request and closes without a word, so many times, before it answers; and how often it was asked."""
+def cutting(times: int, after: int) -> Iterator[tuple[str, list[int]]]:
+    """A server that takes a request and closes after so many bytes of its answer, so many times, before it answers whole; and how often it was
+    asked."""
     asked: list[int] = []
 
     def serve(listening: socket.socket) -> None:
@@ -275,12 +280,7 @@ def cutting(times: int) -> Iterator[tuple[str, list[int]]]:
                 with connection:
                     connection.recv(65536)
                     asked.append(1)
-                    if len(asked) > times:
-                        body = b'{"version": "1", "perse": "1", "engine": {}, "models": {}}'
-                        connection.sendall(
-                            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
-                            + body
-                        )
+                    connection.sendall(ANSWER if len(asked) > times else ANSWER[:after])
 
     with socket.create_server(("127.0.0.1", 0)) as listening:
         threading.Thread(target=serve, args=(listening,), daemon=True).start()
@@ -288,8 +288,9 @@ def cutting(times: int) -> Iterator[tuple[str, list[int]]]:
         listening.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_connection_that_is_lost_before_an_answer_is_tried_again_so_often_and_no_more(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("after", [0, 20, len(ANSWER) - len(BODY), len(ANSWER) - 5])
+def test_a_connection_that_is_lost_before_or_in_an_answer_is_tried_again_so_often_and_no_more(
+    after: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("perse.serving.client._Call._pause", lambda *_: 0.0)
 
@@ -298,9 +299,9 @@ def test_a_connection_that_is_lost_before_an_answer_is_tried_again_so_often_and_
             return await judge.version()
 
     for ask in (lambda url, tries: asyncio.run(told(url, tries)), lambda url, tries: JudgeClient(url, tries=tries).version()):
-        with cutting(2) as (url, asked):
+        with cutting(2, after) as (url, asked):
             assert ask(url, 3)["perse"] == "1" and len(asked) == 3
-        with cutting(9) as (url, asked):
+        with cutting(9, after) as (url, asked):
             with pytest.raises(ServerError, match="no answer from"):
                 ask(url, 3)
             assert len(asked) == 3
