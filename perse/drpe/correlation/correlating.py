@@ -66,7 +66,7 @@ class Difference:
     estimate: Estimate
     p: Permutation
     adjusted: float | None
-    """Holm's, over all differences."""
+    """Holm's, over all differences that are looked at."""
 
     @property
     def shown(self) -> bool:
@@ -93,9 +93,12 @@ class Correlations:
     seed: int
 
 
-def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int) -> Correlations:
-    """Raises:
-    BadInput: no method has a score, or no candidate has one of every method.
+def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int, beside: str | None = None) -> Correlations:
+    """Args:
+        beside: the method that all others are held against; None: each against each.
+
+    Raises:
+        BadInput: no method has a score, or no candidate has one of every method.
     """
     columns = {name: _column(of_one, selected) for name, of_one in scores.items()}
     left_out = tuple(name for name, values in columns.items() if np.isnan(values).all())
@@ -137,7 +140,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int) 
         documents=len(np.unique(document[common])),
         systems=len(np.unique(system)),
         rows=rows,
-        differences=differences(people[common], compared, draws, seed=seed),
+        differences=differences(people[common], compared, draws, seed=seed, beside=beside),
         left_out=left_out,
         resamples=resamples,
         seed=seed,
@@ -157,12 +160,12 @@ def absolute(estimate: Estimate) -> Estimate:
 
 
 def differences(
-    people: FloatArray, methods: Mapping[str, FloatArray], draws: Bootstrap, *, seed: int
+    people: FloatArray, methods: Mapping[str, FloatArray], draws: Bootstrap, *, seed: int, beside: str | None = None
 ) -> tuple[Difference, ...]:
-    """Of all pairs of methods, the later one minus the earlier one; arrays are (n,), no NaN."""
+    """Of all pairs of methods, or of those with `beside`, the later one minus the earlier one; arrays are (n,), no NaN."""
     found: list[tuple[str, str, str, Estimate, Permutation]] = []
     for of in COMPARED:
-        for above, below in combinations(methods, 2):
+        for above, below in (pair for pair in combinations(methods, 2) if beside is None or beside in pair):
             one, other = methods[below], methods[above]
             estimate = of_documents(draws.difference(of, people, one, other))
             found.append((below, above, of, estimate, _exchanged(of, people, one, other, draws.reviewer, seed=seed)))

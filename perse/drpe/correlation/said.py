@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perse.drpe.correlation.baselines import Baselines
-from perse.drpe.correlation.correlating import Correlations
+from perse.drpe.correlation.correlating import Correlations, Difference
 from perse.drpe.selection import BEST, WORST, Selected
 
 
@@ -21,7 +21,7 @@ def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
         "the method that agrees most was chosen by these candidates, so its correlation is flattered a little; that it is higher is said only where the interval of the paired "
         "difference leaves out 0 and the adjusted p is below 0.05",
     ]
-    said += _of_selection(selected)
+    said += of_selection(selected)
     if found.compared < len(selected.items):
         said.append(
             f"{len(selected.items) - found.compared} of {len(selected.items)} candidates have no score of some method; all but the last column of the last table is of the "
@@ -32,12 +32,20 @@ def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
     return (*said, *(_of_baselines(baselines) if baselines else ()))
 
 
+def p_in_words(one: Difference) -> str:
+    """Its adjusted p, or why there is none."""
+    if one.adjusted is None:
+        return one.p.reason or "undefined"
+    return "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
+
+
 def _of_nothing(candidates: int) -> str:
     """The mean absolute correlation of unrelated numbers: sqrt(2 / (pi (n - 1)))."""
     return f"{np.sqrt(2 / (np.pi * max(candidates - 1, 1))):.3f}"
 
 
-def _of_selection(selected: Selected) -> list[str]:
+def of_selection(selected: Selected) -> list[str]:
+    """Which candidates were looked at."""
     said = []
     if selected.which == "extremes":
         said.append(

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from perse.drpe.correlation import published
 from perse.drpe.correlation.baselines import Baselines
 from perse.drpe.correlation.correlating import COMPARED, LEVELS, Correlations, Difference, Level
-from perse.drpe.correlation.said import notes
+from perse.drpe.correlation.said import notes, p_in_words
 from perse.evaluation.stats.correlation import COEFFICIENTS
 from perse.results.result import Cell, Estimate, Result, Table
 from perse.results.words import shown as in_words
@@ -172,7 +172,7 @@ def _pairs(found: Correlations) -> list[tuple[Difference, ...]]:
 def _of_pairs(title: str, pairs: Sequence[tuple[Difference, ...]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for pooled, within in pairs:
-        rows.append((pooled.method, pooled.minus, pooled.estimate, _p(pooled), within.estimate, _p(within)))
+        rows.append((pooled.method, pooled.minus, pooled.estimate, p_in_words(pooled), within.estimate, p_in_words(within)))
     return Table(
         title=title,
         header=("method", "minus", "pooled Pearson", "p", "within documents", "p"),
@@ -192,12 +192,6 @@ def _turned(one: Difference, first: str | None) -> Difference:
         update={"value": value, "interval": one.estimate.interval.model_copy(update=ends)}
     )
     return Difference(one.minus, one.method, one.of, estimate, one.p, one.adjusted)
-
-
-def _p(one: Difference) -> str:
-    if one.adjusted is None:
-        return one.p.reason or "undefined"
-    return "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
 
 
 def _coverage(found: Correlations, baselines: Baselines | None) -> Table:

@@ -60,7 +60,7 @@ def electorate(
             "the same file and the same --limit"
         )
     roles = {
-        one.id: kept_roles((*standing, *invented.get(one.id, ())), clustering, embed=embed) if folders else standing
+        one.id: kept_roles(_each_once(*standing, *invented.get(one.id, ())), clustering, embed=embed) if folders else standing
         for one in documents.documents
     }
     people: tuple[Reader, ...] = ()
@@ -73,3 +73,8 @@ def electorate(
             "nobody votes on any document, since no role was invented; add --roles static, or invent roles with another model"
         )
     return Electorate(heard, roles, people, tuple(name for name in roles if folders and not invented[name]), silent)
+
+
+def _each_once(*roles: Role) -> tuple[Role, ...]:
+    """A role that both prompts invented, word for word, has one vote."""
+    return tuple({role.text: role for role in reversed(roles)}.values())[::-1]

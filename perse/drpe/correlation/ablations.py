@@ -1,0 +1,119 @@
+"""What each part of DRPE brings: the same votes, counted over some of the roles (ablations of table 2, and the role curve of figure 6).
+
+A role that is asked on its own votes as it does whoever else is asked. So one run in which all invented roles vote holds every smaller electorate, and nothing is
+asked again. Roles that are asked in one prompt see each other: that variant is a run of its own, and stands beside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from perse.drpe.clustering import PUBLISHED_K, Clustering, Embed, Method, is_dynamic, kept_roles
+from perse.drpe.roles import Role
+from perse.drpe.selection import Key
+from perse.drpe.votes.ballots import Ballot
+from perse.drpe.votes.scoring import decisions
+from perse.drpe.votes.voting import Run
+from perse.errors import BadInput
+
+Keep = Callable[[Sequence[Role]], Sequence[Role]]
+
+WHOLE = "DRPE"
+"""Static roles and `k` clustered ones, each in a prompt of its own: the paper's "w/o Batch Inferring"."""
+CURVES = ("with static roles", "without")
+"""The two lines of figure 6."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """The votes of some of a run's roles."""
+
+    name: str
+    roles: float
+    """Of a document, on average."""
+    scores: Mapping[Key, float | None]
+
+
+@dataclass(frozen=True)
+class Ablations:
+    """Variants by name, and which of them lie on the role curve: (line, k) -> name."""
+
+    variants: Mapping[str, Variant]
+    curve: Mapping[tuple[str, int], str]
+
+
+def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str) -> Ablations:
+    """All variants that the run's roles allow, the whole first.
+
+    Args:
+        run: in which static roles and all invented ones vote, a role a prompt; manual roles, if they vote too, are one more variant.
+        clustering: of the whole; the curve has its own k.
+        by: a field of a decision: "score", "expected" or "votes".
+    Raises:
+        BadInput: the run has no votes of a role a prompt, or no static or no invented role.
+    """
+    alone = [one for one in run.ballots if one.prompting == "single" and one.role is not None and one.role.source != "reader"]
+    there = roles_of(alone)
+    sources = {role.source for of_one in there.values() for role in of_one}
+    if not alone or "static" not in sources or not sources & {"coarse", "fine"}:
+        kinds = ", ".join(sorted(sources)) or "none that is asked on its own"
+        raise BadInput(
+            f"the run has roles of these kinds: {kinds}; ablations need static and invented ones, each in a prompt of its own: "
+            "`perse drpe vote DOCS --roles static --roles ROLES --clusterer none`"
+        )
+    keeps, curve = _keeps(clustering, embed, manual="manual" in sources)
+    found = {name: _variant(name, keep, run, alone, there, by=by) for name, keep in keeps.items()}
+    return Ablations(found, curve)
+
+
+def roles_of(ballots: Sequence[Ballot]) -> dict[str, tuple[Role, ...]]:
+    """The roles that vote on each document, in their order."""
+    found: dict[str, dict[str, Role]] = {}
+    for ballot in ballots:
+        if ballot.role is not None:
+            found.setdefault(ballot.document, {}).setdefault(ballot.role.text, ballot.role)
+    return {name: tuple(of_one.values()) for name, of_one in found.items()}
+
+
+def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[str, Keep], dict[tuple[str, int], str]]:
+    """Which roles each variant keeps, by its name, and the names on the curve."""
+
+    def thinned(how: Clustering, *, static: bool) -> Keep:
+        return lambda roles: kept_roles(
+            [role for role in roles if is_dynamic(role) or (static and role.source == "static")], how, embed=embed
+        )
+
+    def only(*sources: str) -> Keep:
+        return lambda roles: [role for role in roles if role.source in sources]
+
+    other: Method = "dbscan" if clustering.method == "kmeans" else "kmeans"
+    keeps: dict[str, Keep] = {
+        WHOLE: thinned(clustering, static=True),
+        "w/o clustering": only("static", "coarse", "fine"),
+        "w/o dynamic roles": only("static"),
+        "w/o static roles": thinned(clustering, static=False),
+        f"{other} instead": thinned(replace(clustering, method=other), static=True),
+        "coarse roles alone": only("coarse"),
+        "fine roles alone": only("fine"),
+    }
+    if manual:
+        keeps["manual roles"] = only("manual")
+    curve: dict[tuple[str, int], str] = {(CURVES[0], 0): "w/o dynamic roles"}
+    for line, k in ((line, k) for line in CURVES for k in PUBLISHED_K if k):
+        static = line == CURVES[0]
+        same = clustering.method == "kmeans" and clustering.k == k
+        usual = WHOLE if static else "w/o static roles"
+        curve[line, k] = usual if same else f"k = {k}" if static else f"k = {k}, w/o static roles"
+        if not same:
+            keeps[curve[line, k]] = thinned(replace(clustering, method="kmeans", k=k), static=static)
+    return keeps, curve
+
+
+def _variant(
+    name: str, keep: Keep, run: Run, alone: Sequence[Ballot], there: Mapping[str, Sequence[Role]], *, by: str
+) -> Variant:
+    kept = {document: {role.text for role in keep(roles)} for document, roles in there.items()}
+    counted = [one for one in alone if one.role is not None and one.role.text in kept[one.document]]
+    scores = {one.key: getattr(one, by) for one in decisions(counted, run.answers)}
+    return Variant(name, sum(map(len, kept.values())) / len(kept), scores)

