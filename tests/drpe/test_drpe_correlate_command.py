@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from command_line import perse
+from vote_builders import Poll, texts_of
 
-from perse.drpe.correlation import published, run_scores
+from perse.drpe.correlation import published
+from perse.drpe.documents import read_documents
 from perse.results.result import Estimate, Result
 
 pytest.importorskip("sacrebleu")
@@ -162,30 +164,39 @@ def test_bad_input_is_one_sentence(docs: Path, tmp_path: Path) -> None:
     assert "no candidate has people's scores" in refused(written(tmp_path / "unscored.jsonl", unscored))
 
 
-def test_runs_stand_above_the_metrics_and_by_their_folders_names(
-    docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from typer.testing import CliRunner
+def overlap(message: str, seed: int = 0) -> str:
+    """Votes for a text by how many words both have in common, and errs by how many letters "a" it reads, so that wordings differ."""
+    one, other = (set(text.split()) for text in texts_of(message))
+    return f"Reason: so it is.\nVote: Text {'AB'[(len(one & other) * 2 > len(one)) ^ (message.count('a') % 4 == 0)]}"
 
-    from perse.commands.app import app
 
-    gold = {(row["doc_id"], one["system"]): one["scores"]["coherence"] for row in lines() for one in row["systems"]}
-    votes = {**gold, ("d0", "M0"): None, ("d0", "M5"): None}
-    monkeypatch.setattr(run_scores, "scores_of", lambda run: {"score": votes, "expected": gold})
-    done = CliRunner().invoke(app, ["drpe", "correlate", str(docs), str(tmp_path / "votes"), "--resamples", "100", "--json"])
-    assert done.exit_code == 0, done.output
-    result = Result.model_validate_json(done.stdout)
+def run_of(docs: Path, out: Path, **settings: Any) -> Path:
+    return Poll(overlap).vote(out, read_documents(docs).documents, **settings)
+
+
+def test_runs_stand_above_the_metrics_and_by_their_folders_names(docs: Path, tmp_path: Path) -> None:
+    result = result_of(docs, run_of(docs, tmp_path / "mine"), run_of(docs, tmp_path / "plain", roles=()))
     pooled = next(one for one in result.tables if one.title == "Pooled")
-    assert [row[0] for row in pooled.rows][:2] == ["votes score", "votes expected"] and pooled.breaks == (2,)
-    assert result.answer.startswith("votes ")
-    scored = column(result, "What each method scored", "candidates")
-    assert scored["votes expected"] == "56 of 56" and scored["votes score"] in ("54 of 56", "55 of 56")
-    assert any("have no score of some method" in note for note in result.notes)
+    assert [row[0] for row in pooled.rows][:2] == ["mine votes, single", "plain votes, single"] and pooled.breaks == (2,)
+    assert not any(table.title.startswith("By wording") for table in result.tables)
 
 
-def test_two_runs_of_one_name_are_refused(docs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from perse.errors import BadInput
+def test_of_several_wordings_each_and_their_mean_as_published_stand_beside_the_mean_score(docs: Path, tmp_path: Path) -> None:
+    result = result_of(docs, run_of(docs, tmp_path / "five", roles=(), wordings=(0, 2, 4)))
+    table = next(one for one in result.tables if one.title.startswith("By wording"))
+    assert table.header[1:] == ("wording 0", "wording 2", "wording 4", "mean of these", "of the mean score")
+    [(name, *cells)] = table.rows
+    values = [cell.value for cell in cells if isinstance(cell, Estimate)]
+    assert name == "five votes, single" and len(values) == 5 and len(set(values[:3])) > 1
+    assert values[3] == pytest.approx(sum(values[:3]) / 3)
+    for at, wording in enumerate((0, 2, 4)):  # as a run in this wording alone
+        alone = result_of(docs, run_of(docs, tmp_path / f"w{wording}", roles=(), wordings=(wording,)))
+        assert column(alone, "Pooled", "Pearson")[f"w{wording} votes, single"].value == pytest.approx(values[at])
+    assert column(result, "Pooled", "Pearson")[name].value == pytest.approx(values[4])
+    assert all(isinstance(cell, Estimate) and cell.interval.low is not None for cell in cells)
 
-    monkeypatch.setattr(run_scores, "scores_of", lambda run: {"score": {}})
-    with pytest.raises(BadInput, match="two runs are called votes; rename a folder"):
-        run_scores.methods_of([tmp_path / "a" / "votes", tmp_path / "b" / "votes"])
+
+def test_two_runs_of_one_name_are_refused(docs: Path, tmp_path: Path) -> None:
+    runs = [run_of(docs, tmp_path / name / "votes", roles=()) for name in ("a", "b")]
+    ran = perse("drpe", "correlate", docs, *runs)
+    assert ran.returncode == 2 and "two runs are called votes; rename a folder" in ran.stderr

@@ -15,8 +15,9 @@ from vote_builders import CLERK, ROLES, SAILOR, Poll, Said, document, texts_of, 
 from perse.answering.base import JudgeSettings
 from perse.drpe.roles import Role
 from perse.drpe.votes.ballots import Ballots, Voting, make_ballots
+from perse.drpe.votes.scoring import scores_by_name
 from perse.drpe.votes.telling import vote_result
-from perse.drpe.votes.voting import read_decisions, read_run
+from perse.drpe.votes.voting import read_run
 from perse.engines.base import Generation, LabelDistribution, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch
@@ -119,10 +120,9 @@ def test_both_ways_of_prompting_stand_beside_each_other(tmp_path: Path) -> None:
         "Both ways of prompting beside each other",
         "By system",
     ]
-    assert set(read_decisions(run)) == {
-        f"{name}, {way}" for name in ("score", "expected", "votes") for way in ("single", "batch")
-    }
-    assert read_decisions(run)["votes, batch"][("d1", "M2")] == 0.0
+    named = scores_by_name(read_run(run).decisions)
+    assert set(named) == {f"{name}, {way}" for name in ("score", "expected", "votes") for way in ("single", "batch")}
+    assert named["votes, batch"][("d1", "M2")] == 0.0
     assert "no score where the judge does not tell" in " ".join(result.notes)
 
 
@@ -135,7 +135,7 @@ def test_the_same_command_asks_nothing_again_and_another_judge_is_refused(tmp_pa
     with pytest.raises(RunMismatch, match="orders"):
         poll.vote(run, [document()], orders=1)
     with pytest.raises(RunMismatch, match="wording"):
-        poll.vote(run, [document()], wording=3)
+        poll.vote(run, [document()], wordings=(3,))
     with pytest.raises(RunMismatch, match="roles_sha256"):
         poll.vote(run, [document()], [SAILOR])
     with pytest.raises(RunMismatch, match="documents"):

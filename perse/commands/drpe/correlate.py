@@ -66,8 +66,9 @@ def correlate(
     """
     from perse.drpe.correlation.baselines import baselines as computed
     from perse.drpe.correlation.correlating import correlate as correlated
-    from perse.drpe.correlation.run_scores import methods_of
+    from perse.drpe.correlation.run_scores import methods_of, of_wordings
     from perse.drpe.correlation.telling import correlate_result
+    from perse.drpe.correlation.wordings import over_wordings
     from perse.drpe.documents import read_documents
     from perse.drpe.selection import select
     from perse.errors import BadInput
@@ -87,4 +88,8 @@ def correlate(
                 on_progress=lambda done, total: on_part("computing metrics", done, total),
             )
     found = correlated(selected, {**votes, **(beside.scores if beside else {})}, resamples=resamples, seed=seed)
-    show_result(correlate_result(found, beside), medium, everything=everything)
+    asked = {
+        name: over_wordings(selected, each, resamples=resamples, seed=seed) for name, each in of_wordings(runs or []).items()
+    }
+    wordings = {name: one for name, one in asked.items() if one is not None}
+    show_result(correlate_result(found, beside, wordings), medium, everything=everything)

@@ -45,7 +45,15 @@ class Ballot:
     references: Annotated[
         int, typer.Option(min=1, help="Hold candidates against the first so many references of a document.")
     ] = 1
-    wording: Annotated[int, typer.Option(min=0, max=4, help="Which of five wordings of the task is shown.")] = 0
+    wording: Annotated[
+        list[int] | None,
+        typer.Option(
+            min=0,
+            max=4,
+            help="Which of five wordings of the task is shown; may be repeated, and scores are means over them.",
+            show_default="0",
+        ),
+    ] = None
     reason_tokens: Annotated[
         int, typer.Option(min=4, help="Most tokens of one reason; all of them are written before the vote is read.")
     ] = 64
@@ -59,7 +67,7 @@ class Ballot:
             prompting=PROMPTINGS if self.prompting == "both" else (self.prompting,),
             orders=self.orders,
             references=self.references,
-            wording=self.wording,
+            wordings=tuple(self.wording or (0,)),
             max_new_tokens=self.reason_tokens,
             temperature=self.vote_temperature,
             seed=self.seed,

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perse.drpe.selection import Key
-from perse.drpe.votes.voting import read_decisions
+from perse.drpe.votes.scoring import decisions, scores_by_name
+from perse.drpe.votes.voting import Run, read_run
 from perse.errors import BadInput
 
 
@@ -32,4 +33,21 @@ def scores_of(run: Path) -> Mapping[str, Mapping[Key, float | None]]:
     Raises:
         BadInput: the folder is no run.
     """
-    return {name: of_one for name, of_one in read_decisions(run).items() if any(value is not None for value in of_one.values())}
+    named = scores_by_name(read_run(run).decisions)
+    return {name: of_one for name, of_one in named.items() if any(value is not None for value in of_one.values())}
+
+
+def of_wordings(runs: Sequence[Path]) -> dict[str, dict[int, Mapping[Key, float | None]]]:
+    """Of runs in several wordings: each of the methods of `methods_of` by wording."""
+    found: dict[str, dict[int, Mapping[Key, float | None]]] = {}
+    for folder in runs:
+        run = read_run(folder)
+        wordings = sorted({ballot.wording for ballot in run.ballots})
+        for wording in wordings if len(wordings) > 1 else ():
+            for name, scores in _in_wording(run, wording).items():
+                found.setdefault(f"{folder.name} {name}", {})[wording] = scores
+    return found
+
+
+def _in_wording(run: Run, wording: int) -> dict[str, dict[Key, float | None]]:
+    return scores_by_name(decisions([one for one in run.ballots if one.wording == wording], run.answers))

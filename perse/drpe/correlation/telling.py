@@ -8,6 +8,7 @@ from perse.drpe.correlation import published
 from perse.drpe.correlation.baselines import Baselines
 from perse.drpe.correlation.correlating import COMPARED, LEVELS, Correlations, Difference, Level
 from perse.drpe.correlation.said import notes, p_in_words
+from perse.drpe.correlation.wordings import OverWordings, wordings_table
 from perse.evaluation.stats.correlation import COEFFICIENTS
 from perse.results.result import Cell, Estimate, Result, Table
 from perse.results.words import shown as in_words
@@ -18,8 +19,10 @@ TITLES: Mapping[Level, str] = {"pooled": "Pooled", "within": "Within documents",
 _SHOWN_PAIRS = 15
 
 
-def correlate_result(found: Correlations, baselines: Baselines | None) -> Result:
-    """Everything that `found` says; `baselines`, if they were computed."""
+def correlate_result(
+    found: Correlations, baselines: Baselines | None, wordings: Mapping[str, OverWordings] | None = None
+) -> Result:
+    """Everything that `found` says; `baselines`, if they were computed; `wordings` of runs that were asked in several."""
     return Result(
         name=DRPE_CORRELATE,
         asks=ASKS,
@@ -28,6 +31,7 @@ def correlate_result(found: Correlations, baselines: Baselines | None) -> Result
             _pooled(found, baselines),
             _level(found, "within", baselines),
             _level(found, "systems", baselines),
+            *([wordings_table(wordings)] if wordings else []),
             _dimensions(found, baselines),
             *(_by_dimension(found, level) for level in LEVELS),
             _best_beside(found),

@@ -115,6 +115,7 @@ def _vote(ballot: Ballot, run: Run, texts: Numbered) -> dict[str, Any]:
         "description": None if role is None else texts.number(role.description),
         "source": None if role is None else role.source,
         "reference": ballot.reference,
+        "wording": ballot.wording,
         "first": ballot.candidate == "A",
         "asked": ballot.judgement is not None,
         "vote": None if label is None else label == ballot.candidate,

@@ -30,6 +30,8 @@ PROMPTINGS: tuple[Prompting, ...] = get_args(Prompting)
 NAMES: Mapping[Prompting, str] = {"single": "a role a prompt", "batch": "all roles in one prompt"}
 """In words."""
 
+WORDINGS = (0, 1, 2, 3, 4)
+"""Of the task; the paper averages over five."""
 ORDERS: tuple[Choice, ...] = ("B", "A")
 """Which text the candidate is: the second one, as published, and then the first."""
 
@@ -43,8 +45,8 @@ class Voting:
     """1: as published, with the reference first. 2: in both orders, so that a lean towards a place can be seen."""
     references: int = 1
     """Of each document, the first so many; a candidate's score is the mean over them."""
-    wording: int = 0
-    """Which of five wordings of the prompt."""
+    wordings: tuple[int, ...] = (0,)
+    """Which of five wordings of the prompt; a candidate's score is the mean over them."""
     max_new_tokens: int = 64
     """Of one reason."""
     temperature: float = 0.0
@@ -53,7 +55,10 @@ class Voting:
     def __post_init__(self) -> None:
         if not self.prompting or set(self.prompting) - set(PROMPTINGS):
             raise BadInput(f"prompting is {', '.join(self.prompting) or 'none'}, expected {' or '.join(PROMPTINGS)}, or both")
-        for name, low, high in (("orders", 1, 2), ("references", 1, 1000), ("wording", 0, 4), ("max_new_tokens", 4, 100_000)):
+        if not self.wordings or set(self.wordings) - set(WORDINGS) or len(set(self.wordings)) < len(self.wordings):
+            found = ", ".join(map(str, self.wordings)) or "none"
+            raise BadInput(f"wordings are {found}, expected different ones of {WORDINGS[0]} to {WORDINGS[-1]}")
+        for name, low, high in (("orders", 1, 2), ("references", 1, 1000), ("max_new_tokens", 4, 100_000)):
             if not low <= getattr(self, name) <= high:
                 raise BadInput(f"{name} is {getattr(self, name)}, expected from {low} to {high}")
 
@@ -70,6 +75,7 @@ class Ballot(Strict):
     candidate: Choice
     """Which text the candidate is."""
     prompting: Prompting
+    wording: int = Field(default=0, ge=0, le=4)
     role: Role | None
     """None: nobody in particular."""
     judgement: Name | None
@@ -104,7 +110,7 @@ def make_ballots(
         )
     ballots: list[Ballot] = []
     examples: dict[Prompting, dict[str, Question]] = {prompting: {} for prompting in voting.prompting}
-    for document, prompting in product(whole, voting.prompting):
+    for document, prompting, wording in product(whole, voting.prompting, voting.wordings):
         who = tuple(roles[document.id]) or (() if readers else (None,))
         pairs = product(
             document.candidates, enumerate(document.references[: voting.references], start=1), ORDERS[: voting.orders]
@@ -113,12 +119,12 @@ def make_ballots(
             same = text_key(candidate.text) == text_key(reference)
             texts = (candidate.text, reference) if side == "A" else (reference, candidate.text)
             pair = Pair(text_a=texts[0], text_b=texts[1])
-            asked = (*_asked(document, pair, who, prompting, voting.wording), *_of_readers(document, pair, readers))
+            asked = (*_asked(document, pair, who, prompting, wording), *_of_readers(document, pair, readers))
             for role, judgement, example in asked:
                 ballots.append(
                     Ballot(
                         document=document.id, system=candidate.system, reference=number, candidate=side,
-                        prompting=prompting, role=role, judgement=None if same else judgement,
+                        prompting=prompting, wording=wording, role=role, judgement=None if same else judgement,
                     )
                 )  # fmt: skip
                 if not same:
@@ -160,7 +166,7 @@ def _asked(
 
 
 def _of_readers(document: Document, pair: Pair, readers: Sequence[Reader]) -> Iterator[tuple[Role, str, ReaderVoteExample]]:
-    """Votes of real readers. What a reader has said of one of the two texts is not shown; a reader who is then left without a review does not vote on them."""
+    """Votes of real readers, who are asked in one wording, whose answer counts in each. What a reader has said of one of the two texts is not shown; a reader who is then left without a review does not vote on them."""
     for reader in readers:
         profile = tuple(
             past for past in reader.profile if not any(near_duplicate(past.text, text) for text in (pair.text_a, pair.text_b))

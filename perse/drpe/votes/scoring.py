@@ -27,7 +27,7 @@ class Decision:
     system: str
     prompting: Prompting
     score: float | None
-    """Mean over orders and references of the sum over roles (formula 4)."""
+    """Mean over orders, references and wordings of the sum over roles (formula 4)."""
     expected: float | None
     """Mean probability of a vote for the candidate."""
     votes: float | None
@@ -79,11 +79,20 @@ def decisions(ballots: Sequence[Ballot], answers: Mapping[Prompting, Mapping[str
     return tuple(found[key] for key in dict.fromkeys((one.prompting, one.document, one.system) for one in ballots))
 
 
+def scores_by_name(decided: Iterable[Decision]) -> dict[str, dict[tuple[str, str], float | None]]:
+    """Each way of scoring with its value for each (document, system): "score", "expected" and "votes" of each prompting that was asked."""
+    found: dict[str, dict[tuple[str, str], float | None]] = {}
+    for one in decided:
+        for name in ("score", "expected", "votes"):
+            found.setdefault(f"{name}, {one.prompting}", {})[one.key] = getattr(one, name)
+    return found
+
+
 def _decision(ballots: Sequence[Ballot], answers: Mapping[str, Judgement], usual: float | None) -> Decision:
     """Of the ballots about one candidate."""
-    rounds: dict[tuple[int, str], list[Ballot]] = {}
+    rounds: dict[tuple[int, int, str], list[Ballot]] = {}
     for ballot in ballots:
-        rounds.setdefault((ballot.reference, ballot.candidate), []).append(ballot)
+        rounds.setdefault((ballot.wording, ballot.reference, ballot.candidate), []).append(ballot)
     scores = [_score(of_one, answers, usual) for of_one in rounds.values()]
     known = [score for score in scores if score is not None]
     votes = [vote for ballot in ballots if (vote := _for(ballot, answers)) is not None]
@@ -107,7 +116,7 @@ def _decision(ballots: Sequence[Ballot], answers: Mapping[str, Judgement], usual
 
 
 def _score(ballots: Sequence[Ballot], answers: Mapping[str, Judgement], usual: float | None) -> float | None:
-    """Formula 4 over the roles of one order and reference; None if none of them answered, or no confidence is known."""
+    """Formula 4 over the roles of one order, reference and wording; None if none of them answered, or no confidence is known."""
     weights = []
     for ballot in ballots:
         if ballot.judgement is None:
@@ -140,10 +149,10 @@ def _probability(ballot: Ballot, answers: Mapping[str, Judgement]) -> float | No
 
 
 def _in_both_orders(ballots: Sequence[Ballot]) -> list[tuple[Ballot, Ballot]]:
-    """The ballots of each role on each reference that differ by the order alone."""
-    found: dict[tuple[int, str], list[Ballot]] = {}
+    """The ballots of each role on each reference, in each wording, that differ by the order alone."""
+    found: dict[tuple[int, int, str], list[Ballot]] = {}
     for ballot in ballots:
-        found.setdefault((ballot.reference, ballot.role.text if ballot.role else ""), []).append(ballot)
+        found.setdefault((ballot.wording, ballot.reference, ballot.role.text if ballot.role else ""), []).append(ballot)
     return [(each[0], each[1]) for each in found.values() if len(each) == 2]
 
 

@@ -215,6 +215,8 @@ def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
         said.append(
             f"{len(same):,} candidates are the reference itself: nobody was asked, half of the roles are taken to vote for them, with the run's mean confidence"
         )
+    if len(wordings := {one.wording for one in run.ballots}) > 1:
+        said.append(f"asked in {len(wordings)} wordings: a decision is the mean over them; real readers are asked in one")
     if run.unreferenced:
         said.append(f"{len(run.unreferenced):,} documents have no reference, and were left out")
     if run.settings.get("orders") == 1:

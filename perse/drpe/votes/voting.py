@@ -143,7 +143,7 @@ def _identity(
         "roles_sha256": who.hexdigest(),
         "readers": {reader.id: {"sha256": reader.digest, "stands_for": reader.stands_for} for reader in readers},
         "judge": judge.for_manifest,
-        "settings": {**asdict(voting), "prompting": list(voting.prompting)},
+        "settings": {**asdict(voting), "prompting": list(voting.prompting), "wordings": list(voting.wordings)},
         "prompts_sha256": _prompts(judge, voting),
     }
 
@@ -154,16 +154,20 @@ def _prompts(judge: Judge, voting: Voting) -> dict[str, str]:
         Pair(text_a="A text.", text_b="Another."),
     )
     settings = JudgeSettings(voting.temperature, voting.max_new_tokens, voting.seed)
-    alone = VoteExample(id="probe", reviewer_id="probe", article="An article.", query=pair, voter=voter, wording=voting.wording)
-    together = VotesExample(
-        id="probe", reviewer_id="probe", article="An article.", query=pair, voters=(voter,), wording=voting.wording
-    )
+    alone = [
+        VoteExample(id="probe", reviewer_id="probe", article="An article.", query=pair, voter=voter, wording=wording)
+        for wording in voting.wordings
+    ]
+    together = [
+        VotesExample(id="probe", reviewer_id="probe", article="An article.", query=pair, voters=(voter,), wording=wording)
+        for wording in voting.wordings
+    ]
     past = ProfileReview(text="A text.", review="A review.", score=5)
     reader = ReaderVoteExample(id="probe", reviewer_id="probe", profile=(past,), article="An article.", query=pair)
     return {
         VOTE_READER.name: judge.prompt_digest(VOTE_READER, [reader], settings),
-        VOTE.name: judge.prompt_digest(VOTE, [alone], settings),
-        VOTES.name: judge.prompt_digest(VOTES, [together], settings),
+        VOTE.name: judge.prompt_digest(VOTE, alone, settings),
+        VOTES.name: judge.prompt_digest(VOTES, together, settings),
     }
 
 
@@ -211,16 +215,3 @@ def _readers(run: Path, found: object) -> dict[str, int]:
     raise BadInput(
         f"{run / MANIFEST}: 'run.readers' is {shortened(found)}, expected readers with 'stands_for'; vote again in another folder"
     )
-
-
-def read_decisions(run: Path) -> dict[str, dict[tuple[str, str], float | None]]:
-    """Each way of scoring with its value for each (document, system): "score", "expected" and "votes" of each prompting that was asked.
-
-    Raises:
-        BadInput: as `read_run`.
-    """
-    found: dict[str, dict[tuple[str, str], float | None]] = {}
-    for one in read_run(run).decisions:
-        for name in ("score", "expected", "votes"):
-            found.setdefault(f"{name}, {one.prompting}", {})[one.key] = getattr(one, name)
-    return found

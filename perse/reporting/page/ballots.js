@@ -54,9 +54,9 @@ const sources = {
   reader: "a real reader",
 };
 
-function voteWords(vote, several) {
+function voteWords(vote, many) {
   const order = vote.first ? "candidate first" : "reference first";
-  const against = several ? `, reference ${vote.reference}` : "";
+  const against = (many.reference ? `, reference ${vote.reference}` : "") + (many.wording ? `, wording ${vote.wording}` : "");
   if (!vote.asked) return `${order}${against}: the candidate is the reference, nobody was asked`;
   const said = vote.vote === null ? "no vote" : vote.vote ? "for the candidate ✓" : "for the reference ✗";
   const parts = [`${order}${against}: ${said}`];
@@ -73,7 +73,8 @@ async function rolesOf(votes) {
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(vote);
   }
-  const many = new Set(votes.map((vote) => vote.reference)).size > 1;
+  const differ = (of) => new Set(votes.map((vote) => vote[of])).size > 1;
+  const many = { reference: differ("reference"), wording: differ("wording") };
   const made = [];
   for (const group of groups.values()) {
     const [first] = group;
