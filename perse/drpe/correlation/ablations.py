@@ -98,7 +98,7 @@ def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[
         "fine roles alone": only("fine"),
     }
     if manual:
-        keeps["manual roles"] = only("manual")
+        keeps["manual roles"] = only("manual", "static")  # the first version's six, three of which are the static ones
     curve: dict[tuple[str, int], str] = {(CURVES[0], 0): "w/o dynamic roles"}
     for line, k in ((line, k) for line in CURVES for k in PUBLISHED_K if k):
         static = line == CURVES[0]

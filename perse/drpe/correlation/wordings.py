@@ -15,7 +15,7 @@ from perse.drpe.over_documents import of_documents
 from perse.drpe.selection import Key, Selected
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.intervals import bootstrap_interval
-from perse.results.result import Estimate, Interval, Table
+from perse.results.result import Estimate, Table
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,12 @@ def over_wordings(
     draws = Bootstrap.over(documents, resamples=resamples, seed=seed)
     people, columns = values[0], values[1:]
     each = {wording: of_documents(draws.one("pearson", people, one)) for wording, one in zip(scores, columns, strict=True)}
-    known = [one.value for one in each.values() if one.value is not None]
     resampled = np.mean([draws.resampled("pearson", people, one) for one in columns], axis=0)
-    interval = bootstrap_interval(resampled, reviewers=len(np.unique(documents)), of="document")
-    undefined = Interval(reason="undefined (constant in some wording)")
+    known = [one.value for one in each.values() if one.value is not None]
+    withheld = next((one.interval for one in each.values() if one.interval.low is None), None)
     mean = Estimate(
         value=float(np.mean(known)) if len(known) == len(each) else None,
-        interval=interval if len(known) == len(each) else undefined,
+        interval=withheld or bootstrap_interval(resampled, reviewers=len(np.unique(documents)), of="document"),
         items=len(whole),
     )
     return OverWordings(each, mean, of_documents(draws.one("pearson", people, columns.mean(axis=0))))
