@@ -15,7 +15,7 @@ from perse.drpe.votes.telling import vote_result
 from perse.drpe.votes.voting import read_run
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens
-from perse.records import PointwiseExample, ProfileReview, example_lines
+from perse.records import Choice, Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, example_lines
 
 PLACES = {"ships": (1.0, 0.0), "trains": (0.0, 1.0)}
 
@@ -102,6 +102,77 @@ def test_what_a_reader_has_said_of_a_text_is_not_shown_when_it_is_voted_on() -> 
     shown = {(example.reviewer_id, example.query.text_b): len(example.profile) for example in made.examples["single"]}
     assert shown == {("anna", "It sails."): 1, ("anna", "It sank."): 2, ("bert", "It sank."): 1}
     assert not any(example.gives_away(lambda a, b: a == b) for example in made.examples["single"])
+
+
+SHIP, TRAIN = "ships", "trains"
+
+
+def compared(choice: Choice, **more: Choice) -> ProfileComparison:
+    return ProfileComparison(text_a=SHIP, text_b=TRAIN, preference={"Surprise": choice, **more})
+
+
+def pairs_of(folder: Path, **profiles: tuple[ProfileComparison, ...]) -> Path:
+    path = folder / "pairs.jsonl"
+    examples = [
+        PairwiseExample(
+            id=f"{name}-{aspect}", reviewer_id=name, aspect=aspect, profile=profile, query=Pair(text_a="one", text_b="other")
+        )
+        for name, profile in profiles.items()
+        for aspect in ("Surprise", "Ending")
+    ]
+    path.write_text("".join(example_lines(examples)), "utf-8")
+    return path
+
+
+def test_a_taste_of_comparisons_points_from_what_was_not_chosen_to_what_was() -> None:
+    found = taste([compared("A"), compared("A"), compared("B")], embed, aspect="Surprise")
+    assert found == pytest.approx(np.array([1, -1]) / np.sqrt(2))
+    assert not taste([compared("A")], embed_any, aspect="Ending").any()
+
+
+def embed_any(texts: list[str]) -> np.ndarray:  # type: ignore[type-arg]
+    return np.ones((len(texts), 2))
+
+
+def test_readers_of_pairs_vote_on_an_aspect_that_the_data_set_has(tmp_path: Path) -> None:
+    data = pairs_of(tmp_path, anna=(compared("A"),), bert=(compared("A"), compared("A")), cora=(compared("B"),))
+    found = choose_readers(data, 2, embed, aspect="Surprise")
+    assert [(one.id, one.stands_for, one.aspect) for one in found] == [("anna", 2, "Surprise"), ("cora", 1, "Surprise")]
+    assert found[0].role.description == "known by 1 comparison, on Surprise"
+    assert {one.aspect for one in choose_readers(data, 9, embed)} == {"Ending"}  # the first by name
+    with pytest.raises(BadInput, match="has no aspect 'Plot'; there are Ending, Surprise"):
+        choose_readers(data, 2, embed, aspect="Plot")
+    with pytest.raises(BadInput, match="--aspect is of data sets of pairs"):
+        choose_readers(data_of(tmp_path, anna=(past("ships", 9),)), 2, embed, aspect="Surprise")
+
+
+def test_readers_of_pairs_are_asked_as_a_judge_of_pairs_in_each_order_of_its_own(tmp_path: Path) -> None:
+    def say(message: str, seed: int) -> Said:
+        assert "Surprise" in message
+        tail = message[message.rindex("It sails.") :]
+        first = "sails again." in tail  # the candidate stands before the reference
+        fan = message.index("ships") < message.index("trains")
+        return f"Plot {'A' if first == fan else 'B'}"
+
+    poll = Poll(say)
+    other = ProfileComparison(text_a=TRAIN, text_b=SHIP, preference={"Surprise": "A"})
+    readers = (Reader("anna", (compared("A"),), 1, "Surprise"), Reader("bert", (other,), 2, "Surprise"))
+    story = document(candidates=("It sails.",), article=None)
+    run = read_run(poll.vote(tmp_path / "run", [story], (), readers=readers, wordings=(0, 1)))
+    assert len(poll.asked) == 2 * 2  # two readers, two orders; another wording of the vote asks them nothing new
+    assert {answer.question for answer in run.answers["single"].values()} == {"pairwise_once"}
+    found = readership(run.ballots, run.answers, tuple(run.readers))
+    assert found.chances == {("d1", "M1"): {"anna": 1.0, "bert": 0.0}}
+
+
+def test_a_comparison_with_one_of_the_two_texts_is_not_shown() -> None:
+    seen = ProfileComparison(text_a="It SAILS.", text_b=TRAIN, preference={"Surprise": "A"})
+    made = make_ballots(
+        [document(candidates=("It sails.", "It sank."))], {"d1": ()}, Voting(orders=1), (Reader("anna", (seen, compared("B")), 1, "Surprise"),)
+    )  # fmt: skip
+    shown = {example.query.text_b: len(example.profile) for example in made.examples["single"]}
+    assert shown == {"It sails.": 1, "It sank.": 2}
+    assert all(example.query.premise == "Ferry 1 sails again, says the harbour." for example in made.examples["single"])
 
 
 def votes(table: dict[str, dict[str, float]]) -> tuple[list[Ballot], dict[str, Judgement]]:

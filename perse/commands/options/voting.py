@@ -29,6 +29,13 @@ class Ballot:
         ),
     ] = None
     readers: Annotated[int, typer.Option(min=1, help="Of readers:DATASET: how many vote, chosen so that tastes differ.")] = 5
+    aspect: Annotated[
+        str | None,
+        typer.Option(
+            help="Of readers:DATASET of pairs: what they vote on; they are asked as judges of pairs are.",
+            show_default="the first by name",
+        ),
+    ] = None
     candidates: Annotated[
         Which | None,
         typer.Option(
@@ -93,4 +100,4 @@ class Ballot:
         """Raises:
         BadInput: as `perse.drpe.votes.electorate.electorate`.
         """
-        return electorate(self.roles or ["static"], documents, thinning.clustering(), readers=self.readers)
+        return electorate(self.roles or ["static"], documents, thinning.clustering(), readers=self.readers, aspect=self.aspect)

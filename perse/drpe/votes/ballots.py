@@ -17,15 +17,29 @@ from pydantic import ConfigDict, Field
 from perse.data.near import near_duplicate
 from perse.drpe.documents import Document
 from perse.drpe.roles import Role
-from perse.drpe.votes.readers import Reader
+from perse.drpe.votes.readers import Past, Reader
 from perse.errors import BadInput
 from perse.identity import text_key
-from perse.records import Choice, Pair, ReaderVoteExample, VoteExample, Voter, VotesExample
+from perse.questions import QUESTIONS
+from perse.records import (
+    Choice,
+    Pair,
+    PairwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    ReaderVoteExample,
+    VoteExample,
+    Voter,
+    VotesExample,
+)
 from perse.strict import Name, Strict
 
 Prompting = Literal["single", "batch"]
 """A role a prompt, or all roles in one."""
-Question = VoteExample | VotesExample | ReaderVoteExample
+Question = VoteExample | VotesExample | ReaderVoteExample | PairwiseExample
+"""A reader who is known by comparisons is asked as judges of pairs are."""
+PAIRS = QUESTIONS["pairwise_once"]
+"""What readers who are known by comparisons are asked: in the given order alone, since each order has its own ballot."""
 PROMPTINGS: tuple[Prompting, ...] = get_args(Prompting)
 NAMES: Mapping[Prompting, str] = {"single": "a role a prompt", "batch": "all roles in one prompt"}
 """In words."""
@@ -165,22 +179,41 @@ def _asked(
         yield role, alone.id, alone
 
 
-def _of_readers(document: Document, pair: Pair, readers: Sequence[Reader]) -> Iterator[tuple[Role, str, ReaderVoteExample]]:
-    """Votes of real readers, who are asked in one wording, whose answer counts in each. What a reader has said of one of the two texts is not shown; a reader who is then left without a review does not vote on them."""
+def _of_readers(
+    document: Document, pair: Pair, readers: Sequence[Reader]
+) -> Iterator[tuple[Role, str, ReaderVoteExample | PairwiseExample]]:
+    """Votes of real readers, who are asked in one wording, and whose answer counts in each.
+
+    What a reader has said of one of the two texts is not shown; a reader who is then left with nothing does not vote on them.
+    """
     for reader in readers:
-        profile = tuple(
-            past for past in reader.profile if not any(near_duplicate(past.text, text) for text in (pair.text_a, pair.text_b))
-        )
-        if not profile:
-            continue
-        example = ReaderVoteExample(
-            id=f"{document.id}/{_digest(document.article or '', pair.text_a, pair.text_b)}/{reader.digest}",
-            reviewer_id=reader.id,
-            profile=profile,
-            article=document.article,
-            query=pair,
-        )
-        yield reader.role, example.id, example
+        name = f"{document.id}/{_digest(document.article or '', pair.text_a, pair.text_b)}/{reader.digest}"
+        shown = [
+            past for past in reader.profile if not any(near_duplicate(a, b) for a, b in product(_texts(past), _texts(pair)))
+        ]
+        example = _of_reader(name, reader, shown, document, pair) if shown else None
+        if example is not None:
+            yield reader.role, example.id, example
+
+
+def _of_reader(
+    name: str, reader: Reader, shown: Sequence[Past], document: Document, pair: Pair
+) -> ReaderVoteExample | PairwiseExample:
+    """The article, if there is one, is the premise of two texts that a judge of pairs chooses between."""
+    if reader.aspect is None:
+        reviews = tuple(past for past in shown if isinstance(past, ProfileReview))
+        return ReaderVoteExample(id=name, reviewer_id=reader.id, profile=reviews, article=document.article, query=pair)
+    return PairwiseExample(
+        id=name,
+        reviewer_id=reader.id,
+        aspect=reader.aspect,
+        profile=tuple(past for past in shown if isinstance(past, ProfileComparison)),
+        query=pair.model_copy(update={"premise": document.article}),
+    )
+
+
+def _texts(of: Past | Pair) -> tuple[str, ...]:
+    return (of.text,) if isinstance(of, ProfileReview) else (of.text_a, of.text_b)
 
 
 def _voter(role: Role) -> Voter:

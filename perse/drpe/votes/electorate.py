@@ -33,12 +33,19 @@ class Electorate:
 
 
 def electorate(
-    names: Sequence[str], documents: Documents, clustering: Clustering, *, readers: int, embed: Embed | None = None
+    names: Sequence[str],
+    documents: Documents,
+    clustering: Clustering,
+    *,
+    readers: int,
+    aspect: str | None = None,
+    embed: Embed | None = None,
 ) -> Electorate:
     """Args:
         names: "static", "manual", "none", a folder of `perse drpe roles`, or "readers:DATASET"; "none" stands alone.
         clustering: which of the invented roles vote.
         readers: how many of a data set vote.
+        aspect: what they vote on, if it is a data set of pairs.
         embed: by default by the model of `clustering`.
 
     Raises:
@@ -64,8 +71,10 @@ def electorate(
         for one in documents.documents
     }
     people: tuple[Reader, ...] = ()
+    if aspect is not None and not sets:
+        raise BadInput("--aspect is what readers of a data set of pairs vote on; name one with --roles readers:DATASET")
     if sets:
-        people = choose_readers(Path(sets[0]), readers, embed or embedding(clustering.model))
+        people = choose_readers(Path(sets[0]), readers, embed or embedding(clustering.model), aspect=aspect)
     silent = () if NOBODY in names or people else tuple(name for name, of_one in roles.items() if not of_one)
     heard = Documents(tuple(one for one in documents.documents if one.id not in silent))
     if not heard.documents:

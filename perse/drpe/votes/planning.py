@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from perse.drpe.documents import Documents
 from perse.drpe.roles import Role
-from perse.drpe.votes.ballots import NAMES, Ballots, Voting, make_ballots
+from perse.drpe.votes.ballots import NAMES, PAIRS, Ballots, Voting, make_ballots
 from perse.drpe.votes.readers import Reader
 from perse.questions.votes import VOTE, VOTE_READER, VOTES
-from perse.records import ReaderVoteExample, VotesExample
+from perse.records import PairwiseExample, ReaderVoteExample, VotesExample
 from perse.results.result import Result, Table
 from perse.writing.load import Count, Prompts, quarter, total_of
 
@@ -48,6 +48,9 @@ def plan(
             if isinstance(example, VotesExample):
                 [ask] = VOTES.asks(example, ())
                 prompts.note(NAMES[prompting], ask.text, generated=len(example.voters) * (assumed.reason + LABEL))
+            elif isinstance(example, PairwiseExample):
+                [ask] = PAIRS.asks(example, example.profile)
+                prompts.note("real readers", ask.text, generated=LABEL)
             elif isinstance(example, ReaderVoteExample):
                 [ask] = VOTE_READER.asks(example, example.profile)
                 prompts.note("real readers", ask.text, generated=assumed.reason + LABEL)

@@ -21,7 +21,7 @@ from pydantic import ValidationError
 from perse.answering.base import JudgeSettings
 from perse.drpe.documents import Documents, read_documents
 from perse.drpe.roles import GENERAL_PUBLIC, Role
-from perse.drpe.votes.ballots import NAMES, PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
+from perse.drpe.votes.ballots import NAMES, PAIRS, PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
 from perse.drpe.votes.ballots import Question as Voted
 from perse.drpe.votes.readers import Reader
 from perse.drpe.votes.scoring import Decision, decisions
@@ -35,7 +35,18 @@ from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_judgements, 
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question
 from perse.questions.votes import VOTE, VOTE_READER, VOTES
-from perse.records import Asked, Pair, ProfileReview, ReaderVoteExample, VoteExample, Voter, VotesExample, explain
+from perse.records import (
+    Asked,
+    Pair,
+    PairwiseExample,
+    ProfileComparison,
+    ProfileReview,
+    ReaderVoteExample,
+    VoteExample,
+    Voter,
+    VotesExample,
+    explain,
+)
 
 KIND = "drpe-vote"
 BALLOTS = "ballots.jsonl"
@@ -110,7 +121,7 @@ def _ask(
     settings = JudgeSettings(voting.temperature, voting.max_new_tokens, voting.seed)
     asked: list[tuple[Question, Sequence[Asked]]] = [
         (question, some)
-        for question in (VOTE, VOTES, VOTE_READER)
+        for question in (VOTE, VOTES, VOTE_READER, PAIRS)
         if (some := [one for one in examples if isinstance(one, question.example_type)])
     ]
     identity = {"kind": f"drpe-{prompting}", "judge": judge.for_manifest, "prompts_sha256": _prompts(judge, voting)}
@@ -164,8 +175,11 @@ def _prompts(judge: Judge, voting: Voting) -> dict[str, str]:
     ]
     past = ProfileReview(text="A text.", review="A review.", score=5)
     reader = ReaderVoteExample(id="probe", reviewer_id="probe", profile=(past,), article="An article.", query=pair)
+    compared = ProfileComparison(text_a="A text.", text_b="Another.", preference={"Ending": "A"})
+    compares = PairwiseExample(id="probe", reviewer_id="probe", aspect="Ending", profile=(compared,), query=pair)
     return {
         VOTE_READER.name: judge.prompt_digest(VOTE_READER, [reader], settings),
+        PAIRS.name: judge.prompt_digest(PAIRS, [compares], settings),
         VOTE.name: judge.prompt_digest(VOTE, alone, settings),
         VOTES.name: judge.prompt_digest(VOTES, together, settings),
     }
