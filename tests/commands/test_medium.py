@@ -59,5 +59,5 @@ def test_whatever_takes_one_form_of_a_result_takes_all() -> None:
     others = {"perse evaluate", "perse compare", "perse agreement", "perse plan"}
     kgds = {f"perse kgds {name}" for name in ("stats", "metrics", "agreement")}
     consumers = {f"perse rehearsal {name}" for name in ("plan", "score", "leniency")}
-    consumers |= {f"perse drpe {name}" for name in ("roles", "plan", "vote", "correlate")}
+    consumers |= {f"perse drpe {name}" for name in ("roles", "plan", "vote", "correlate", "ablate")}
     assert several == studies | others | kgds | consumers
