@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 
 from perse.drpe.clustering import PUBLISHED_K, Clustering, Embed, Method, is_dynamic, kept_roles
 from perse.drpe.roles import Role
@@ -33,6 +34,8 @@ class Variant:
     roles: float
     """Of a document, on average."""
     scores: Mapping[Key, float | None]
+    turned: float | None
+    """The share of the roles that choose the same place in both orders."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Ablations:
 
     variants: Mapping[str, Variant]
     curve: Mapping[tuple[str, int], str]
+    turned: float | None
+    """Of the whole: the share of its roles that choose the same place in both orders."""
 
 
 def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str) -> Ablations:
@@ -64,7 +69,7 @@ def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str) -> Abl
         )
     keeps, curve = _keeps(clustering, embed, manual="manual" in sources)
     found = {name: _variant(name, keep, run, alone, there, by=by) for name, keep in keeps.items()}
-    return Ablations(found, curve)
+    return Ablations(found, curve, found[WHOLE].turned)
 
 
 def roles_of(ballots: Sequence[Ballot]) -> dict[str, tuple[Role, ...]]:
@@ -84,6 +89,10 @@ def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[
             [role for role in roles if is_dynamic(role) or (static and role.source == "static")], how, embed=embed
         )
 
+    def without(source: str) -> Keep:
+        whole = thinned(clustering, static=True)
+        return lambda roles: whole([role for role in roles if role.source != source])
+
     def only(*sources: str) -> Keep:
         return lambda roles: [role for role in roles if role.source in sources]
 
@@ -94,8 +103,8 @@ def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[
         "w/o dynamic roles": only("static"),
         "w/o static roles": thinned(clustering, static=False),
         f"{other} instead": thinned(replace(clustering, method=other), static=True),
-        "coarse roles alone": only("coarse"),
-        "fine roles alone": only("fine"),
+        "w/o coarse roles": without("coarse"),
+        "w/o fine roles": without("fine"),
     }
     if manual:
         keeps["manual roles"] = only("manual", "static")  # the first version's six, three of which are the static ones
@@ -115,5 +124,7 @@ def _variant(
 ) -> Variant:
     kept = {document: {role.text for role in keep(roles)} for document, roles in there.items()}
     counted = [one for one in alone if one.role is not None and one.role.text in kept[one.document]]
-    scores = {one.key: getattr(one, by) for one in decisions(counted, run.answers)}
-    return Variant(name, sum(map(len, kept.values())) / len(kept), scores)
+    decided = decisions(counted, run.answers)
+    turned = [one.turned for one in decided if one.turned is not None]
+    roles = sum(map(len, kept.values())) / len(kept)
+    return Variant(name, roles, {one.key: getattr(one, by) for one in decided}, fmean(turned) if turned else None)

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from perse.drpe.correlation import published
 from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations
-from perse.drpe.correlation.correlating import COMPARED, Correlations, Difference, Level
-from perse.drpe.correlation.said import of_selection, p_in_words
+from perse.drpe.correlation.correlating import COMPARED, Correlations, Level
+from perse.drpe.correlation.said import of_selection
 from perse.results.result import Cell, Point, Result, Table
 from perse.results.words import shown as in_words
 
@@ -48,23 +48,14 @@ def _answer(compared: Correlations) -> str:
         return "The whole has no score, so there is nothing to hold its parts against."
     of = compared.rows[WHOLE].mean["pooled"]["pearson"]
     over = f"over {compared.compared} candidates of {compared.documents} documents"
-    said = f"All parts together agree with people with a pooled Pearson correlation of {in_words(of)} {over}"
+    said = f"The scores of all parts together have a pooled Pearson correlation with people's of {in_words(of)} {over}"
     pooled = [one for one in compared.differences if one.of == COMPARED[0] and WHOLE in (one.method, one.minus)]
     shown = [one for one in pooled if one.shown]
     if not shown:
-        return f"{said}. None of {len(pooled)} variants is shown to agree less or more than that."
-    less, more = ([_other(one) for one in shown if (_change(one) < 0) is below] for below in (True, False))
-    parts = [f"{word} is shown of {', '.join(names)}" for word, names in (("less", less), ("more", more)) if names]
+        return f"{said}. None of {len(pooled)} variants is shown to have another."
+    less, more = [one.method for one in shown if one.lower], [one.method for one in shown if one.higher]
+    parts = [f"a {word} one is shown of {', '.join(names)}" for word, names in (("lower", less), ("higher", more)) if names]
     return f"{said}. Of {len(pooled)} variants, {'; '.join(parts)}."
-
-
-def _other(one: Difference) -> str:
-    return one.minus if one.method == WHOLE else one.method
-
-
-def _change(one: Difference) -> float:
-    value = one.estimate.value or 0.0
-    return -value if one.minus != WHOLE else value
 
 
 def _variants(found: Ablations, compared: Correlations) -> Table:
@@ -115,7 +106,7 @@ def _beside(compared: Correlations) -> Table:
     rows: list[tuple[Cell, ...]] = []
     pairs = zip(*([one for one in compared.differences if one.of == of] for of in COMPARED), strict=True)
     for pooled, within in pairs:
-        rows.append((pooled.method, pooled.estimate, p_in_words(pooled), within.estimate, p_in_words(within)))
+        rows.append((pooled.method, pooled.estimate, pooled.p_in_words, within.estimate, within.p_in_words))
     return Table(
         title=f"Minus {WHOLE}",
         header=("variant", "pooled Pearson", "p", "within documents", "p"),
@@ -132,6 +123,13 @@ def _notes(found: Ablations, compared: Correlations, by: str) -> tuple[str, ...]
     }
     said = [
         told[by],
+        *(
+            [
+                f"{found.turned:.0%} of the whole's roles choose the same place in both orders, whatever stands there: only the others tell the texts apart by their votes"
+            ]
+            if found.turned is not None
+            else []
+        ),
         "each variant counts the votes of some of the run's roles; nothing was asked for it",
         f"compared on the {compared.compared} candidates that every variant has a score for, of {len(compared.selected.items)}",
     ]

@@ -21,7 +21,7 @@ from perse.drpe.correlation.systems import by_system
 from perse.drpe.over_documents import of_documents
 from perse.drpe.selection import Key, Selected
 from perse.errors import BadInput
-from perse.evaluation.comparing.results import LEVEL
+from perse.evaluation.comparing.paired import PairedDifference
 from perse.evaluation.stats.correlation import COEFFICIENTS, FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
@@ -56,26 +56,6 @@ class Agreement:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One method's coefficient minus another's."""
-
-    method: str
-    minus: str
-    of: str
-    """One of `COMPARED`."""
-    estimate: Estimate
-    p: Permutation
-    adjusted: float | None
-    """Holm's, over all differences that are looked at."""
-
-    @property
-    def shown(self) -> bool:
-        """Whether both the interval and the adjusted p-value say that there is one."""
-        apart = self.estimate.above_zero or self.estimate.below_zero
-        return apart and self.adjusted is not None and self.adjusted <= LEVEL
-
-
-@dataclass(frozen=True)
 class Correlations:
     """What all methods come to."""
 
@@ -86,7 +66,7 @@ class Correlations:
     """... and their documents."""
     systems: int
     rows: Mapping[str, Agreement]
-    differences: tuple[Difference, ...]
+    differences: tuple[PairedDifference, ...]
     left_out: tuple[str, ...]
     """Methods without a score for any candidate."""
     resamples: int
@@ -161,7 +141,7 @@ def absolute(estimate: Estimate) -> Estimate:
 
 def differences(
     people: FloatArray, methods: Mapping[str, FloatArray], draws: Bootstrap, *, seed: int, beside: str | None = None
-) -> tuple[Difference, ...]:
+) -> tuple[PairedDifference, ...]:
     """Of all pairs of methods, or of those with `beside`, the later one minus the earlier one; arrays are (n,), no NaN."""
     found: list[tuple[str, str, str, Estimate, Permutation]] = []
     for of in COMPARED:
@@ -170,7 +150,7 @@ def differences(
             estimate = of_documents(draws.difference(of, people, one, other))
             found.append((below, above, of, estimate, _exchanged(of, people, one, other, draws.reviewer, seed=seed)))
     adjusted = holm([each[4].p for each in found])
-    return tuple(Difference(*one, adjusted=p) for one, p in zip(found, adjusted, strict=True))
+    return tuple(PairedDifference(*one, adjusted=p) for one, p in zip(found, adjusted, strict=True))
 
 
 def _exchanged(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from perse.drpe.correlation.baselines import Baselines
-from perse.drpe.correlation.correlating import Correlations, Difference
+from perse.drpe.correlation.correlating import Correlations
 from perse.drpe.selection import BEST, WORST, Selected
 
 
@@ -30,13 +30,6 @@ def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
     if found.left_out:
         said.append(f"without a score for any of the candidates, and left out: {', '.join(found.left_out)}")
     return (*said, *(_of_baselines(baselines) if baselines else ()))
-
-
-def p_in_words(one: Difference) -> str:
-    """Its adjusted p, or why there is none."""
-    if one.adjusted is None:
-        return one.p.reason or "undefined"
-    return "< 0.001" if one.adjusted < 0.001 else f"{one.adjusted:.3f}"
 
 
 def _of_nothing(candidates: int) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from perse.drpe.correlation import published
 from perse.drpe.correlation.baselines import Baselines
-from perse.drpe.correlation.correlating import COMPARED, LEVELS, Correlations, Difference, Level
-from perse.drpe.correlation.said import notes, p_in_words
+from perse.drpe.correlation.correlating import COMPARED, LEVELS, Correlations, Level
+from perse.drpe.correlation.said import notes
 from perse.drpe.correlation.wordings import OverWordings, wordings_table
+from perse.evaluation.comparing.paired import PairedDifference
 from perse.evaluation.stats.correlation import COEFFICIENTS
-from perse.results.result import Cell, Estimate, Result, Table
+from perse.results.result import Cell, Result, Table
 from perse.results.words import shown as in_words
 
 DRPE_CORRELATE = "drpe-correlate"
@@ -83,7 +84,7 @@ def answer(found: Correlations) -> str:
     return f"{said}. This is {'; '.join(f'{word} {_listed(names)}' for word, names in parts)}."
 
 
-def _of(found: Correlations, method: str) -> list[Difference]:
+def _of(found: Correlations, method: str) -> list[PairedDifference]:
     """The pooled differences that a method has a side of."""
     return [one for one in found.differences if one.of == COMPARED[0] and method in (one.method, one.minus)]
 
@@ -161,7 +162,7 @@ def _best_beside(found: Correlations) -> Table:
     best = best_of(found)
     pairs = _pairs(found)
     mine = [row for row in pairs if best in (row[0].method, row[0].minus)]
-    return _of_pairs("The highest beside the others", [tuple(_turned(one, best) for one in row) for row in mine])
+    return _of_pairs("The highest beside the others", [tuple(one.from_side(best or "") for one in row) for row in mine])
 
 
 def _differences(found: Correlations) -> Table:
@@ -169,33 +170,20 @@ def _differences(found: Correlations) -> Table:
     return table.model_copy(update={"detail": len(table.rows) > _SHOWN_PAIRS})
 
 
-def _pairs(found: Correlations) -> list[tuple[Difference, ...]]:
+def _pairs(found: Correlations) -> list[tuple[PairedDifference, ...]]:
     return list(zip(*([one for one in found.differences if one.of == of] for of in COMPARED), strict=True))
 
 
-def _of_pairs(title: str, pairs: Sequence[tuple[Difference, ...]]) -> Table:
+def _of_pairs(title: str, pairs: Sequence[tuple[PairedDifference, ...]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for pooled, within in pairs:
-        rows.append((pooled.method, pooled.minus, pooled.estimate, p_in_words(pooled), within.estimate, p_in_words(within)))
+        rows.append((pooled.method, pooled.minus, pooled.estimate, pooled.p_in_words, within.estimate, within.p_in_words))
     return Table(
         title=title,
         header=("method", "minus", "pooled Pearson", "p", "within documents", "p"),
         rows=tuple(rows),
         notes=("p: exchanging the two document by document; adjusted (Holm) over all differences of both columns",),
     )
-
-
-def _turned(one: Difference, first: str | None) -> Difference:
-    """The same difference, `first` minus the other."""
-    if one.method == first:
-        return one
-    low, high = one.estimate.interval.low, one.estimate.interval.high
-    ends = {} if low is None or high is None else {"low": -high, "high": -low}
-    value = None if one.estimate.value is None else -one.estimate.value
-    estimate: Estimate = one.estimate.model_copy(
-        update={"value": value, "interval": one.estimate.interval.model_copy(update=ends)}
-    )
-    return Difference(one.minus, one.method, one.of, estimate, one.p, one.adjusted)
 
 
 def _coverage(found: Correlations, baselines: Baselines | None) -> Table:

@@ -14,7 +14,7 @@ import numpy as np
 
 from perse.data.persum.folder import GROUPS, Sample
 from perse.errors import BadInput
-from perse.evaluation.comparing.results import LEVEL
+from perse.evaluation.comparing.paired import PairedDifference
 from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.evaluation.stats.significance import Permutation, holm, paired_permutation
@@ -30,28 +30,6 @@ AVERAGE = "average"
 USER = "user"
 """Of the two against the user's own review."""
 MEANS = (AVERAGE, USER)
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One method minus another on the same samples, of `AVERAGE` or `USER`."""
-
-    method: str
-    minus: str
-    of: str
-    estimate: Estimate
-    p: Permutation
-    adjusted: float | None
-    """Holm's, over the differences of the methods that are told of first, or over all others."""
-
-    @property
-    def higher(self) -> bool:
-        """Whether both the interval and the adjusted p-value say so."""
-        return self.estimate.above_zero and self.adjusted is not None and self.adjusted <= LEVEL
-
-    @property
-    def lower(self) -> bool:
-        return self.estimate.below_zero and self.adjusted is not None and self.adjusted <= LEVEL
 
 
 @dataclass(frozen=True)
@@ -73,7 +51,7 @@ class Results:
     """Whether products were drawn anew, too, since several samples are about one."""
     rows: Mapping[str, Mapping[Measure | str, Estimate]]
     parts: Mapping[str, Mapping[str, Mapping[str, Estimate]]]
-    differences: tuple[Difference, ...]
+    differences: tuple[PairedDifference, ...]
     summaries: Mapping[str, int]
     """How many samples each method has a summary of ..."""
     scored: Mapping[str, int]
@@ -175,7 +153,7 @@ def _where_there(samples: Sequence[Sample], of_one: Mapping[str, object], averag
 
 def _differences(
     samples: Sequence[Sample], columns: Mapping[str, Mapping[Measure | str, FloatArray]], draws: Bootstrap, *, seed: int
-) -> tuple[Difference, ...]:
+) -> tuple[PairedDifference, ...]:
     """Each method minus each that stands above it in the tables. Those of the methods that are told of are one family for Holm's adjustment, the others
     another."""
     first = told_of(columns)
@@ -189,7 +167,7 @@ def _differences(
     for told_first in (True, False):
         family = [n for n, (below, *_) in enumerate(found) if (below in first) is told_first]
         adjusted |= dict(zip(family, holm([found[n][4].p for n in family]), strict=True))
-    return tuple(Difference(*one, adjusted=adjusted[n]) for n, one in enumerate(found))
+    return tuple(PairedDifference(*one, adjusted=adjusted[n]) for n, one in enumerate(found))
 
 
 def _exchanged(samples: Sequence[Sample], one: FloatArray, other: FloatArray, *, seed: int) -> Permutation:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from perse.evaluation.comparing.words import p_shown
 from perse.rehearsal.judging import MEASURES, Measure
 from perse.rehearsal.leniency.telling import unknown
 from perse.rehearsal.methods import BESIDE, METHODS, TABLE_1, TABLE_2, told_of
 from perse.rehearsal.scoring import published
-from perse.rehearsal.scoring.results import AVERAGE, USER, Difference, Results
+from perse.rehearsal.scoring.results import AVERAGE, USER, Results
 from perse.rehearsal.settings import Labels
 from perse.results.result import Cell, Result, Table
 
@@ -143,10 +142,17 @@ def _beside(found: Results) -> list[Table]:
 
 def _differences(found: Results) -> Table:
     return Table(
-        title="Differences on the same samples",
+        title="PairedDifferences on the same samples",
         header=("method", "minus", "AVG", "p", "User", "p"),
         rows=tuple(
-            (METHODS[one.method].published, METHODS[one.minus].published, one.estimate, _p(one), other.estimate, _p(other))
+            (
+                METHODS[one.method].published,
+                METHODS[one.minus].published,
+                one.estimate,
+                one.p_in_words,
+                other.estimate,
+                other.p_in_words,
+            )
             for one, other in zip(
                 (each for each in found.differences if each.of == AVERAGE),
                 (each for each in found.differences if each.of == USER),
@@ -156,12 +162,6 @@ def _differences(found: Results) -> Table:
         notes=("User: the mean of the two scores against the user's own review.",),
         digits=2,
     )
-
-
-def _p(one: Difference) -> str:
-    if one.adjusted is None:
-        return one.p.reason or "undefined"
-    return p_shown(one.adjusted).replace("<", "< ")
 
 
 def _parts(found: Results) -> list[Table]:
