@@ -122,10 +122,12 @@ def main() -> None:
         "--worlds", type=int, default=200, help="of which intervals are looked at; three times as many for equal metrics"
     )
     parser.add_argument("--resamples", type=int, default=500)
+    parser.add_argument("--only", choices=list(WORLDS), help="one of the three kinds of worlds")
     parser.add_argument("--small", action="store_true", help="two worlds")
     given = parser.parse_args()
     worlds, many = (2, 200) if given.small else (given.worlds, MANY)
-    for title, (documents, extremes) in WORLDS.items():
+    for title in [given.only] if given.only else list(WORLDS):
+        documents, extremes = WORLDS[title]
         true = truth(documents, extremes, many=many, worlds=worlds)
         covered: dict[tuple[str, Level, str], list[bool]] = {place: [] for place in true}
         nothing = []
