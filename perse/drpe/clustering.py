@@ -35,7 +35,9 @@ Embed = Callable[[Sequence[str]], Vectors]
 """Texts to vectors of length 1, (n, d)."""
 
 PUBLISHED_K = (0, 2, 4, 6)
-"""Of figure 6; 4 is best there."""
+"""Of figure 6."""
+PUBLISHED_BEST = 4
+"""The best there, and the one of table 2."""
 
 _STARTS, _SEED = 10, 0
 _DIGITS = 5

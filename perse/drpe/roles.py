@@ -6,6 +6,7 @@ version. Real readers as roles are known by their reviews (`readers`).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import ConfigDict, Field
@@ -53,3 +54,12 @@ MANUAL: tuple[Role, ...] = (
     *(role.model_copy(update={"source": "manual"}) for role in STATIC),
 )
 """ManualDRPEScore (first version, section 4.1)."""
+
+
+def each_once(roles: Iterable[Role]) -> tuple[Role, ...]:
+    """Each role in its first place; one that is static is static, whoever else names it."""
+    found: dict[str, Role] = {}
+    for role in roles:
+        if role.text not in found or role.source == "static":
+            found[role.text] = role
+    return tuple(found.values())

@@ -18,7 +18,7 @@ from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations, ablations
 from perse.drpe.correlation.ablations_telling import ablations_result
 from perse.drpe.correlation.correlating import correlate
 from perse.drpe.documents import Documents
-from perse.drpe.roles import MANUAL, STATIC, Role
+from perse.drpe.roles import MANUAL, STATIC, Role, each_once
 from perse.drpe.selection import select
 from perse.drpe.votes.voting import Run, read_run
 from perse.errors import BadInput
@@ -106,7 +106,7 @@ def told(found: Ablations) -> Result:
 
 def test_of_votes_without_sense_no_part_is_shown_to_bring_anything(of_everybody: Result) -> None:
     result = of_everybody
-    assert result.answer.endswith("None of 11 variants is shown to have another.")
+    assert result.answer.endswith("they are not shown to agree with people, so nothing is said of what a part brings.")
     [beside] = [table for table in result.tables if table.title == "Minus DRPE"]
     assert len(beside.rows) == 11 and all(row[0] != WHOLE for row in beside.rows)
     assert {point.x for point in result.points} == {"0", "2", "4", "6"} and {p.metric for p in result.points} == {
@@ -128,7 +128,7 @@ def test_a_part_that_brings_all_of_it_is_named(tmp_path: Path) -> None:
 
     run = read_run(Poll(sensible).vote(tmp_path / "run", DOCUMENTS, (*STATIC, *INVENTED)))
     result = told(found_in(run))
-    assert "a lower one is shown of w/o dynamic roles" in result.answer
+    assert "shown to be lower (pooled): " in result.answer and "w/o dynamic roles (3.0 of 7.0 roles)" in result.answer
 
 
 def test_published_rows_stand_beside_their_own_variant(of_everybody: Result) -> None:
@@ -168,3 +168,17 @@ def test_the_command_prints_the_tables_and_draws_the_curve(tmp_path: Path) -> No
     assert "plain votes, single" in [row[0] for row in table.rows] and table.breaks
     assert (tmp_path / "curve" / "drpe-ablations-pearson.png").is_file()
     assert "nothing was asked for it" in " ".join(result.notes)
+
+
+def test_equal_roles_each_have_their_vote_as_when_they_are_asked_alone(tmp_path: Path) -> None:
+    twice = (*STATIC, *INVENTED[:3], INVENTED[0].model_copy(update={"source": "fine"}), *INVENTED[4:7])
+    whole = voted(tmp_path / "whole", twice)
+    alone = voted(tmp_path / "alone", kept_roles(twice, FOUR, embed=embed))
+    found = found_in(whole).variants[WHOLE]
+    assert found.scores == {one.key: one.votes for one in alone.decisions} and found.roles == 7
+
+
+def test_manual_and_static_roles_are_the_same_three_once_in_either_order() -> None:
+    for given in ((*MANUAL, *STATIC), (*STATIC, *MANUAL)):
+        found = each_once(given)
+        assert len(found) == 6 and sum(one.source == "static" for one in found) == 3

@@ -12,7 +12,10 @@ from command_line import perse
 from vote_builders import Poll, texts_of
 
 from perse.drpe.correlation import published
+from perse.drpe.correlation.correlating import least_p
 from perse.drpe.documents import read_documents
+from perse.drpe.votes.telling import vote_result
+from perse.drpe.votes.voting import read_run
 from perse.results.result import Estimate, Result
 
 pytest.importorskip("sacrebleu")
@@ -145,7 +148,10 @@ def test_a_candidate_that_equals_its_reference_is_said(tmp_path: Path) -> None:
 
 def test_documents_without_references_leave_the_length_alone(tmp_path: Path) -> None:
     result = result_of(written(tmp_path / "bare.jsonl", lines(refs=[])))
-    assert list(column(result, "Pooled", "Pearson")) == ["length"] and "there is no other method" in result.answer
+    assert list(column(result, "Pooled", "Pearson")) == ["length"]
+    assert result.answer.startswith(
+        "length is not shown to agree with people over 56 candidates of 14 documents: its pooled Pearson"
+    )
     assert any("no document has a reference" in note for note in result.notes)
 
 
@@ -200,3 +206,49 @@ def test_two_runs_of_one_name_are_refused(docs: Path, tmp_path: Path) -> None:
     runs = [run_of(docs, tmp_path / name / "votes", roles=()) for name in ("a", "b")]
     ran = perse("drpe", "correlate", docs, *runs)
     assert ran.returncode == 2 and "two runs are called votes; rename a folder" in ran.stderr
+
+
+def test_a_candidate_that_is_the_reference_takes_no_other_away_from_a_judge_without_probabilities(
+    docs: Path, tmp_path: Path
+) -> None:
+    rows = lines()
+    rows[0]["systems"][5]["summary"] = rows[0]["refs"][0]
+    same = written(tmp_path / "same.jsonl", rows)
+    run = run_of(same, tmp_path / "run", roles=())
+    result = result_of(same, run, "--candidates", "all")
+    assert result.details["compared"] == 84
+    [pooled] = [one for one in result.tables if one.title == "Pooled"]
+    assert pooled.rows[0][0] == "run votes, single"
+    told = vote_result(read_run(run))
+    assert "166 of 166 votes came back" in told.answer
+
+
+def test_votes_on_other_texts_are_refused_by_name(docs: Path, tmp_path: Path) -> None:
+    run = run_of(docs, tmp_path / "run", roles=())
+    rows = lines()
+    rows[3]["systems"][0]["summary"], rows[3]["systems"][5]["summary"] = (
+        rows[3]["systems"][5]["summary"],
+        rows[3]["systems"][0]["summary"],
+    )
+    ran = perse("drpe", "correlate", written(tmp_path / "changed.jsonl", rows), run)
+    assert ran.returncode == 2 and "voted on other texts: of document 'd3'" in ran.stderr
+
+
+def test_scores_that_go_against_people_agree_with_nobody(tmp_path: Path) -> None:
+    rows = lines(12)
+    for row in rows:
+        for one in row["systems"]:
+            one["scores"] = {"coherence": 5 - 0.1 * len(one["summary"].split())}
+        row["refs"] = []
+    alone = result_of(written(tmp_path / "bare.jsonl", rows), "--candidates", "all")
+    assert alone.answer.startswith("length is not shown to agree with people")
+
+
+def test_where_no_difference_can_be_shown_a_note_says_so(docs: Path) -> None:
+    few, enough = result_of(docs, "--limit", 10), result_of(docs)
+    assert (
+        least_p(10, 30) == pytest.approx(30 / 512) and least_p(14, 30) == pytest.approx(30 / 8192) and least_p(78, 600) > 0.05
+    )
+    number = 2 * sum(range(len(column(few, "Pooled", "Pearson"))))
+    assert any("so none can be shown" in note for note in few.notes) is (least_p(10, number) > 0.05)
+    assert not any("so none can be shown" in note for note in enough.notes)

@@ -10,7 +10,7 @@ from vote_builders import Poll, Said, document, texts_of
 
 from perse.drpe.votes.ballots import Ballot, Voting, make_ballots
 from perse.drpe.votes.readers import Reader, choose_readers, taste
-from perse.drpe.votes.readership import readership
+from perse.drpe.votes.readership import Shares, readership
 from perse.drpe.votes.telling import vote_result
 from perse.drpe.votes.voting import read_run
 from perse.errors import BadInput
@@ -85,7 +85,7 @@ def test_each_reader_votes_by_their_own_reviews_and_beside_invented_roles(tmp_pa
         sum("9 for ships" in message for message in poll.asked) == sum("2 for trains" in message for message in poll.asked) == 2
     )
     found = readership(run.ballots, run.answers, tuple(run.readers))
-    assert found.chances == {("d1", "M1"): {"anna": 1.0, "bert": 0.0}} and found.won(("d1", "M1")) == 0.5
+    assert found.chances == {("d1", "M1"): {"anna": 1.0, "bert": 0.0}} and found.won(("d1", "M1"), run.readers) == 0.25
     [table] = [one for one in vote_result(run).tables if one.title == "Real readers"]
     assert [row[:3] for row in table.rows] == [("anna", "1 of 4", "1.000"), ("bert", "3 of 4", "0.000")]
 
@@ -175,27 +175,24 @@ def test_a_comparison_with_one_of_the_two_texts_is_not_shown() -> None:
     assert all(example.query.premise == "Ferry 1 sails again, says the harbour." for example in made.examples["single"])
 
 
-def votes(table: dict[str, dict[str, float]]) -> tuple[list[Ballot], dict[str, Judgement]]:
-    """text -> reader -> P(candidate), in one order."""
+def votes(*tables: dict[str, dict[str, float]]) -> tuple[list[Ballot], dict[str, Judgement]]:
+    """text -> reader -> P(candidate), in the order of the second text, and perhaps of the first."""
     ballots, answers = [], {}
-    for text, of_one in table.items():
-        for name, chance in of_one.items():
-            key = f"{text}/{name}"
-            ballots.append(
-                Ballot(
-                    document="d",
-                    system=text,
-                    reference=1,
-                    candidate="B",
-                    prompting="single",
-                    role=reader(name).role,
-                    judgement=key,
-                )
-            )
-            answers[key] = Judgement(
-                id=key, question="vote_reader", status=Status.OK, label="B", distribution={"A": 1 - chance, "B": chance},
-                mass=1.0, k_effective=1, tokens=Tokens(prompt=1, cached=0, generated=0), model="m",
-            )  # fmt: skip
+    for side, table in zip("BA", tables, strict=False):
+        for text, of_one in table.items():
+            for name, chance in of_one.items():
+                key, first = f"{text}/{name}" + ("" if side == "B" else "/first"), side == "A"
+                ballots.append(
+                    Ballot(
+                        document="d", system=text, reference=1, candidate="A" if first else "B", prompting="single",
+                        role=reader(name).role, judgement=key,
+                    )
+                )  # fmt: skip
+                shares = {"A": chance, "B": 1 - chance} if first else {"A": 1 - chance, "B": chance}
+                answers[key] = Judgement(
+                    id=key, question="vote_reader", status=Status.OK, label=max(shares, key=lambda one: shares[one]), distribution=shares,
+                    mass=1.0, k_effective=1, tokens=Tokens(prompt=1, cached=0, generated=0), model="m",
+                )  # fmt: skip
     return ballots, answers
 
 
@@ -205,20 +202,52 @@ def votes(table: dict[str, dict[str, float]]) -> tuple[list[Ballot], dict[str, J
         ({"t": {"a": 0.2, "b": 0.2}, "u": {"a": 0.8, "b": 0.8}}, (1.0, 0.0, 0.0)),
         ({"t": {"a": 0.2, "b": 0.8}, "u": {"a": 0.2, "b": 0.8}}, (0.0, 1.0, 0.0)),
         ({"t": {"a": 0.2, "b": 0.8}, "u": {"a": 0.8, "b": 0.2}}, (0.0, 0.0, 1.0)),
-        ({"t": {"a": 0.1, "b": 0.3}, "u": {"a": 0.5, "b": 1.1 - 0.1}}, None),
+        # rows .2, .75 and columns .3, .65 around .475; residuals of .075: mean squares .3025, .1225, .0225, so .14, .05 and .0225
+        ({"t": {"a": 0.1, "b": 0.3}, "u": {"a": 0.5, "b": 1.0}}, (0.14 / 0.2125, 0.05 / 0.2125, 0.0225 / 0.2125)),
     ],
 )
 def test_what_differs_lies_between_texts_between_readers_or_in_taste(
-    table: dict[str, dict[str, float]], shares: tuple[float, float, float] | None
+    table: dict[str, dict[str, float]], shares: tuple[float, float, float]
 ) -> None:
     ballots, answers = votes(table)
     whole_table = readership(ballots, {"single": answers}, ("a", "b"))
     assert whole_table.spread == pytest.approx(np.std([chance for of_one in table.values() for chance in of_one.values()]))
     found = whole_table.shares
-    if shares is None:  # mean .475: rows .2 .75, columns .3 .65; squares by hand
-        rows, columns, whole = 4 * 0.275**2, 4 * 0.175**2, 0.375**2 + 0.175**2 + 0.025**2 + 0.525**2
-        shares = rows / whole, columns / whole, (whole - rows - columns) / whole
-    assert found == pytest.approx(shares)
+    assert found is not None and (found.texts, found.readers, found.taste) == pytest.approx(shares) and found.chance is None
+
+
+def shares_of(*orders: np.ndarray) -> Shares:  # type: ignore[type-arg]
+    """Of tables of texts by readers, the candidate second, and first."""
+    tables = [{f"t{t}": {f"r{r}": float(p) for r, p in enumerate(row)} for t, row in enumerate(of)} for of in orders]
+    ballots, answers = votes(*tables)
+    found = readership(ballots, {"single": answers}, [f"r{r}" for r in range(orders[0].shape[1])]).shares
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("texts", "readers", "taste"), [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 1)], ids=["nothing", "texts", "readers", "taste", "all"]
+)  # fmt: skip
+def test_chance_passes_neither_for_taste_nor_for_readers_who_agree(texts: int, readers: int, taste: int) -> None:
+    """Worlds of 40 texts and 5 readers, every part with a standard deviation of .05 or none, chance in each order, and a lean to the first place."""
+    parts = []
+    for seed in range(60):
+        draw = np.random.default_rng(seed).normal
+        truth = 0.05 * (texts * draw(size=(40, 1)) + readers * draw(size=(1, 5)) + taste * draw(size=(40, 5)))
+        lean = 0.1 + 0.05 * draw(size=(1, 5))
+        second, first = (0.5 + truth + sign * lean + 0.05 * np.sqrt(2) * draw(size=(40, 5)) for sign in (-1, 1))
+        found = shares_of(second.clip(0.01, 0.99), first.clip(0.01, 0.99))
+        assert found.chance is not None and found.texts + found.readers + found.taste + found.chance == pytest.approx(1)
+        parts.append((found.texts, found.readers, found.taste, found.chance))
+    expected = np.array([texts, readers, taste, 1]) / (texts + readers + taste + 1)
+    assert np.mean(parts, axis=0) == pytest.approx(expected, abs=0.09)
+
+
+def test_a_reader_who_votes_for_both_in_two_orders_is_half_won_and_counts_for_those_he_stands_for() -> None:
+    ballots, answers = votes({"t": {"a": 0.9, "b": 0.8}}, {"t": {"a": 0.3, "b": 0.7}})
+    found = readership(ballots, {"single": answers}, ("a", "b"))
+    assert found.votes == {("d", "t"): {"a": 0.5, "b": 1.0}}
+    assert found.won(("d", "t"), {"a": 1, "b": 1}) == 0.75 and found.won(("d", "t"), {"a": 3, "b": 1}) == (3 * 0.5 + 1) / 4
 
 
 def test_a_text_without_all_votes_is_counted_and_left_out() -> None:

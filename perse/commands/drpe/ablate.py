@@ -75,8 +75,9 @@ def ablate(
     clustering = thinning.clustering()
     voted = read_run(run)
     wanted = tuple(f" {by}, {prompting}" for prompting in PROMPTINGS)
-    beside = {name: scores for name, scores in methods_of(others or []).items() if name.endswith(wanted)}
     selected = select(read_documents(documents, limit=limit))
+    methods_of([run], selected)  # refuses votes on other texts
+    beside = {name: scores for name, scores in methods_of(others or [], selected).items() if name.endswith(wanted)}
     with err.status("counting votes"):
         found = ablations(voted, clustering, embedding(clustering.model), by=by)
         scores = {**{name: one.scores for name, one in found.variants.items()}, **beside}

@@ -75,8 +75,8 @@ def correlate(
 
     if not runs and not baselines:
         raise BadInput("there is nothing to correlate: name a run, or leave out --no-baselines")
-    votes = methods_of(runs or [])
     selected = select(read_documents(documents, limit=limit), which=candidates, dimensions=dimension or ())
+    votes = methods_of(runs or [], selected)
     beside = None
     if baselines:
         with shown_on(err) as on_part:

@@ -9,6 +9,7 @@ import typer
 
 from perse.commands.options import Seed
 from perse.commands.options.drpe import Thinning
+from perse.commands.terminal import say
 from perse.drpe.documents import Documents
 from perse.drpe.selection import Which, select
 from perse.drpe.votes.ballots import PROMPTINGS, Voting
@@ -28,7 +29,10 @@ class Ballot:
             show_default="static",
         ),
     ] = None
-    readers: Annotated[int, typer.Option(min=1, help="Of readers:DATASET: how many vote, chosen so that tastes differ.")] = 5
+    readers: Annotated[
+        int,
+        typer.Option(min=1, help="Of readers:DATASET: how many of its validation readers vote, chosen so that tastes differ."),
+    ] = 5
     aspect: Annotated[
         str | None,
         typer.Option(
@@ -94,10 +98,23 @@ class Ballot:
             one.model_copy(update={"candidates": tuple(each for each in one.candidates if (one.id, each.system) in keys)})
             for one in documents.documents
         ]
-        return Documents(tuple(one for one in narrowed if one.candidates))
+        left = Documents(tuple(one for one in narrowed if one.candidates))
+        before, after = (sum(len(one.candidates) for one in each.documents) for each in (documents, left))
+        if after < before:
+            gone = len(documents.documents) - len(left.documents)
+            lacking = (
+                f"; {gone} of {len(documents.documents)} documents have too few with scores, and are left out" if gone else ""
+            )
+            say(
+                f"note: {after} of {before} candidates are voted on, the two best and two worst of each document by people's scores{lacking} (--candidates all takes all)"
+            )
+        return left
 
     def electorate(self, documents: Documents, thinning: Thinning) -> Electorate:
         """Raises:
         BadInput: as `perse.drpe.votes.electorate.electorate`.
         """
-        return electorate(self.roles or ["static"], documents, thinning.clustering(), readers=self.readers, aspect=self.aspect)
+        found = electorate(self.roles or ["static"], documents, thinning.clustering(), readers=self.readers, aspect=self.aspect)
+        if 0 < len(found.readers) < self.readers:
+            say(f"note: the data set has {len(found.readers)} validation readers with a profile, and all of them vote")
+        return found

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from statistics import fmean
 
-from perse.drpe.clustering import PUBLISHED_K, Clustering, Embed, Method, is_dynamic, kept_roles
+from perse.drpe.clustering import PUBLISHED_BEST, PUBLISHED_K, Clustering, Embed, Method, is_dynamic, kept_roles
 from perse.drpe.roles import Role
 from perse.drpe.selection import Key
 from perse.drpe.votes.ballots import Ballot
@@ -32,7 +33,9 @@ class Variant:
 
     name: str
     roles: float
-    """Of a document, on average."""
+    """Of a document, on average ..."""
+    even: bool
+    """... and whether all documents have as many."""
     scores: Mapping[Key, float | None]
     turned: float | None
     """The share of the roles that choose the same place in both orders."""
@@ -46,6 +49,10 @@ class Ablations:
     curve: Mapping[tuple[str, int], str]
     turned: float | None
     """Of the whole: the share of its roles that choose the same place in both orders."""
+    uneven: bool
+    """Whether some variant has more roles on one document than on another."""
+    as_published: bool
+    """Whether the whole is of k-means with the published k."""
 
 
 def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str) -> Ablations:
@@ -69,16 +76,23 @@ def ablations(run: Run, clustering: Clustering, embed: Embed, *, by: str) -> Abl
         )
     keeps, curve = _keeps(clustering, embed, manual="manual" in sources)
     found = {name: _variant(name, keep, run, alone, there, by=by) for name, keep in keeps.items()}
-    return Ablations(found, curve, found[WHOLE].turned)
+    uneven = not all(one.even for one in found.values())
+    usual = clustering.method == "kmeans" and clustering.k == PUBLISHED_BEST
+    return Ablations(found, curve, found[WHOLE].turned, uneven, usual)
 
 
 def roles_of(ballots: Sequence[Ballot]) -> dict[str, tuple[Role, ...]]:
-    """The roles that vote on each document, in their order."""
-    found: dict[str, dict[str, Role]] = {}
-    for ballot in ballots:
-        if ballot.role is not None:
-            found.setdefault(ballot.document, {}).setdefault(ballot.role.text, ballot.role)
-    return {name: tuple(of_one.values()) for name, of_one in found.items()}
+    """The roles that vote on each document, in their order; two may be equal, and both vote."""
+    found: dict[str, list[Role]] = {}
+    for (document, *_), of_round in groupby(ballots, key=_round):
+        roles = [one.role for one in of_round if one.role is not None]
+        found.setdefault(document, roles)
+    return {name: tuple(roles) for name, roles in found.items()}
+
+
+def _round(ballot: Ballot) -> tuple[str, str, int, int, str]:
+    """All roles on one candidate, asked in one way."""
+    return ballot.document, ballot.system, ballot.wording, ballot.reference, ballot.candidate
 
 
 def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[str, Keep], dict[tuple[str, int], str]]:
@@ -122,9 +136,25 @@ def _keeps(clustering: Clustering, embed: Embed, *, manual: bool) -> tuple[dict[
 def _variant(
     name: str, keep: Keep, run: Run, alone: Sequence[Ballot], there: Mapping[str, Sequence[Role]], *, by: str
 ) -> Variant:
-    kept = {document: {role.text for role in keep(roles)} for document, roles in there.items()}
-    counted = [one for one in alone if one.role is not None and one.role.text in kept[one.document]]
+    kept = {document: _places(roles, keep(roles)) for document, roles in there.items()}
+    counted = [one for _, of_round in groupby(alone, key=_round) for at, one in enumerate(of_round) if at in kept[one.document]]
     decided = decisions(counted, run.answers)
     turned = [one.turned for one in decided if one.turned is not None]
-    roles = sum(map(len, kept.values())) / len(kept)
-    return Variant(name, roles, {one.key: getattr(one, by) for one in decided}, fmean(turned) if turned else None)
+    numbers = [len(of_one) for of_one in kept.values()]
+    return Variant(
+        name,
+        fmean(numbers),
+        len(set(numbers)) == 1,
+        {one.key: getattr(one, by) for one in decided},
+        fmean(turned) if turned else None,
+    )
+
+
+def _places(roles: Sequence[Role], kept: Sequence[Role]) -> set[int]:
+    """Where the kept ones stand, which are in the order of all."""
+    found, left = set(), list(kept)
+    for at, role in enumerate(roles):
+        if left and left[0] == role:
+            found.add(at)
+            left = left[1:]
+    return found

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from perse.drpe.correlation import published
 from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations
 from perse.drpe.correlation.correlating import COMPARED, Correlations, Level
-from perse.drpe.correlation.said import of_selection
+from perse.drpe.correlation.said import of_least_p, of_selection
 from perse.results.result import Cell, Point, Result, Table
 from perse.results.words import shown as in_words
 
@@ -19,6 +19,8 @@ PUBLISHED: Mapping[str, str] = {
     "w/o static roles": "w/o Static Roles",
 }
 """Rows of table 2 by ours."""
+_OF_K = (WHOLE, "w/o static roles")
+"""Published of k-means with k = 4."""
 _LEVELS: tuple[tuple[str, Level], ...] = (("pearson", "pooled"), ("within_pearson", "within"))
 
 
@@ -27,7 +29,7 @@ def ablations_result(found: Ablations, compared: Correlations, *, by: str) -> Re
     return Result(
         name=DRPE_ABLATE,
         asks="What does each part of DRPE bring to its agreement with people?",
-        answer=_answer(compared),
+        answer=_answer(found, compared, by),
         plot="lines",
         x_label="invented roles a document (k)",
         points=tuple(
@@ -43,19 +45,34 @@ def ablations_result(found: Ablations, compared: Correlations, *, by: str) -> Re
     )
 
 
-def _answer(compared: Correlations) -> str:
+def _answer(found: Ablations, compared: Correlations, by: str) -> str:
     if WHOLE not in compared.rows:
         return "The whole has no score, so there is nothing to hold its parts against."
     of = compared.rows[WHOLE].mean["pooled"]["pearson"]
     over = f"over {compared.compared} candidates of {compared.documents} documents"
     said = f"The scores of all parts together have a pooled Pearson correlation with people's of {in_words(of)} {over}"
-    pooled = [one for one in compared.differences if one.of == COMPARED[0] and WHOLE in (one.method, one.minus)]
-    shown = [one for one in pooled if one.shown]
+    if not of.above_zero:
+        return f"{said}: they are not shown to agree with people, so nothing is said of what a part brings."
+    # A sum over roles is larger where a document has more of them; within documents it is not.
+    level = COMPARED[1] if by == "score" and found.uneven else COMPARED[0]
+    looked = [one for one in compared.differences if one.of == level]
+    shown = [one for one in looked if one.shown]
+    where = "within documents" if level == COMPARED[1] else "pooled"
     if not shown:
-        return f"{said}. None of {len(pooled)} variants is shown to have another."
-    less, more = [one.method for one in shown if one.lower], [one.method for one in shown if one.higher]
-    parts = [f"a {word} one is shown of {', '.join(names)}" for word, names in (("lower", less), ("higher", more)) if names]
-    return f"{said}. Of {len(pooled)} variants, {'; '.join(parts)}."
+        return f"{said}. None of {len(looked)} variants is shown to differ from that ({where})."
+    parts = [
+        f"{word} ({where}): {', '.join(_with_roles(found, one.method) for one in named)}"
+        for word, named in (("lower", [one for one in shown if one.lower]), ("higher", [one for one in shown if one.higher]))
+        if named
+    ]
+    return f"{said}. Of {len(looked)} variants these are shown to be {'; '.join(parts)}."
+
+
+def _with_roles(found: Ablations, name: str) -> str:
+    """With how many vote: fewer voters are noisier, whoever they are."""
+    if name not in found.variants:
+        return name
+    return f"{name} ({found.variants[name].roles:.1f} of {found.variants[WHOLE].roles:.1f} roles)"
 
 
 def _variants(found: Ablations, compared: Correlations) -> Table:
@@ -64,7 +81,7 @@ def _variants(found: Ablations, compared: Correlations) -> Table:
     for name, row in compared.rows.items():
         if name in on_curve:
             continue
-        theirs = published.TABLE_2.get(PUBLISHED.get(name, ""))
+        theirs = published.TABLE_2.get(PUBLISHED.get(name, "")) if found.as_published or name not in _OF_K else None
         beside = "-" if theirs is None else f"{theirs[published.DATASETS.index('SummEval')]:.3f}"
         roles = f"{found.variants[name].roles:.1f}" if name in found.variants else "-"
         mean = row.mean
@@ -96,7 +113,7 @@ def _curve(found: Ablations, compared: Correlations) -> Table:
         header=("line", "k", "roles", "Pearson", "within documents, Pearson"),
         rows=tuple(rows),
         notes=(
-            "figure 6 of the paper, which has no numbers, is highest at k = 4; roles: of a document, on average, for where fewer than k were invented all are kept",
+            "figure 6 of the paper, of CNN2022 and BBC2022 and without numbers, is highest at k = 4; roles: of a document, on average, for where fewer than k were invented all are kept",
         ),
     )
 
@@ -131,8 +148,10 @@ def _notes(found: Ablations, compared: Correlations, by: str) -> tuple[str, ...]
             else []
         ),
         "each variant counts the votes of some of the run's roles; nothing was asked for it",
+        "fewer voters are noisier and correlate less, whoever they are: a lower value of fewer roles does not show that these roles in particular are missed",
         f"compared on the {compared.compared} candidates that every variant has a score for, of {len(compared.selected.items)}",
     ]
+    said += of_least_p(compared)
     if compared.left_out:
         said.append(f"without a score for any candidate, and left out: {', '.join(compared.left_out)}")
     return (*said, *of_selection(compared.selected))

@@ -127,6 +127,11 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int, 
     )
 
 
+def least_p(documents: int, number: int) -> float:
+    """The smallest adjusted p-value that so many differences over so many documents can have: each document is exchanged or not."""
+    return number * max(1 / (PERMUTATIONS + 1), 2.0 ** (1 - documents))
+
+
 def absolute(estimate: Estimate) -> Estimate:
     """Without its sign. Where 0 is inside the interval, that of the absolute value begins there."""
     low, high = estimate.interval.low, estimate.interval.high

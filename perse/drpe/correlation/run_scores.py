@@ -5,36 +5,40 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from perse.drpe.selection import Key
+from perse.drpe.selection import Item, Key, Selected
 from perse.drpe.votes.scoring import decisions, scores_by_name
 from perse.drpe.votes.voting import Run, read_run
 from perse.errors import BadInput
 
 
-def methods_of(runs: Sequence[Path]) -> dict[str, Mapping[Key, float | None]]:
-    """Every score of every run, by the run's folder and the score's name.
+def methods_of(runs: Sequence[Path], selected: Selected | None) -> dict[str, Mapping[Key, float | None]]:
+    """Every score of every run, by the run's folder and the score's name; without a name that has no value at all.
 
     Raises:
-        BadInput: a folder is no run, or two runs have one name.
+        BadInput: a folder is no run, two runs have one name, or one voted on other texts than `selected`, if it is given, has.
     """
     found: dict[str, Mapping[Key, float | None]] = {}
-    for run in runs:
-        for column, scores in scores_of(run).items():
-            name = f"{run.name} {column}"
+    for folder in runs:
+        run = read_run(folder)
+        _refuse_other_texts(folder, run, selected.items if selected else ())
+        for column, scores in scores_by_name(run.decisions).items():
+            name = f"{folder.name} {column}"
             if name in found:
-                raise BadInput(f"two runs are called {run.name}; rename a folder, so that their rows can be told apart")
-            found[name] = scores
+                raise BadInput(f"two runs are called {folder.name}; rename a folder, so that their rows can be told apart")
+            if any(value is not None for value in scores.values()):
+                found[name] = scores
     return found
 
 
-def scores_of(run: Path) -> Mapping[str, Mapping[Key, float | None]]:
-    """A run's scores by name, of each candidate; None where it has none, and without a name that has none at all.
-
-    Raises:
-        BadInput: the folder is no run.
-    """
-    named = scores_by_name(read_run(run).decisions)
-    return {name: of_one for name, of_one in named.items() if any(value is not None for value in of_one.values())}
+def _refuse_other_texts(folder: Path, run: Run, items: Sequence[Item]) -> None:
+    """The same ids may stand for other texts."""
+    voted = {(one.id, each.system): (each.text, one.references) for one in run.documents.documents for each in one.candidates}
+    for item in items:
+        if item.key in voted and voted[item.key] != (item.candidate.text, item.document.references):
+            raise BadInput(
+                f"{folder} voted on other texts: of document '{item.document.id}' the candidate of {item.candidate.system}, or a reference, is not "
+                "the one that is given; give the documents that were voted on"
+            )
 
 
 def of_wordings(runs: Sequence[Path]) -> dict[str, dict[int, Mapping[Key, float | None]]]:

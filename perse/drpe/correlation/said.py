@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from perse.drpe.correlation.baselines import Baselines
-from perse.drpe.correlation.correlating import Correlations
+from perse.drpe.correlation.correlating import Correlations, least_p
 from perse.drpe.selection import BEST, WORST, Selected
+from perse.evaluation.comparing.results import LEVEL
 
 
 def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
@@ -27,9 +28,21 @@ def notes(found: Correlations, baselines: Baselines | None) -> tuple[str, ...]:
             f"{len(selected.items) - found.compared} of {len(selected.items)} candidates have no score of some method; all but the last column of the last table is of the "
             f"{found.compared} others"
         )
+    said += of_least_p(found)
     if found.left_out:
         said.append(f"without a score for any of the candidates, and left out: {', '.join(found.left_out)}")
     return (*said, *(_of_baselines(baselines) if baselines else ()))
+
+
+def of_least_p(found: Correlations) -> list[str]:
+    """Whether a difference can be shown at all."""
+    least = least_p(found.documents, len(found.differences))
+    if not found.differences or least <= LEVEL:
+        return []
+    return [
+        f"with {len(found.differences)} differences over {found.documents} documents the smallest adjusted p there can be is {min(least, 1):.3f}, so none can be shown, "
+        "however large it is: more documents, or fewer methods"
+    ]
 
 
 def _of_nothing(candidates: int) -> str:

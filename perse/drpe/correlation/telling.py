@@ -68,8 +68,12 @@ def answer(found: Correlations) -> str:
     if best is None:
         return f"No method's scores vary together with people's {over}: they are constant, or people's are."
     of = found.rows[best].mean["pooled"]["pearson"]
-    said = f"{best} agrees most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
     others = [name for name in found.rows if name != best]
+    if not of.above_zero:
+        if not others:
+            return f"{best} is not shown to agree with people {over}: its pooled Pearson correlation is {in_words(of)}."
+        return f"No method is shown to agree with people {over}: the highest pooled Pearson correlation, that of {best}, is {in_words(of)}."
+    said = f"{best} agrees most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
     if not others:
         return f"{said}; there is no other method beside it."
     shown = {one.minus if one.method == best else one.method for one in _of(found, best) if one.shown}

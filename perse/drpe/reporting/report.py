@@ -92,8 +92,8 @@ def write_report(
     """
     refuse_strangers(out)
     run, made = read_run(runs[0]), read_manifest(runs[0])
-    ours = methods_of(runs)
     chosen = selected_of(run)
+    ours = methods_of(runs, chosen)
     found = _held(chosen, {**ours, **(baselines.scores if baselines else {})}, resamples=resamples, seed=seed)
     voted = vote_result(run)
     agreed = correlate_result(found, baselines) if isinstance(found, Correlations) else None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from perse.drpe.clustering import Clustering, Embed, embedding, kept_roles
 from perse.drpe.documents import Documents
-from perse.drpe.roles import MANUAL, STATIC, Role
+from perse.drpe.roles import MANUAL, STATIC, Role, each_once
 from perse.drpe.roles_folder import read_roles
 from perse.drpe.votes.readers import PREFIX, Reader, choose_readers
 from perse.errors import BadInput
@@ -59,7 +59,7 @@ def electorate(
     sets = [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)]
     if len(folders) > 1 or len(sets) > 1:
         raise BadInput(f"--roles names {' and '.join(folders or sets)}; give one folder of roles and one data set at most")
-    standing = tuple(role for name in names for role in ALWAYS.get(name, ()))
+    standing = each_once(role for name in names for role in ALWAYS.get(name, ()))  # manual ones have the static ones among them
     invented = {name: found for folder in folders for name, found in read_roles(Path(folder)).items()}
     if folders and (lacking := [one.id for one in documents.documents if one.id not in invented]):
         raise BadInput(
@@ -67,7 +67,7 @@ def electorate(
             "the same file and the same --limit"
         )
     roles = {
-        one.id: kept_roles(_each_once(*standing, *invented.get(one.id, ())), clustering, embed=embed) if folders else standing
+        one.id: kept_roles((*standing, *invented.get(one.id, ())), clustering, embed=embed) if folders else standing
         for one in documents.documents
     }
     people: tuple[Reader, ...] = ()
@@ -82,8 +82,3 @@ def electorate(
             "nobody votes on any document, since no role was invented; add --roles static, or invent roles with another model"
         )
     return Electorate(heard, roles, people, tuple(name for name in roles if folders and not invented[name]), silent)
-
-
-def _each_once(*roles: Role) -> tuple[Role, ...]:
-    """A role that both prompts invented, word for word, has one vote."""
-    return tuple({role.text: role for role in reversed(roles)}.values())[::-1]

@@ -1,8 +1,8 @@
 """Whom a text serves and whom it loses: the probabilities of a vote for it over real readers, instead of one number.
 
-P is a table of texts (a document's candidate) by readers. Its sum of squared deviations from the mean falls into three parts: between texts (all readers agree
-which is good), between readers (some are won more easily than others), and the rest, which is who likes which text: taste. A cell has one value, so taste and
-whatever else moves a single answer cannot be told apart.
+P is a table of texts (a document's candidate) by readers, each cell the mean of both orders. What differs in it is divided as an analysis of variance does: between
+texts (all readers agree which is good), between readers (some are won more easily), taste (who votes for which text), and chance. How much is chance the two orders
+tell: by how much they differ beyond what a reader leans to one place. Asked in one order, taste and chance cannot be told apart.
 """
 
 from __future__ import annotations
@@ -17,9 +17,21 @@ from perse.drpe.votes.ballots import Ballot, Prompting
 from perse.drpe.votes.scoring import EVEN
 from perse.evaluation.stats.correlation import FloatArray
 from perse.judgement import Judgement, Status
+from perse.records import Choice
 
 Text = tuple[str, str]
 """Document and system."""
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Of the variance of P: components of an analysis of variance, which add up to 1; none is below 0."""
+
+    texts: float
+    readers: float
+    taste: float
+    """With chance in it where `chance` is None."""
+    chance: float | None
 
 
 @dataclass(frozen=True)
@@ -28,6 +40,10 @@ class Readership:
 
     readers: tuple[str, ...]
     chances: Mapping[Text, Mapping[str, float]]
+    orders: Mapping[Text, Mapping[str, float | None]]
+    """The same with the candidate first minus with it second; None where it was asked in one order."""
+    votes: Mapping[Text, Mapping[str, float]]
+    """Share of a reader's votes that are for the text."""
     incomplete: int
     """Texts that some reader gave no vote."""
 
@@ -35,9 +51,11 @@ class Readership:
         """Mean over texts."""
         return fmean(of_one[reader] for of_one in self.chances.values())
 
-    def won(self, text: Text) -> float:
-        """Share of the readers who would rather have this text than the reference."""
-        return fmean(chance > EVEN for chance in self.chances[text].values())
+    def won(self, text: Text, stands_for: Mapping[str, int]) -> float:
+        """Share of the readers, each counted as often as they stand for others, who vote for this text and not for the reference; one who does both, in two
+        orders, counts half."""
+        votes = self.votes[text]
+        return sum(stands_for[name] * _side(vote) for name, vote in votes.items()) / sum(stands_for[name] for name in votes)
 
     @property
     def _table(self) -> FloatArray:
@@ -50,24 +68,47 @@ class Readership:
         return float(self._table.std())
 
     @property
-    def shares(self) -> tuple[float, float, float] | None:
-        """Of the sum of squares between texts, between readers, and of taste; None of fewer than two of either, or if nothing differs."""
+    def shares(self) -> Shares | None:
+        """None of fewer than two texts or readers, or if nothing differs."""
         table = self._table
-        if table.size == 0 or min(table.shape) < 2:
+        if table.size == 0 or min(table.shape) < 2 or table.std() < 1e-6:
             return None
-        whole = ((table - table.mean()) ** 2).sum()
-        if whole <= 1e-12:
+        texts, readers = table.shape
+        rows, columns = table.mean(axis=1) - table.mean(), table.mean(axis=0) - table.mean()
+        rest = table - table.mean() - rows[:, None] - columns
+        residual = float((rest**2).sum() / ((texts - 1) * (readers - 1)))
+        between = max(0.0, float((rows**2).sum() / (texts - 1)) - residual / readers)
+        of_readers = max(0.0, float((columns**2).sum() / (readers - 1)) - residual / texts)
+        noise = self._noise
+        chance = None if noise is None else min(noise, residual)
+        whole = between + of_readers + residual
+        return Shares(
+            between / whole,
+            of_readers / whole,
+            (residual - (chance or 0.0)) / whole,
+            None if chance is None else chance / whole,
+        )
+
+    @property
+    def _noise(self) -> float | None:
+        """The variance of a cell that is chance: a quarter of that of the difference between orders, since a cell is the mean of two; what a reader leans to a
+        place is no chance."""
+        given = [[self.orders[text][reader] for reader in self.readers] for text in self.chances]
+        if any(one is None for row in given for one in row):
             return None
-        texts = table.shape[1] * ((table.mean(axis=1) - table.mean()) ** 2).sum()
-        readers = table.shape[0] * ((table.mean(axis=0) - table.mean()) ** 2).sum()
-        return float(texts / whole), float(readers / whole), float(max(0.0, whole - texts - readers) / whole)
+        apart = np.array(given, dtype=np.float64)  # (texts, readers)
+        return float(apart.var(axis=0, ddof=1).mean() / 4)
+
+
+def _side(vote: float) -> float:
+    return 0.5 if vote == EVEN else float(vote > EVEN)
 
 
 def readership(
     ballots: Sequence[Ballot], answers: Mapping[Prompting, Mapping[str, Judgement]], readers: Sequence[str]
 ) -> Readership:
     """Of the votes of real readers; a text that is the reference itself is left out."""
-    found: dict[Text, dict[str, list[float | None]]] = {}
+    found: dict[Text, dict[str, list[tuple[Choice, float | None, bool]]]] = {}
     seen: set[tuple[str, str | None]] = set()
     for ballot in ballots:
         if ballot.role is None or ballot.role.source != "reader" or ballot.judgement is None:
@@ -75,14 +116,36 @@ def readership(
         if (ballot.system, ballot.judgement) in seen:  # the same answer stands in both ways of prompting
             continue
         seen.add((ballot.system, ballot.judgement))
+        answer = answers[ballot.prompting].get(ballot.judgement)
         of_text = found.setdefault((ballot.document, ballot.system), {})
-        of_text.setdefault(ballot.role.type, []).append(_chance(ballot, answers[ballot.prompting].get(ballot.judgement)))
+        voted = answer is not None and answer.label == ballot.candidate
+        of_text.setdefault(ballot.role.type, []).append((ballot.candidate, _chance(ballot, answer), voted))
     whole = {
-        text: {reader: fmean(value for value in values if value is not None) for reader, values in of_text.items()}
+        text: of_text
         for text, of_text in found.items()
-        if set(of_text) == set(readers) and all(value is not None for values in of_text.values() for value in values)
+        if set(of_text) == set(readers) and all(chance is not None for each in of_text.values() for _, chance, _ in each)
     }
-    return Readership(tuple(readers), whole, len(found) - len(whole))
+    return Readership(
+        readers=tuple(readers),
+        chances={text: {name: _mean(each) or 0.0 for name, each in of_text.items()} for text, of_text in whole.items()},
+        orders={text: {name: _apart(each) for name, each in of_text.items()} for text, of_text in whole.items()},
+        votes={
+            text: {name: fmean(voted for *_, voted in each) for name, each in of_text.items()}
+            for text, of_text in whole.items()
+        },
+        incomplete=len(found) - len(whole),
+    )
+
+
+def _mean(votes: Sequence[tuple[Choice, float | None, bool]], *sides: Choice) -> float | None:
+    """Of the probabilities with the candidate at one of `sides`; of all without any."""
+    known = [chance for side, chance, _ in votes if chance is not None and (not sides or side in sides)]
+    return fmean(known) if known else None
+
+
+def _apart(votes: Sequence[tuple[Choice, float | None, bool]]) -> float | None:
+    first, second = _mean(votes, "A"), _mean(votes, "B")
+    return None if first is None or second is None else first - second
 
 
 def _chance(ballot: Ballot, answer: Judgement | None) -> float | None:

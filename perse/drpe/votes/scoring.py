@@ -33,7 +33,7 @@ class Decision:
     votes: float | None
     """Share of the votes that are for it."""
     asked: int
-    """Ballots ..."""
+    """Ballots that somebody was asked ..."""
     answered: int
     """... and those that came back with a vote."""
     order_gap: float | None
@@ -73,9 +73,10 @@ def decisions(ballots: Sequence[Ballot], answers: Mapping[Prompting, Mapping[str
     sure = [weight for one in known if one is not None and (weight := confidence(one)) is not None]
     usual = fmean(sure) if sure else None
     ordered = sorted(enumerate(ballots), key=lambda one: (one[1].prompting, one[1].document, one[1].system, one[0]))
+    told = {prompting for prompting, of_one in answers.items() if any(one.distribution for one in of_one.values())}
     found: dict[tuple[Prompting, str, str], Decision] = {}
     for key, group in groupby(ordered, key=lambda one: (one[1].prompting, one[1].document, one[1].system)):
-        found[key] = _decision([ballot for _, ballot in group], answers[key[0]], usual)
+        found[key] = _decision([ballot for _, ballot in group], answers[key[0]], usual, told=key[0] in told)
     return tuple(found[key] for key in dict.fromkeys((one.prompting, one.document, one.system) for one in ballots))
 
 
@@ -88,8 +89,8 @@ def scores_by_name(decided: Iterable[Decision]) -> dict[str, dict[tuple[str, str
     return found
 
 
-def _decision(ballots: Sequence[Ballot], answers: Mapping[str, Judgement], usual: float | None) -> Decision:
-    """Of the ballots about one candidate."""
+def _decision(ballots: Sequence[Ballot], answers: Mapping[str, Judgement], usual: float | None, *, told: bool) -> Decision:
+    """Of the ballots about one candidate. `told`: whether the judge tells probabilities at all; if not, there is none of a candidate that is the reference."""
     rounds: dict[tuple[int, int, str], list[Ballot]] = {}
     for ballot in ballots:
         rounds.setdefault((ballot.wording, ballot.reference, ballot.candidate), []).append(ballot)
@@ -105,10 +106,10 @@ def _decision(ballots: Sequence[Ballot], answers: Mapping[str, Judgement], usual
         system=first.system,
         prompting=first.prompting,
         score=fmean(known) if len(known) == len(scores) else None,
-        expected=fmean(chances) if chances else None,
+        expected=fmean(chances) if chances and told else None,
         votes=fmean(votes) if votes else None,
-        asked=len(ballots),
-        answered=len(votes),
+        asked=sum(ballot.judgement is not None for ballot in ballots),
+        answered=sum(ballot.judgement is not None and _for(ballot, answers) is not None for ballot in ballots),
         order_gap=fmean(gaps) if gaps else None,
         turned=_mean(one != other for one, other in _both(pairs, answers, _for)),
         same=all(ballot.judgement is None for ballot in ballots),

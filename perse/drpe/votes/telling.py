@@ -10,13 +10,15 @@ import numpy as np
 
 from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.readership import Readership, readership
-from perse.drpe.votes.scoring import EVEN, Decision
+from perse.drpe.votes.scoring import Decision
 from perse.drpe.votes.voting import Run
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement
 from perse.results.result import Cell, Result, Table
 
 DRPE_VOTE = "drpe-vote"
+FEWEST_TEXTS = 10
+"""Of fewer it is not said what differs between readers."""
 
 
 def vote_result(run: Run) -> Result:
@@ -81,10 +83,11 @@ def _shown(values: Sequence[float | None], form: str) -> str:
     return format(fmean(known), form) if known else "-"
 
 
-def _votes(prompting: Prompting, found: Sequence[Decision]) -> tuple[Cell, ...]:
+def _votes(prompting: Prompting, given: Sequence[Decision]) -> tuple[Cell, ...]:
+    found = [one for one in given if not one.same]
     return (
         NAMES[prompting],
-        f"{len(found):,}",
+        f"{len(given):,}",
         f"{sum(one.answered for one in found):,} of {sum(one.asked for one in found):,}",
         _shown([one.votes for one in found], ".0%"),
         _shown([one.expected for one in found], ".3f"),
@@ -131,12 +134,17 @@ def _agreement(by: dict[Prompting, list[Decision]]) -> list[Table]:
 def _of_readers(found: Readership) -> str:
     """What differs between real readers, in words."""
     texts = len(found.chances)
-    if found.shares is None:
+    shares = found.shares if texts >= FEWEST_TEXTS else None
+    if shares is None:
         return f"Of real readers {texts:,} texts have all votes: too little to say what differs between readers."
-    of_texts, of_readers, taste = found.shares
+    rest = (
+        f"and {shares.taste:.0%} taste and chance, which one order cannot tell apart"
+        if shares.chance is None
+        else f"{shares.taste:.0%} taste (who votes for which text), and {shares.chance:.0%} chance, by how the two orders differ"
+    )
     return (
-        f"Of what differs in P(candidate) over {texts:,} texts and {len(found.readers)} real readers (standard deviation {found.spread:.3f}), {of_texts:.0%} lies between texts, {of_readers:.0%} between readers, and "
-        f"{taste:.0%} in who votes for which text."
+        f"Of the variance of P(candidate) over {texts:,} texts and {len(found.readers)} real readers (standard deviation {found.spread:.3f}) "
+        f"{shares.texts:.0%} is between texts, {shares.readers:.0%} between readers, {rest}."
     )
 
 
@@ -154,7 +162,7 @@ def _readers(run: Run, found: Readership) -> list[Table]:
                     name,
                     f"{run.readers[name]} of {whole}",
                     f"{found.of_reader(name):.3f}",
-                    f"{fmean(of_one[name] > EVEN for of_one in found.chances.values()):.0%}",
+                    f"{fmean(of_one[name] for of_one in found.votes.values()):.0%}",
                 )
                 for name in found.readers
             ),
@@ -166,7 +174,7 @@ def _readers(run: Run, found: Readership) -> list[Table]:
             title="Whom each text wins",
             header=("document", "system", "readers won", "P(candidate), lowest", "of", "highest", "of"),
             rows=tuple(
-                (document, system, f"{found.won((document, system)):.0%}", *_ends(of_one))
+                (document, system, f"{found.won((document, system), run.readers):.0%}", *_ends(of_one))
                 for (document, system), of_one in found.chances.items()
             ),
             detail=True,
@@ -183,7 +191,7 @@ def _systems(by: dict[Prompting, list[Decision]]) -> Table:
     rows: list[tuple[Cell, ...]] = []
     for prompting, found in by.items():
         for system in dict.fromkeys(one.system for one in found):
-            mine = [one for one in found if one.system == system]
+            mine = [one for one in found if one.system == system and not one.same]
             rows.append(
                 (
                     system,
@@ -213,7 +221,7 @@ def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
             said.append(f"{NAMES[prompting]}: without a vote: {told}; they are counted, and no vote is guessed for them")
     if same := {one.key for found in by.values() for one in found if one.same}:
         said.append(
-            f"{len(same):,} candidates are the reference itself: nobody was asked, half of the roles are taken to vote for them, with the run's mean confidence"
+            f"{len(same):,} candidates are the reference itself: nobody was asked, half of the roles are taken to vote for them, with the run's mean confidence; they are in no mean above"
         )
     if len(wordings := {one.wording for one in run.ballots}) > 1:
         said.append(f"asked in {len(wordings)} wordings: a decision is the mean over them; real readers are asked in one")
