@@ -65,7 +65,7 @@ def electorate(
     }
     people: tuple[Reader, ...] = ()
     if sets:
-        people = choose_readers(Path(sets[0]), readers, embed or embedding(clustering.model))
+        people = choose_readers(Path(sets[0]), readers, embed or (lambda texts: embedding(clustering.model)(texts)))
     silent = () if NOBODY in names or people else tuple(name for name, of_one in roles.items() if not of_one)
     heard = Documents(tuple(one for one in documents.documents if one.id not in silent))
     if not heard.documents:
