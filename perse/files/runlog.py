@@ -294,6 +294,7 @@ _SECTIONS = (
     "run.judge",
     "run.settings",
     "run.documents",
+    "run.roles",
 )
 """Parts of a manifest that are objects where they are there."""
 
