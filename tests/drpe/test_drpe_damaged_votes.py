@@ -62,6 +62,7 @@ def test_a_judge_whose_name_is_no_text_has_none(run: Path) -> None:
     assert read_run(run).judge == "?"
 
 
+@pytest.mark.slow
 def test_ballots_that_end_early_are_not_a_smaller_vote(run: Path, tmp_path: Path) -> None:
     ballots = run / "ballots.jsonl"
     whole = ballots.read_bytes()

@@ -41,6 +41,7 @@ def whole(run: Path) -> str:
     return "".join(one.read_text() for one in sorted(run.rglob("*")) if one.is_file())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", [ANN, BOB])
 def test_a_reader_who_left_has_no_vote_in_the_run_and_others_keep_theirs(run: Path, who: str) -> None:
     before = read_run(run)
@@ -57,6 +58,7 @@ def test_a_reader_who_left_has_no_vote_in_the_run_and_others_keep_theirs(run: Pa
     assert perse("data", "forget", who, run).returncode == 2
 
 
+@pytest.mark.slow
 def test_a_removal_of_votes_that_is_killed_is_whole_or_not_there(run: Path) -> None:
     untouched, event = run.with_name("untouched"), 0
     shutil.copytree(run, untouched)
