@@ -12,16 +12,38 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import AliasChoices, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, ValidationError
 
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.records import explain
 from perse.strict import Name, Strict
 
 REMEDY = "give SummEval's lines, or lines of the form of docs/drpe.md"
+
+
+LARGEST = 1e6
+"""Of a score; sums of squares of larger ones leave a double's range."""
+
+
+def _told(text: str) -> str:
+    if not text.strip():
+        raise ValueError("found an empty text; give one that is not empty")
+    return text
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool | str):  # of a collection `Strict` does not look at the values
+        raise ValueError(f"found {shortened(value)}, expected a number")
+    return value
+
+
+Text = Annotated[str, AfterValidator(_told)]
+"""With something in it."""
+Score = Annotated[float, BeforeValidator(_number), Field(ge=-LARGEST, le=LARGEST)]
 
 
 class _Record(Strict):
@@ -33,8 +55,8 @@ class Candidate(_Record):
 
     system: Name = Field(min_length=1)
     """Who wrote it; no two candidates of a document have the same."""
-    text: str = Field(min_length=1, validation_alias=AliasChoices("text", "summary"))
-    scores: Mapping[str, float] | None = None
+    text: Text = Field(validation_alias=AliasChoices("text", "summary"))
+    scores: Mapping[Name, Score] | None = None
     """People's means, by dimension."""
 
 
@@ -43,7 +65,7 @@ class Document(_Record):
 
     id: Name = Field(min_length=1, validation_alias=AliasChoices("id", "doc_id"))
     article: str | None = Field(default=None, validation_alias=AliasChoices("article", "src"))
-    references: tuple[str, ...] = Field(default=(), validation_alias=AliasChoices("references", "refs"))
+    references: tuple[Text, ...] = Field(default=(), validation_alias=AliasChoices("references", "refs"))
     candidates: tuple[Candidate, ...] = Field(min_length=1, validation_alias=AliasChoices("candidates", "systems"))
 
 

@@ -197,11 +197,17 @@ def one_writer(stage: Path, target: Path) -> Iterator[None]:
     """A folder of perse's to write in on the way to `target`, that only this process has; what a kill left in it goes.
 
     Raises:
-        BadInput: it is a link, or no folder.
+        BadInput: it is a link or no folder, or cannot be made.
         RunMismatch: another process has it.
+        SaveFailed: the disk is full, or read-only.
     """
-    refuse_stage(stage)
-    stage.mkdir(parents=True, exist_ok=True)
+    try:
+        refuse_stage(stage)
+        stage.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if write_failed(error):
+            raise save_failed(target, error) from None
+        raise BadInput(f"cannot make the folder {target}: {error.strerror}; choose another") from None
     held = os.open(stage, os.O_RDONLY)
     try:
         try:

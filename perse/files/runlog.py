@@ -284,7 +284,18 @@ def run_of(folder: Path) -> dict[str, Any]:
     return run
 
 
-_SECTIONS = ("run", "context", "environment", "run.config", "run.config.data", "run.config.model", "run.judge", "run.settings")
+_SECTIONS = (
+    "run",
+    "context",
+    "environment",
+    "run.config",
+    "run.config.data",
+    "run.config.model",
+    "run.judge",
+    "run.settings",
+    "run.documents",
+    "run.roles",
+)
 """Parts of a manifest that are objects where they are there."""
 
 

@@ -95,6 +95,8 @@ def test_real_readers_are_chosen_from_their_data_set(tmp_path: Path) -> None:
     )
     found = electorate((f"readers:{path}",), DOCUMENTS, ALL, readers=2, embed=lambda texts: np.ones((len(texts), 2)))
     assert [one.id for one in found.readers] == ["a", "b"] and set(found.roles.values()) == {()} and not found.silent
+    nowhere = Clustering(method="none", model=str(tmp_path / "nowhere"))  # nobody is chosen, so that nothing is embedded
+    assert electorate((f"readers:{path}",), DOCUMENTS, nowhere, readers=2).readers == found.readers
 
 
 @pytest.mark.parametrize(

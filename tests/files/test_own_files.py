@@ -14,7 +14,7 @@ from kills import killed_at
 from places import ROOT
 
 from perse.errors import BadInput, RunMismatch
-from perse.files.own_files import remove_own, replace_folder, write_own, write_together
+from perse.files.own_files import one_writer, remove_own, replace_folder, write_own, write_together
 from perse.files.replacing import settle
 from perse.records import example_lines
 from perse.settings.training import load_config
@@ -375,3 +375,13 @@ def test_a_folder_that_only_looks_temporary_is_nobodys_to_remove(tmp_path: Path)
 def test_make_clean_leaves_what_people_have_built_in_work() -> None:
     said = subprocess.run(["make", "-n", "clean"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
     assert "work/demo" in said and not {"work", "work/", "work/*"} & set(said)
+
+
+def test_a_folder_that_cannot_be_made_is_named_and_not_the_one_beside_it_that_is_perses(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for target, why in ((tmp_path / "file" / "merged", "Not a directory"), (tmp_path / ("x" * 300), "File name too long")):
+        with (
+            pytest.raises(BadInput, match=f"cannot make the folder {target}: {why}; choose another"),
+            one_writer(target.with_name(f".{target.name}.perse-tmp"), target),
+        ):
+            pass

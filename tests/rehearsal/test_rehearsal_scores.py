@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -230,6 +231,27 @@ def test_a_judge_that_chose_the_versions_is_said_to_have(tmp_path: Path, name: s
     told = rehearsal_result(results(samples, made, resamples=200, seed=0))
     assert ("flattered" in " ".join(told.notes)) is chose and ("by the judge that chose its versions" in told.answer) is chose
     assert ("also wrote the summaries" in " ".join(told.notes)) is made.wrote
+
+
+@pytest.mark.parametrize("roles", [None, [], "x"])
+def test_a_run_whose_roles_are_of_another_shape_is_one_sentence(tmp_path: Path, roles: object) -> None:
+    run = Cast().rehearse(tmp_path / "run", SAMPLES[:1], ["onlysum"])
+    score(Cast(judging).judge, SAMPLES[:1], run, digest="of these", name="scored")
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["run"]["roles"] = roles
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(BadInput, match="'run.roles' is .*, expected a JSON object"):
+        read_scores(SAMPLES[:1], run, digest="of these", name="scored")
+
+
+def test_a_judge_of_scores_whose_name_is_no_text_has_none(tmp_path: Path) -> None:
+    run = Cast().rehearse(tmp_path / "run", SAMPLES[:1], ["onlysum"])
+    score(Cast(judging).judge, SAMPLES[:1], run, digest="of these", name="scored")
+    path = run / "scores" / "scored" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["run"]["judge"]["model"] = 3
+    path.write_text(json.dumps(manifest))
+    assert read_scores(SAMPLES[:1], run, digest="of these", name="scored").judge == "?"
 
 
 def test_a_run_of_other_samples_is_refused(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def forget(
         list[Path] | None,
         typer.Argument(
             metavar="PATH...",
-            help="Data set folders, PerSum folders, scored runs, files of examples, or a server's readers=FILE; with --readers, none.",
+            help="Data set folders, PerSum folders, scored runs, votes of readers, files of examples, or a server's readers=FILE; with --readers, none.",
             show_default=False,
         ),
     ] = None,

@@ -20,6 +20,7 @@ from perse.data.dataset.folder import DATA_SET, is_data_folder, load_folder, wri
 from perse.data.dataset.split_counts import parts_of
 from perse.data.forgetting.lines import Line, is_export, is_own, lines_of, own_lines
 from perse.data.forgetting.manifests import check_manifest, data_folder_of
+from perse.data.forgetting.voters import ANSWERS, VOTE, logs, without_reader
 from perse.data.pseudonyms import is_pseudonym, pseudonym, salt_from_seed
 from perse.errors import BadInput
 from perse.files.belongings import CARD, kind_of, manifest_of, resolved
@@ -46,8 +47,8 @@ Planned = tuple[Forgotten, Callable[[], None]]
 
 
 def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> list[Forgotten]:
-    """Removes a person from data set folders, PerSum folders and their work folders, folders of released data, scored runs, and
-    files of examples.
+    """Removes a person from data set folders, PerSum folders and their work folders, folders of released data, scored runs, votes
+    of real readers, and files of examples.
 
     All places are locked and searched before the first is changed. Then one after the other is changed, each wholly or not at
     all: after a kill or a full disk in between, the same command finishes the rest.
@@ -83,13 +84,17 @@ def forget(person: str, paths: Sequence[Path], *, salt: str | None = None) -> li
                 f"{path}: is a run of perse rehearsal, whose summaries and answers are made of many people's reviews, and nobody can be taken out; "
                 "forget the person in the samples, remove the folder, and run again"
             )
+        if _run_kind(path) in ANSWERS:
+            raise BadInput(
+                f"{path}: holds answers to votes, of which {path.resolve().parent} tells whose they are; name that folder"
+            )
     ids = known_as(person, paths, salt=salt)
     places = _once_each(paths)
     for path in places:
         if path.is_file() and path.name in own_lines(path.parent):
             raise BadInput(f"{path}: goes with the other files of {path.parent}, which hold the person too; name the folder")
     with ExitStack() as held:
-        planned = [_data_set(ids, path, held) if is_data_folder(path) else _lines(ids, path, held) for path in places]
+        planned = [_planned(ids, path, held) for path in places]
         for _, change in planned:
             change()
     return [gone for gone, _ in planned]
@@ -113,6 +118,24 @@ def known_as(person: str, paths: Sequence[Path], *, salt: str | None = None) -> 
         if folder.is_dir():
             check_manifest(folder)
     return {person, *_pseudonyms(person, paths, salt)}
+
+
+def _planned(ids: set[str], path: Path, held: ExitStack) -> Planned:
+    if is_data_folder(path):
+        return _data_set(ids, path, held)
+    return _votes(ids, path, held) if _run_kind(path) == VOTE else _lines(ids, path, held)
+
+
+def _votes(ids: set[str], path: Path, held: ExitStack) -> Planned:
+    """A run of votes, in which the person may be a reader."""
+    held.enter_context(locked(resolved(path)))
+    settle(path)
+    for log in logs(path):
+        held.enter_context(run_closed(log))
+    votes, others, contents = without_reader(ids, path)
+    if votes and not others:
+        raise _nothing_left(path)
+    return Forgotten(path, 0, votes), lambda: update_files(path, contents) if contents else None
 
 
 def _data_set(ids: set[str], path: Path, held: ExitStack) -> Planned:

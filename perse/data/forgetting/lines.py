@@ -25,9 +25,15 @@ from perse.secrets import without_keys
 
 _FOLDERS: tuple[Belongings, ...] = (DATA_SET, PERSUM, RELEASE)
 
+BALLOTS = "ballots.jsonl"
+"""Who was asked about what, in a run of votes."""
+
 _JUDGED = frozenset({"judgements.jsonl", "timing.jsonl"})
 _RUNS: Mapping[str, frozenset[str]] = {
     "score": _JUDGED | {"examples.jsonl"},
+    "drpe-vote": frozenset({BALLOTS}),
+    "drpe-single": _JUDGED,
+    "drpe-batch": _JUDGED,
     "persum": _JUDGED,
     "study": frozenset({"arms.jsonl"}),
     "kgds-agreement": _JUDGED,
@@ -134,8 +140,11 @@ def lines_of(file: Path) -> list[Line]:
 
 
 def _reviewer(row: Mapping[str, Any]) -> str | None:
-    """Whom a line names: an example itself, a PerSum sample in the user's own review, a text among somebody's best (`perse score merge --top`)."""
-    own = row.get("own")
+    """Whom a line names: an example itself, a PerSum sample in the user's own review, a text among somebody's best (`perse score merge --top`), the ballot of a
+    real reader."""
+    own, role = row.get("own"), row.get("role")
+    if isinstance(role, dict) and role.get("source") == "reader" and "judgement" in row:
+        return str(role.get("type"))
     reviewer = own.get("reviewer_id") if isinstance(own, dict) else row.get("reader" if _is_ranked(row) else "reviewer_id")
     return reviewer if isinstance(reviewer, str) else None
 

@@ -74,7 +74,9 @@ def electorate(
     if aspect is not None and not sets:
         raise BadInput("--aspect is what readers of a data set of pairs vote on; name one with --roles readers:DATASET")
     if sets:
-        people = choose_readers(Path(sets[0]), readers, embed or embedding(clustering.model), aspect=aspect)
+        people = choose_readers(
+            Path(sets[0]), readers, embed or (lambda texts: embedding(clustering.model)(texts)), aspect=aspect
+        )
     silent = () if NOBODY in names or people else tuple(name for name, of_one in roles.items() if not of_one)
     heard = Documents(tuple(one for one in documents.documents if one.id not in silent))
     if not heard.documents:

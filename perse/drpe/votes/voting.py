@@ -29,7 +29,7 @@ from perse.errors import BadInput
 from perse.files.disk import write_whole
 from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
 from perse.formats.json_text import shortened
-from perse.judgement import Judgement
+from perse.judgement import Judgement, Status
 from perse.judging.judge import Judge
 from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_judgements, read_timing
 from perse.progress import OnPart, unseen_part
@@ -47,10 +47,12 @@ from perse.records import (
     VotesExample,
     explain,
 )
+from perse.scale import CHOICES
 
 KIND = "drpe-vote"
 BALLOTS = "ballots.jsonl"
 DOCUMENTS = "documents.jsonl"
+ANEW = "vote again in another folder"
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,11 @@ def vote(
     with RunLog(out, _identity(judge, documents, roles, readers, voting, made), lines=BALLOTS) as log:
         if not (out / DOCUMENTS).exists():
             write_whole(out / DOCUMENTS, "".join(one.model_dump_json() + "\n" for one in documents.documents))
-        have = len(log.read())
-        log.append(ballot.model_dump_json() + "\n" for ballot in made.ballots[have:])
+        have = _ballots(out)
+        for line, (ballot, wanted) in enumerate(zip(have, made.ballots, strict=False), start=1):
+            if ballot != wanted:
+                raise BadInput(f"{out / BALLOTS}, line {line}: is not the ballot that this run asked for; {ANEW}")
+        log.append(ballot.model_dump_json() + "\n" for ballot in made.ballots[len(have) :])
         for prompting in voting.prompting:
             _ask(judge, made.examples[prompting], out / prompting, voting, prompting, on_progress)
     return out
@@ -195,37 +200,98 @@ def read_run(run: Path) -> Run:
         holds = f"holds {what_it_is(read_manifest(run))}" if (run / MANIFEST).is_file() else f"has no {MANIFEST}"
         raise BadInput(f"{run} {holds}; give a folder that `perse drpe vote` wrote")
     about = read_manifest(run)["run"]
-    ballots = []
-    for line, fields in enumerate(read_lines(run / BALLOTS, remedy="give the same command again"), start=1):
-        try:
-            ballots.append(Ballot.model_validate(fields))
-        except ValidationError as error:
-            raise BadInput(f"{run / BALLOTS}, line {line}: {explain(error)}; vote again in another folder") from None
+    ballots, settings = _ballots(run), _settings(run, about.get("settings", {}))
     if not ballots:
         raise BadInput(f"{run} has no ballots yet; give the command that began it again")
     there = [prompting for prompting in PROMPTINGS if any(ballot.prompting == prompting for ballot in ballots)]
-    answers = {one: {id: said for (_, id), said in read_judgements(run / one / JUDGEMENTS).items()} for one in there}
     judge, documents = about.get("judge", {}), read_documents(run / DOCUMENTS)
+    if (digest := about.get("documents", {}).get("sha256")) != documents.digest:
+        raise BadInput(f"{run / DOCUMENTS}: is not what was voted on ({MANIFEST} has {shortened(digest)}); {ANEW}")
+    readers = _readers(run, about.get("readers", {}), ballots)
+    if not readers:  # these have none on what they reviewed themselves
+        _refuse_incomplete(run, ballots, documents, settings.prompting)
     return Run(
-        "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
+        "+".join(one for one in (judge.get("model"), judge.get("adapter")) if one and isinstance(one, str)) or "?",
         about.get("settings", {}),
         documents,
-        tuple(ballots),
-        answers,
+        ballots,
+        {one: _votes(run / one / JUDGEMENTS) for one in there},
         {one: read_timing(run / one / TIMING) for one in there},
         tuple(one.id for one in documents.documents if not one.references),
-        _readers(run, about.get("readers", {})),
+        readers,
     )
 
 
-def _readers(run: Path, found: object) -> dict[str, int]:
+def _ballots(run: Path) -> tuple[Ballot, ...]:
+    """Raises:
+    BadInput: an invalid line; the message names it.
+    """
+    found = []
+    for line, fields in enumerate(read_lines(run / BALLOTS, remedy=ANEW), start=1):
+        try:
+            found.append(Ballot.model_validate(fields))
+        except ValidationError as error:
+            raise BadInput(f"{run / BALLOTS}, line {line}: {explain(error)}; {ANEW}") from None
+    return tuple(found)
+
+
+def _votes(path: Path) -> dict[str, Judgement]:
+    """The answers of a file, by id.
+
+    Raises:
+        BadInput: one is none of the question's; the message names it.
+    """
+    found = {id: said for (_, id), said in read_judgements(path).items()}
+    for id, said in found.items():
+        odd = said.status is Status.OK and said.label not in CHOICES.labels
+        if odd or (said.distribution is not None and set(said.distribution) != set(CHOICES.labels)):
+            raise BadInput(
+                f"{path}: the answer '{id}' has {shortened(said.label if odd else said.distribution)}, expected A or B; remove its line to have it asked again"
+            )
+    return found
+
+
+def _refuse_incomplete(run: Path, ballots: Sequence[Ballot], documents: Documents, promptings: Sequence[Prompting]) -> None:
+    """A decision that lacks its ballots would be missing without a word.
+
+    Raises:
+        BadInput: there are none for some candidate.
+    """
+    there = {(one.document, one.system, one.prompting) for one in ballots}
+    wanted = {
+        (document.id, candidate.system, prompting)
+        for document in documents.documents
+        if document.references
+        for candidate in document.candidates
+        for prompting in promptings
+    }
+    if lacking := len(wanted - there):
+        raise BadInput(
+            f"{run / BALLOTS} has no ballots for {lacking:,} of {len(wanted):,} decisions; give the command that began the run again"
+        )
+
+
+def _settings(run: Path, found: Mapping[str, Any]) -> Voting:
+    """Raises:
+    BadInput: they are none of a vote.
+    """
+    try:
+        return Voting(**{**found, **{name: tuple(found[name]) for name in ("prompting", "wordings")}})
+    except (TypeError, KeyError, BadInput):
+        raise BadInput(
+            f"{run / MANIFEST}: 'run.settings' is {shortened(found)}, expected the settings of a vote; {ANEW}"
+        ) from None
+
+
+def _readers(run: Path, found: object, ballots: Sequence[Ballot]) -> dict[str, int]:
     """Real readers, and how many each stands for.
 
     Raises:
-        BadInput: the manifest says something else.
+        BadInput: the manifest says something else, or nothing of one who voted.
     """
+    voted = {one.role.type for one in ballots if one.role is not None and one.role.source == "reader"}
+    if isinstance(found, dict) and not voted <= found.keys():
+        raise BadInput(f"{run / MANIFEST}: 'run.readers' lacks {shortened(min(voted - found.keys()))}, who voted; {ANEW}")
     if isinstance(found, dict) and all(isinstance(one, dict) and type(one.get("stands_for")) is int for one in found.values()):
         return {str(name): one["stands_for"] for name, one in found.items()}
-    raise BadInput(
-        f"{run / MANIFEST}: 'run.readers' is {shortened(found)}, expected readers with 'stands_for'; vote again in another folder"
-    )
+    raise BadInput(f"{run / MANIFEST}: 'run.readers' is {shortened(found)}, expected readers with 'stands_for'; {ANEW}")

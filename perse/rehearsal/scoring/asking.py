@@ -123,7 +123,7 @@ def read_scores(samples: Sequence[Sample], run: Path, *, digest: str, name: str)
     return Scored(
         read_traces(run),
         scores,
-        "+".join(filter(None, (judge.get("model"), judge.get("adapter")))) or "?",
+        "+".join(one for one in (judge.get("model"), judge.get("adapter")) if one and isinstance(one, str)) or "?",
         labels=labels,
         leniency=finding_in(folder),
         chose=_who(judge) == _who(begun.get("judge"))
