@@ -150,6 +150,7 @@ SIZES: dict[str, tuple[str, ...]] = {
     "nearly_constant": (),
     "long_profiles": ("--model", "MODEL"),
     "preference_rounding": ("graded.jsonl", "--model", "MODEL"),
+    "rare_answers": (),
     "recipes": ("--data", "examples.jsonl"),
     "rehearsal_errors": (),
     "rehearsal_page": ("--json",),

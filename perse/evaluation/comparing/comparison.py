@@ -247,6 +247,7 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
     else:
         behind = again.standing_behind((contrast.metric,), truth, one[both])[contrast.metric]
         interval = again.interval(value, apart, reviewers=min(contrast.reviewers, behind.reviewers), texts=behind.texts)
+        interval = again.unless_rare(interval, contrast.metric, truth, sides=((1.0, one[both]),))
         interval = unless_alike(interval, apart) if contrast.metric == MAE else interval
     return contrast.model_copy(update={"against_chance": interval})
 
@@ -309,6 +310,7 @@ def _contrasts_of(
         else:
             apart = resampled[0][name] - resampled[1][name]
             interval = again.interval(difference, apart, reviewers=behind[name].reviewers, texts=behind[name].texts)
+            interval = again.unless_rare(interval, name, gold, sides=((1.0, given[0]), (-1.0, given[1])))
             interval = unless_alike(interval, apart) if name == MAE else interval
         p = exchanged[name]
         contrasts.append(

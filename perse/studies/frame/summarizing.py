@@ -90,6 +90,7 @@ class SharedResamples:
         resampled = _weighted([(weight, self._resampled(given)[metric]) for weight, given in terms])
         behind = Behind.both(*(self.bootstrap.standing_behind((metric,), self.gold, given)[metric] for _, given in terms))
         interval = self.bootstrap.interval(value, resampled, reviewers=behind.reviewers, texts=behind.texts)
+        interval = self.bootstrap.unless_rare(interval, metric, self.gold, sides=terms)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
 
     def macro(self, terms: Terms, groups: Sequence[BoolArray]) -> Estimate:
