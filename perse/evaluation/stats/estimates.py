@@ -121,7 +121,9 @@ class Bootstrap:
             return none
         if texts is None:
             return bootstrap_interval(resampled, reviewers=reviewers)
-        return two_way_interval(value, resampled, both=self.resamples.both, reviewers=reviewers, texts=texts)
+        sizes = np.bincount(self.resamples.item) if self.resamples.item is not None else np.ones(texts, dtype=np.int64)
+        both = self.resamples.both
+        return two_way_interval(value, resampled, both=both, reviewers=reviewers, texts=texts, sizes=sizes)
 
     def _too_few(self, reviewers: int, texts: int | None = None) -> Interval | None:
         """Why a value that these stand behind has no interval; None if they are enough."""
