@@ -2,7 +2,8 @@
 
     python benchmarks/shared_texts.py --simulations 500
 
-Every reader reads some of the texts, drawn at random, so that a text has 1, 3, 9 or 36 readers on average. Texts differ in quality,
+Every reader reads some of the texts, drawn at random, so that a text has 1, 3, 9 or 36 readers on average. `--popularity` gives some more readers than
+others: *control*, the first text is read by all; *few*, four have six in ten readings; *zipf*, the n-th is drawn as often as 1 / n. Texts differ in quality,
 which two judges of equal worth see in part. *By text*: what a judge misjudges is the text's, so all of its readers share the error.
 *By answer*: every error is its own. `reviewers` and `two-way` are the intervals of `--resample`, `product` is the two-way bootstrap
 as it stands, without what draws it together. Width is in units of the interval that the estimates' true spread would give. The
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--reviewers", type=int, nargs="+", default=[36, 108])
     parser.add_argument("--readers", type=int, nargs="+", default=[1, 3, 9, 36], help="of a text, on average")
     parser.add_argument("--each", type=int, nargs="+", default=[4, 10], help="texts that a reader reads")
+    parser.add_argument("--popularity", choices=("even", "control", "few", "zipf"), default="even")
     parser.add_argument("--columns", choices=COLUMNS, nargs="+", default=COLUMNS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--json", action="store_true", help="the shares as JSON on stdout instead of the table")
@@ -66,7 +68,8 @@ def _simulated(size: int, each: int, readers: int, errors: str, *, options: argp
         range(options.simulations), description=f"{size} reviewers, {each} of {texts} texts", console=Console(stderr=True)
     ):
         seed = (options.seed, size, each, readers, number)
-        found.append(_one(size, texts, each, errors, options.columns, seed=seed, resamples=options.resamples))
+        drawn = _readings(size, texts, each, options.popularity, generator=np.random.default_rng((*seed, 1)))
+        found.append(_one(size, texts, drawn, errors, options.columns, seed=seed, resamples=options.resamples))
     columns = {name: _summed([one[name] for one in found]) for name in options.columns}
     return {"size": size, "each": each, "texts": texts, "readers": readers, "errors": errors, "columns": columns}
 
@@ -84,23 +87,25 @@ def _summed(found: Sequence[tuple[list[float], list[list[tuple[float, float]]]]]
 
 
 def _one(
-    size: int, texts: int, each: int, errors: str, columns: Sequence[str], *, seed: tuple[int, ...], resamples: int
+    size: int, texts: int, drawn: IntArray, errors: str, columns: Sequence[str], *, seed: tuple[int, ...], resamples: int
 ) -> dict[str, tuple[list[float], list[list[tuple[float, float]]]]]:
     """By column the value of a judge and its difference from another's, and the interval of both by each method."""
     generator = np.random.default_rng(seed)
-    gold, judges, reviewer, item = _world(size, texts, each, ERRORS[errors], generator=generator)
+    gold, judges, reviewer, item = _world(size, texts, drawn, ERRORS[errors], generator=generator)
     draws = int(generator.integers(2**31))
     by_reviewers = Bootstrap.over(reviewer, resamples=resamples, seed=draws)
     both = Bootstrap.over(reviewer, resamples=resamples, seed=draws, item=item)
     once = Bootstrap(Resamples(reviewer, np.ones((size, 1), dtype=np.float32)))
     plain = [once.resampled_scores(gold, judge) for judge in judges]
-    drawn = [(bootstrap, [bootstrap.resampled_scores(gold, judge) for judge in judges]) for bootstrap in (by_reviewers, both)]
+    resamples_of = [
+        (bootstrap, [bootstrap.resampled_scores(gold, judge) for judge in judges]) for bootstrap in (by_reviewers, both)
+    ]
     found = {}
     for column in columns:
         ours, theirs = (float(one[column][0]) for one in plain)
         values = [ours, ours - theirs]
         bounds = []
-        for bootstrap, (one, other) in drawn:
+        for bootstrap, (one, other) in resamples_of:
             resampled = (one[column], one[column] - other[column])
             bounds.append(
                 [
@@ -114,11 +119,24 @@ def _one(
     return found
 
 
+def _readings(size: int, texts: int, each: int, popularity: str, *, generator: np.random.Generator) -> IntArray:
+    """(size * each,) the texts that each reader reads, reader by reader."""
+    if popularity == "control":
+        return np.concatenate([[0, *(1 + generator.permutation(texts - 1)[: each - 1])] for _ in range(size)])
+    weights = {
+        "even": np.ones(texts),
+        "few": np.where(np.arange(texts) < 4, 0.15 * max(1, texts - 4) / 0.4, 1.0),
+        "zipf": 1 / np.arange(1, texts + 1),
+    }[popularity]
+    return np.concatenate(
+        [generator.choice(texts, each, replace=False, p=weights / weights.sum()) for _ in range(size)]
+    ).astype(np.int64)
+
+
 def _world(
-    size: int, texts: int, each: int, spread: tuple[float, float], *, generator: np.random.Generator
+    size: int, texts: int, drawn: IntArray, spread: tuple[float, float], *, generator: np.random.Generator
 ) -> tuple[FloatArray, list[FloatArray], IntArray, IntArray]:
-    reviewer = np.repeat(np.arange(size), each)
-    drawn = np.concatenate([generator.permutation(texts)[:each] for _ in range(size)])
+    reviewer = np.repeat(np.arange(size), len(drawn) // size)
     quality, taste = generator.normal(0, 1, texts), generator.normal(0, 1.3, len(drawn))
     leniency = generator.normal(0, 1.2, size)[reviewer]
     gold = np.clip(np.round(6.5 + leniency + quality[drawn] + taste), 1, 10)

@@ -5,7 +5,8 @@
 Kinds of worlds, in each of which "better" is false. *Below chance*: a coin for a judge, and a reader's own average that is
 worse than chance, as it is where a profile holds the reader's other scores. *Copying*: a coin again, on pairs in 45% of which the shown answer
 is the reader's. *Coins*: the same in 50%. *Constant*: `perse compare` within readers, where both judges know nothing and one says the same to all but a few readers. *Ties*: the
-judge says the reader's own average of three whole scores with a noise of 0.02, which breaks its ties and changes nothing else; "worse" is false, too.
+judge says the reader's own average of three whole scores with a noise of 0.02, which breaks its ties and changes nothing else; "worse" is false, too,
+and so is what a study tells of the change from the one to the other.
 *Rare*: of two answers the reader and the judge both nearly always give the same one, and depart from it independently of each other.
 A nominal rate is 2.5% (one side of a 95% interval); with 400 worlds a rate of 2.5% is seen as 1.0% to 4.0%.
 """
@@ -41,6 +42,7 @@ from perse.records import (
     ProfileReview,
     ReviewReference,
 )
+from perse.studies.frame.summarizing import SharedResamples, minus, verdict
 
 READERS, TEXTS = 40, 6
 COPYING_IS_RIGHT = 0.45
@@ -203,9 +205,15 @@ def _ties(generator: np.random.Generator, resamples: int) -> dict[str, bool]:
     shown_apart = any(
         one.baseline == "profile average" and (one.estimate.above_zero or one.estimate.below_zero) for one in result.differences
     )
+    study = SharedResamples.over(examples, resamples=resamples, seed=0)
+    average = np.array([np.mean([past.score for past in one.profile]) for one in examples])
+    jittered = np.array([sum(int(label) * share for label, share in (one.distribution or {}).items()) for one in said])
+    change = minus([(1.0, jittered)], [(1.0, average)])
     return {
         "verdict": result.conclusions[0].standing in ("better", "worse"),
         "tau-b alone": by_ties or shown_apart,
+        "study": "not shown" not in study.told("kendall", change),
+        "study, tau-b alone": "not shown" not in verdict(study.value("kendall", change)),
     }
 
 

@@ -21,7 +21,7 @@ from perse.results.result import Cell, Result, Table
 from perse.studies.frame.arms import Arm, LoadJudge, Source
 from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import heading, verdict, words
+from perse.studies.frame.summarizing import heading, words
 
 ASKS = "Does the judge go by this reader's past, or would any other do as well?"
 
@@ -126,6 +126,6 @@ def _result(asking: Asking, conditions: Sequence[Condition], missing: Sequence[s
 
 
 def _answer(found: Measured, judge: str, others: Sequence[str]) -> str:
-    gains = [f"over {SAID[x]} {verdict(found.difference((judge, OWN), (judge, x), found.main))}" for x in others]
+    gains = [f"over {SAID[x]} {found.told((judge, OWN), (judge, x))}" for x in others]
     value = words(found.value(judge, OWN, found.main))
     return f"{judge}: {heading(found.main)} {value} with the reader's own profile; gain " + "; ".join(gains) + "."

@@ -40,7 +40,6 @@ from perse.studies.frame.summarizing import (
     points,
     predictions,
     undefined,
-    verdict,
     words,
 )
 
@@ -242,7 +241,7 @@ def _answer(shared: SharedResamples, ways: Sequence[Way], metric: str) -> str:
         return said
     if paper is best:
         _, second = max((one for one in known if one[1] is not best), key=lambda one: one[0].value or 0.0)
-        ahead = shared.value(metric, minus(mean_of(best.passes), mean_of(second.passes)))
-        return f"{said} Minus the next, {second.name}, and flattered by the choice of the highest of {len(known)}: {verdict(ahead)}."
-    ahead = shared.value(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
-    return f"{said} Minus one sampled label, as the paper reads it, and flattered by the choice of the highest of {len(known)}: {verdict(ahead)}."
+        ahead = shared.told(metric, minus(mean_of(best.passes), mean_of(second.passes)))
+        return f"{said} Minus the next, {second.name}, and flattered by the choice of the highest of {len(known)}: {ahead}."
+    ahead = shared.told(metric, minus(mean_of(best.passes), mean_of(paper.passes)))
+    return f"{said} Minus one sampled label, as the paper reads it, and flattered by the choice of the highest of {len(known)}: {ahead}."

@@ -109,12 +109,13 @@ def _result(asking: Asking, conditions: Sequence[Condition], ks: Sequence[int], 
 
 def _answer(found: Measured, judge: str, low: str, high: str) -> str:
     value = words(found.value(judge, high, found.main))
-    gain = verdict(found.difference((judge, high), (judge, low), found.main))
+    gain = found.told((judge, high), (judge, low))
     said = f"{judge}: {heading(found.main)} {value} at k = {high}; gain over k = {low}: {gain}."
     simple = found.simple(high)
     if simple is None:
         return said
     ahead = found.difference((judge, high), (simple, high), found.main)
-    rounded = found.over_rounded(judge, simple, high) if ahead.above_zero else None
-    also = f" (minus the same rounded as its answers are: {verdict(rounded)})" if rounded else ""
-    return f"{said} Minus '{simple}' at k = {high}: {verdict(ahead)}{also}."
+    rounded = found.over_rounded(judge, simple, high)
+    told = verdict(ahead) if rounded else found.told((judge, high), (simple, high))
+    also = f" (minus the same rounded as its answers are: {verdict(rounded)})" if rounded and ahead.above_zero else ""
+    return f"{said} Minus '{simple}' at k = {high}: {told}{also}."

@@ -21,7 +21,7 @@ from perse.studies.frame.arms import Arm, LoadJudge
 from perse.studies.frame.measuring import PAIRED, Condition, Measured, measure
 from perse.studies.frame.retraining import ONE_TRAINING, Recipe, configs, identity, kinds_of_judge, trained
 from perse.studies.frame.running import Asking, opened
-from perse.studies.frame.summarizing import heading, verdict, words
+from perse.studies.frame.summarizing import heading, words
 
 ASKS = "What do the reader's own words add to the scores that they gave?"
 
@@ -133,5 +133,5 @@ def _answer(found: Measured, judge: str) -> str:
     return (
         f"{judge}: {heading(found.main)} {words(found.value(judge, WITH, found.main))} with the reader's words and "
         f"{words(found.value(judge, WITHOUT, found.main))} with scores alone; difference "
-        f"{verdict(found.difference((judge, WITH), (judge, WITHOUT), found.main))}."
+        f"{found.told((judge, WITH), (judge, WITHOUT))}."
     )

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from perse.engines.scripted import ScriptedEngine
 from perse.errors import BadInput, RunMismatch
+from perse.evaluation.stats.departures import FEW_DEPART
 from perse.judgement import Judgement, Status, Tokens
 from perse.judging.judge import Judge
 from perse.kgds.agreement.measures import Answered, SampleResamples, answered, measured, same_answers
@@ -294,6 +295,14 @@ def test_agreement_of_two_ways_by_hand() -> None:
     assert found["accuracy"].value == pytest.approx(3 / 5 - 3 / 5)
     # AUROC over the first four: yes of 1, 0 against 1, 0: 0.5 + 1 + 0 + 0.5 of 4; then 1, 0 against 0, 0: 1 + 1 + 0.5 + 0.5 of 4.
     assert found["AUROC"].value == pytest.approx(2 / 4 - 3 / 4)
+
+
+def test_two_ways_that_rarely_say_yes_and_never_to_the_same_claim_are_not_shown_to_contradict_each_other() -> None:
+    sample_of = np.repeat(np.arange(40), 8)
+    one, other = (np.isin(np.arange(320), range(first, 320, 20)) for first in (0, 1))
+    found = SampleResamples(40, resamples=200, seed=0).kappa(one, other, chosen=np.ones(320, dtype=bool), sample=sample_of)
+    assert found.value < 0
+    assert found.estimate().interval.reason == FEW_DEPART
 
 
 def test_kappa_of_two_ways_that_always_say_yes_is_undefined() -> None:

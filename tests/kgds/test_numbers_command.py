@@ -75,9 +75,9 @@ def test_the_released_folder_gives_the_papers_tables(tmp_path: Path) -> None:
     assert ["beta", "structured", "0.00", "0.00", "66.67", "33.33", "0.00", "3 of 3"] in errors
     assert ["beta", "reflection minus structured", "+0.00", "+0.00", "+33.33", "-33.33", "+0.00", None] in errors
     assert ["alpha", "structured", -2.13, 70.76] in rows["Both patterns"]
-    # Summaries, failed, unanswered, citations of no paragraph, tags of no number, opinions not covered, of these classified.
-    assert ["beta", "EBS-AOS", "structured", "2", "0", "0", "0", "0", "3", "3"] in rows["What was counted"]
-    assert ["alpha", "EBS-AOS", "reflection", "2", "0", "0", "1", "0", "2", "2"] in rows["What was counted"]
+    # Summaries, failed, the same in percent, unanswered, citations of no paragraph, tags of no number, opinions not covered, of these classified.
+    assert ["beta", "EBS-AOS", "structured", "2", "0", 0.0, "0", "0", "0", "3", "3"] in rows["What was counted"]
+    assert ["alpha", "EBS-AOS", "reflection", "2", "0", 0.0, "0", "1", "0", "2", "2"] in rows["What was counted"]
     assert "some intervals are undefined (few samples)" in shown.stdout
     assert ["alpha", "structured", "100.00", "75.00", "83.33", "58.33"] in lines(shown), "intervals stand below the values"
     assert max(map(len, shown.stdout.splitlines())) <= 80

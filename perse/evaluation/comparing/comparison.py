@@ -8,6 +8,7 @@ reviewer, adjusted by Holm over everything shown, so that more judges and metric
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 
@@ -103,12 +104,13 @@ def compare(
         by_name = {contrast.metric: contrast for contrast in (*contrasts, *brought.contrasts((one, other)))}
         pairings.append(_pairing(one, other, tuple(by_name[name] for name in names)))
         on_progress(number + 1, len(paired))
-    pairings = _adjusted(pairings, of_these_texts=of_these_texts(items.examples, two_way=two_way))
+    asked = {name: _asked(judgements, items.judgements[name]) for name, judgements in judges.items()}
+    pairings = _adjusted(pairings, asked, of_these_texts=of_these_texts(items.examples, two_way=two_way))
     return Comparison(
         kind="pairwise" if chosen else "pointwise",
         items=len(items.examples),
         reviewers=bootstrap.reviewers,
-        judges={name: _asked(judgements, items.judgements[name]) for name, judgements in judges.items()},
+        judges=asked,
         pairings=tuple(pairings),
         baselines=(
             *(
@@ -247,6 +249,7 @@ def _of_chance(contrast: Contrast, one: FloatArray, gold: FloatArray, both: Bool
     else:
         behind = again.standing_behind((contrast.metric,), truth, one[both])[contrast.metric]
         interval = again.interval(value, apart, reviewers=min(contrast.reviewers, behind.reviewers), texts=behind.texts)
+        interval = again.unless_rare(interval, contrast.metric, truth, sides=((1.0, one[both]),))
         interval = unless_alike(interval, apart) if contrast.metric == MAE else interval
     return contrast.model_copy(update={"against_chance": interval})
 
@@ -309,6 +312,7 @@ def _contrasts_of(
         else:
             apart = resampled[0][name] - resampled[1][name]
             interval = again.interval(difference, apart, reviewers=behind[name].reviewers, texts=behind[name].texts)
+            interval = again.unless_rare(interval, name, gold, sides=((1.0, given[0]), (-1.0, given[1])))
             interval = unless_alike(interval, apart) if name == MAE else interval
         p = exchanged[name]
         contrasts.append(
@@ -386,7 +390,7 @@ def _pairing(one: Side, other: Side, contrasts: tuple[Contrast, ...]) -> Pairing
     )
 
 
-def _adjusted(pairings: Sequence[Pairing], *, of_these_texts: bool) -> list[Pairing]:
+def _adjusted(pairings: Sequence[Pairing], asked: Mapping[str, JudgedItems], *, of_these_texts: bool) -> list[Pairing]:
     """Adjusts p over all contrasts and adds the conclusion in words."""
     adjusted = iter(holm([contrast.p for pairing in pairings for contrast in pairing.contrasts]))
     concluded = []
@@ -398,6 +402,7 @@ def _adjusted(pairings: Sequence[Pairing], *, of_these_texts: bool) -> list[Pair
             contrasts,
             items=pairing.items,
             answered=_told_of(pairing),
+            failed=_failed(pairing, asked),
             of_these_texts=of_these_texts,
         )
         concluded.append(pairing.model_copy(update={"contrasts": contrasts, "verdict": verdict}))
@@ -409,15 +414,27 @@ def _told_of(pairing: Pairing) -> int:
     return pairing.items if pairing.contrasts[0].metric in PAIRWISE_METRICS else pairing.answered
 
 
+def _failed(pairing: Pairing, asked: Mapping[str, JudgedItems]) -> dict[str, dict[Status, int]]:
+    """By judge, what it did not answer where that counts as wrong: a judge may be worse for what it refused alone."""
+    if pairing.contrasts[0].metric not in PAIRWISE_METRICS:
+        return {}
+    sides = [
+        name for name in (pairing.one, pairing.other) if name in asked and not (name == pairing.other and pairing.baseline)
+    ]
+    return {name: asked[name].failed for name in sides if asked[name].failed}
+
+
 def _asked(given: Sequence[Judgement], common: Sequence[Judgement]) -> JudgedItems:
     kept = {judgement.id for judgement in common}
     dropped = [judgement.id for judgement in given if judgement.id not in kept]
+    counted = Counter(judgement.status for judgement in common)
     return JudgedItems(
         judged=len(given),
         common=len(common),
         dropped=len(dropped),
         dropped_ids=tuple(dropped[:_SHOWN_IDS]),
         ok=sum(judgement.status is Status.OK for judgement in common),
+        failed={one: counted[one] for one in Status if one is not Status.OK and counted[one]},
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict
 from perse.evaluation.comparing.sides import Reading
 from perse.evaluation.metrics import lower_is_better
 from perse.evaluation.stats.results import Drawn
+from perse.judgement import Status
 from perse.results.result import Estimate, Interval
 
 LEVEL = 0.05
@@ -105,6 +106,8 @@ class JudgedItems(_Result):
     """The first few of them."""
     ok: int
     """Of the common ones."""
+    failed: dict[Status, int] = {}
+    """Of the common ones that were not answered, how many for which reason."""
 
 
 class Simple(_Result):

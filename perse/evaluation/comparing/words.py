@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from perse.evaluation.comparing.results import LEVEL, Contrast
 from perse.evaluation.metrics import lower_is_better, title_of
 from perse.evaluation.verdict import IN_WORDS, ON_THESE_TEXTS, ROUNDED
+from perse.judgement import Status
 from perse.results.result import Estimate, Interval
 from perse.results.words import shown
 
@@ -19,18 +20,35 @@ MAE = "mae"
 
 
 def sentence(
-    one: str, other: str, contrasts: Sequence[Contrast], *, items: int, answered: int, of_these_texts: bool = False
+    one: str,
+    other: str,
+    contrasts: Sequence[Contrast],
+    *,
+    items: int,
+    answered: int,
+    failed: Mapping[str, Mapping[Status, int]] | None = None,
+    of_these_texts: bool = False,
 ) -> str:
     """What the contrasts of `one` minus `other` come to; the first of them is told where nothing differs.
 
     Args:
         items: of the comparison.
         answered: of these by both; that a difference is of fewer, for what one of the two failed at, is said.
+        failed: of pairs, by judge, how many it did not answer for which reason: they count as wrong.
         of_these_texts: whether the intervals say nothing of other texts.
     """
     fewer = "" if answered == items else f" (of the {answered} of {items} items that both answered)"
     alone = ON_THESE_TEXTS if of_these_texts and any(contrast.better is not None for contrast in contrasts) else ""
-    return _concluded(one, other, contrasts) + alone + fewer
+    return _concluded(one, other, contrasts) + alone + fewer + _wrong(failed or {}, items)
+
+
+def _wrong(failed: Mapping[str, Mapping[Status, int]], items: int) -> str:
+    """Who did not answer how many, and why; a judge may be worse for these alone."""
+    told = [
+        f"{name} {sum(counts.values())} of {items}: {', '.join(f'{count} {status}' for status, count in counts.items())}"
+        for name, counts in failed.items()
+    ]
+    return f" (not answered, and so wrong: {'; '.join(told)})" if told else ""
 
 
 def _concluded(one: str, other: str, contrasts: Sequence[Contrast]) -> str:

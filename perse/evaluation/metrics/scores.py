@@ -10,6 +10,7 @@ from perse.evaluation.metrics.metric import BETWEEN, ERRORS, POOLED, WITHIN, WIT
 from perse.evaluation.metrics.samples import Scored
 from perse.evaluation.metrics.shapes import mean_of
 from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.departures import departing, departures
 from perse.evaluation.stats.ordinal import qwk_of_tables, rps_values, table_cells
 from perse.evaluation.stats.within_resampled import resampled_pairs
 from perse.results.result import Estimate, Interval
@@ -45,9 +46,11 @@ def _absolute_error(scored: Scored) -> FloatArray:
 def _qwk(scored: Scored) -> Estimate:
     if not scored.on_scale:
         return _undefined(scored, OFF_SCALE)
-    cells = table_cells(scored.gold, scored.predicted, scale=scored.scale)
-    everything = np.ones(len(cells), dtype=bool)
-    return scored.bootstrap.of_tables(cells, len(scored.scale.labels) ** 2, qwk_of_tables, everything)
+    cells, size = table_cells(scored.gold, scored.predicted, scale=scored.scale), len(scored.scale.labels)
+    found = scored.bootstrap.of_tables(cells, size**2, qwk_of_tables, np.ones(len(cells), dtype=bool))
+    usual = (departing(side.astype(np.float64)) for side in (cells // size, cells % size))
+    together = departures(*usual, clusters=scored.bootstrap.clusters)
+    return found.model_copy(update={"interval": together.allowed(found.interval)})
 
 
 def _rps(scored: Scored) -> Estimate:

@@ -9,6 +9,8 @@ the product of both sides' shares:
   than chance are seen (of single items: fewer than 3.7 that both depart on are expected);
 - where up to `ENOUGH` are expected, an interval below 0 is given only if fewer than chance depart together.
 
+Within readers it is each reader's own usual answer that counts, and what chance makes is the product of that reader's shares.
+
 How often intervals of independent sides lie below 0 or above it, before and after: docs/results.md (benchmarks/verdict_worlds.py --only rare).
 """
 
@@ -21,6 +23,7 @@ import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
 from perse.evaluation.stats.shares import share_interval
+from perse.evaluation.stats.within import vary_in_all
 from perse.results.result import Estimate, Interval
 
 ENOUGH = 30
@@ -71,9 +74,47 @@ def departures(one: BoolArray | None, other: BoolArray | None, *, clusters: Sequ
     """
     if one is None or other is None or not one.any() or not other.any():
         return KNOWN
-    chance, both = float(one.mean() * other.mean()), (one & other).astype(np.float64)
+    return _told(one & other, float(one.mean() * other.mean()), clusters)
+
+
+def departures_within(gold: FloatArray, predicted: FloatArray, *, reviewer: IntArray) -> Departures:
+    """Of two sides of the items of each reader, (n,) each: how often both depart from what they usually say to that reader.
+
+    Readers to whom a side always says the same have no value and do not count. Where half of the others or more have no usual answer on one side,
+    all of their items decide. Given how often a reader's items depart, they meet as if each were of its own.
+    """
+    kept = vary_in_all(reviewer, gold, predicted)
+    reviewer = np.unique(reviewer[kept], return_inverse=True)[1]
+    if not len(reviewer):
+        return KNOWN
+    (one, has_one), (other, has_other) = (_departing_by(side[kept], reviewer) for side in (gold, predicted))
+    usual = has_one & has_other  # (readers,)
+    if 2 * usual.sum() <= len(usual):
+        return KNOWN
+    rows = usual[reviewer]
+    size = np.bincount(reviewer)
+    shares = [np.bincount(reviewer, weights=side) / size for side in (one, other)]
+    chance = float((shares[0] * shares[1])[reviewer[rows]].mean())
+    return _told((one & other)[rows], chance, [np.arange(int(rows.sum()))])
+
+
+def _departing_by(values: FloatArray, reviewer: IntArray) -> tuple[BoolArray, BoolArray]:
+    """(n,) which values are another than their reader's usual one, and (readers,) who has one: the same to more than half of the items."""
+    _, value = np.unique(np.round(values, _DECIMALS), return_inverse=True)
+    pairs, pair, counts = np.unique(reviewer * (value.max() + 1) + value, return_inverse=True, return_counts=True)
+    size = np.bincount(reviewer)
+    usual = 2 * counts > size[pairs // (value.max() + 1)]  # of each reader one pair at most
+    has = np.bincount(reviewer, weights=usual[pair]) > 0
+    others: BoolArray = ~usual[pair] & has[reviewer]
+    return others, has
+
+
+def _told(both: BoolArray, chance: float, clusters: Sequence[IntArray]) -> Departures:
+    """Where `both` depart, (n,), of which share `chance` is expected."""
     alike = np.ones(len(both))
-    found, of_none = (share_interval(values, alike, clusters=clusters) for values in (both, np.zeros(len(both))))
+    found, of_none = (
+        share_interval(values, alike, clusters=clusters) for values in (both.astype(np.float64), np.zeros(len(both)))
+    )
     assert found.low is not None and found.high is not None and of_none.high is not None
     return Departures(
         too_few=of_none.high >= chance >= found.low,

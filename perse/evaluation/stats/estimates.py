@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,7 +18,7 @@ from perse.evaluation.stats.correlation import (
     kendall_c,
     reviewer_means,
 )
-from perse.evaluation.stats.departures import KNOWN, Departures, departing, departures
+from perse.evaluation.stats.departures import KNOWN, Departures, departing, departures, departures_within
 from perse.evaluation.stats.intervals import (
     FEWEST_REVIEWERS,
     RESTS_ON_FEW,
@@ -66,7 +66,7 @@ class _Value:
     of_items: bool = False
     """Whether it is a mean or of a table, which has no interval where all items are alike."""
     together: Departures = KNOWN
-    """Of a pooled correlation: how often both sides depart from their usual answers together."""
+    """Of a correlation: how often both sides depart from their usual answers together."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,9 @@ class Bootstrap:
             return none
         if texts is None:
             return bootstrap_interval(resampled, reviewers=reviewers)
-        return two_way_interval(value, resampled, both=self.resamples.both, reviewers=reviewers, texts=texts)
+        sizes = np.bincount(self.resamples.item) if self.resamples.item is not None else np.ones(texts, dtype=np.int64)
+        both = self.resamples.both
+        return two_way_interval(value, resampled, both=both, reviewers=reviewers, texts=texts, sizes=sizes)
 
     def _too_few(self, reviewers: int, texts: int | None = None) -> Interval | None:
         """Why a value that these stand behind has no interval; None if they are enough."""
@@ -252,6 +254,26 @@ class Bootstrap:
             for name, value in once._scores(gold, predicted, names).items()
         }
 
+    def together(self, name: str, gold: FloatArray, predicted: FloatArray) -> Departures:
+        """How often both sides of column `name`, (n,) without NaN, depart from their usual answers together."""
+        if name in _ANY_POOLED:
+            return departures(departing(gold), departing(predicted), clusters=self.clusters)
+        if name.startswith("within_"):
+            return departures_within(gold, predicted, reviewer=self.reviewer)
+        if name.startswith("between_"):
+            means = [departing(reviewer_means(side, self.reviewer)) for side in (gold, predicted)]
+            return departures(*means, clusters=[np.unique(self.reviewer)])
+        return KNOWN
+
+    def unless_rare(
+        self, interval: Interval, name: str, gold: FloatArray, *, sides: Sequence[tuple[float, FloatArray]]
+    ) -> Interval:
+        """The interval of a sum of column `name` over `sides`, each (weight, prediction (n,)), or none where one of them rests on too few
+        items on which it departs from its usual answer where the gold side does (`departures`)."""
+        for weight, predicted in sides:
+            interval = self.together(name, gold, predicted).allowed(interval, below=weight > 0)
+        return interval
+
     def _deciding_texts(self, gold: FloatArray, predicted: FloatArray) -> int | None:
         item = self.resamples.item
         return None if item is None else min(deciding(side, item) for side in (gold, predicted))
@@ -272,7 +294,7 @@ class Bootstrap:
         if not set(names).isdisjoint(_ANY_POOLED):
             behind = min(deciding(side, who) for side in (x, y))
             rows = self.only(chosen)
-            texts, together = rows._deciding_texts(x, y), departures(departing(x), departing(y), clusters=rows.clusters)
+            texts, together = rows._deciding_texts(x, y), rows.together("pearson", x, y)
             resampled = _pooled(x, y, rows.resamples, names)
             for name, one in resampled.items():
                 found[name] = _Value(_ANY_POOLED[name](x, y), one, len(x), behind, texts, together=together)
@@ -281,9 +303,13 @@ class Bootstrap:
         if any(name.startswith("between_") for name in names):
             means = reviewer_means(x, who), reviewer_means(y, who)
             asked = tuple(name.removeprefix("between_") for name in names if name.startswith("between_"))
+            behind, together = (
+                min(deciding(side, reviewers) for side in means),
+                self.only(chosen).together("between_pearson", x, y),
+            )
             for name, one in _pooled(*means, self.resamples.of_reviewers(reviewers), asked).items():
                 value = between_reviewers(COEFFICIENTS[name], x, predicted=y, reviewer=who)
-                found[f"between_{name}"] = _Value(value, one, len(x), min(deciding(side, reviewers) for side in means))
+                found[f"between_{name}"] = _Value(value, one, len(x), behind, together=together)
         if "mae" in names:
             found["mae"] = self._mean(np.abs(gold - predicted), chosen)
         return {name: found[name] for name in names}
@@ -303,13 +329,13 @@ class Bootstrap:
             # Whom a draw of items leaves without a value has none in this resample; only who has none at all counts 0.
             sums = resampled_within(gold, predicted, rows, names=asked)
             known, total = (np.stack([getattr(sums[name], part) for name in of_all]) for part in ("defined", "total"))
-        found = {}
+        found, together = {}, Bootstrap(rows).together("within_pearson", gold, predicted)
         for prefix, convention in WITHIN.items():
             for nth, (name, within) in enumerate(of_all.items()):
                 skips = convention is Convention.SKIP_CONSTANT
                 resampled = divide(total[nth], known[nth] if skips else known[nth] + without[nth])
                 found[prefix + name] = _Value(
-                    within.mean(convention), resampled, len(gold), within.used, skipped=within.skipped
+                    within.mean(convention), resampled, len(gold), within.used, skipped=within.skipped, together=together
                 )
         return found
 

@@ -15,8 +15,9 @@ In another 2,000 simulations of 200 reviewers the second line is 94.0-95.2, +- 1
 Of a judge that knows nothing of a reader's leniency it covers less where reviewers are few: MAE 92.6, 93.0, RPS 90.5, 92.8 at 10, 20.
 Where readers share texts, two-way intervals (Cameron, Gelbach and Miller, 2011, "Robust inference with multiway clustering"): the
 variance is that by reviewers plus that by items minus that by rows, and at least that by reviewers and by items alone (MacKinnon,
-Nielsen and Webb, 2024, "Jackknife inference with two-way clustering"). Coverage by benchmarks/shared_texts.py is in
-docs/results.md.
+Nielsen and Webb, 2024, "Jackknife inference with two-way clustering"). A text that has many of the items pulls the value towards itself,
+so that resamples of texts spread too little, and they know of one draw of it alone: see `two_way_interval`. Coverage by
+benchmarks/shared_texts.py is in docs/results.md.
 
 BCa and the jackknife also need each value without each reviewer, and the jackknife's intervals of correlations leave [-1, 1].
 """
@@ -28,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from perse.evaluation.stats.correlation import FloatArray
+from perse.evaluation.stats.correlation import FloatArray, IntArray
 from perse.results.result import Interval
 
 FEWEST_REVIEWERS = 10
@@ -44,6 +45,8 @@ ALIKE = "undefined (the same in every resample)"
 """Of a mean or a table whose items, or readers, are all alike."""
 LEVEL = 0.95
 _ROUNDING = 1e-9
+_LEAST = 0.1
+"""Of the variance by texts that is seen where one text has nearly all of the items."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Behind:
         return cls(min(one.reviewers for one in sides), min(texts, default=None))
 
 
-def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "reviewer") -> Interval:
+def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "reviewer", worth: float | None = None) -> Interval:
     """The interval of a value from its resamples: expanded percentiles (Hesterberg, 2015).
 
     Args:
@@ -68,6 +71,7 @@ def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "revi
         reviewers: how many are behind the value. There is no interval with fewer than 10, or when most resamples are
             undefined: the few defined ones would describe a luckier data set.
         of: what they are called in the reason, if something other than reviewers is resampled.
+        worth: as how many of like weight they count; all by default.
     """
     undefined = int(np.isnan(resampled).sum())
     if none := too_few(reviewers, of=of):
@@ -75,7 +79,7 @@ def bootstrap_interval(resampled: FloatArray, *, reviewers: int, of: str = "revi
     if 2 * undefined >= len(resampled):
         reason = f"undefined (in {undefined} of {len(resampled)} resamples)"
         return Interval(reason=reason, resamples=len(resampled), undefined_resamples=undefined)
-    low, high = np.nanquantile(resampled, expanded_levels(reviewers))
+    low, high = np.nanquantile(resampled, expanded_levels(reviewers if worth is None else worth))
     return Interval(low=float(low), high=float(high), resamples=len(resampled), undefined_resamples=undefined)
 
 
@@ -94,28 +98,41 @@ def unless_alike(interval: Interval, resampled: FloatArray) -> Interval:
     return Interval(reason=ALIKE, resamples=interval.resamples, undefined_resamples=interval.undefined_resamples)
 
 
-def two_way_interval(value: float, resampled: FloatArray, *, both: int, reviewers: int, texts: int) -> Interval:
+def two_way_interval(
+    value: float, resampled: FloatArray, *, both: int, reviewers: int, texts: int, sizes: IntArray
+) -> Interval:
     """The interval of a value that another draw of readers and of texts would change.
 
     The resamples of both have its shape and are drawn together to the spread that it should have: they count the noise of single
     answers three times. They are moved to lie around the value: a reader has fewer different texts in them, so that a mean over readers whose
     texts differ is of other readers. Which levels to take is up to the fewer of reviewers and texts.
 
+    A text with a share w of the items pulls the value towards itself, and only 1 - w of what it has of its own is seen: the variance by texts is
+    divided by what that leaves of it (as HC3 does by leverage). It also counts as one of 1 / (sum of w^2) texts, which with the reviewers makes
+    Satterthwaite's degrees of freedom. Where texts have about as many items, neither does much.
+
     Args:
         value: of all items.
         resampled: (R,), of `Resamples.two_way`: `both`, then a third each by reviewers, items and rows alone.
         reviewers, texts: behind the value.
+        sizes: (I,) items of each text.
     """
     shape = resampled[:both]
     if reviewers >= FEWEST_REVIEWERS and texts < FEWEST_TEXTS:
         return Interval(reason=FEW_TEXTS, resamples=both, undefined_resamples=int(np.isnan(shape).sum()))
     spread, by_reviewers, by_items, by_rows = (_variance(part) for part in (shape, *np.split(resampled[both:], 3)))
-    wanted = max(by_reviewers, by_items, by_reviewers + by_items - by_rows)
+    share = sizes / sizes.sum()
+    alike = 1 / float((share**2).sum())
+    by_items /= max(alike * float(((share * (1 - share)) ** 2).sum()), _LEAST)
+    wanted, fewer = max(by_reviewers, by_items, by_reviewers + by_items - by_rows), float(min(reviewers, texts))
     if spread > 0:
-        drawn = np.sqrt(wanted / spread) if 0 < wanted < spread and by_items > 0 else 1.0
+        drawn = np.sqrt(wanted / spread) if wanted > 0 and by_items > 0 else 1.0
         highest = max(value, float(np.nanmax(shape)))  # no correlation is above 1
         shape = np.minimum(value + (shape - np.nanmean(shape)) * drawn, highest)
-    return bootstrap_interval(shape, reviewers=min(reviewers, texts))
+    if by_items > 0:
+        uncertain = by_reviewers**2 / max(1, reviewers - 1) + by_items**2 / max(1.0, alike - 1)
+        fewer = min(fewer, 1 + max(1.0, wanted**2 / uncertain))
+    return bootstrap_interval(shape, reviewers=min(reviewers, texts), worth=fewer)
 
 
 def _variance(resampled: FloatArray) -> float:
@@ -124,7 +141,7 @@ def _variance(resampled: FloatArray) -> float:
     return float(known.var()) if len(known) else 0.0
 
 
-def expanded_levels(reviewers: int) -> tuple[float, float]:
+def expanded_levels(reviewers: float) -> tuple[float, float]:
     """The quantiles to take of the resamples instead of 2.5% and 97.5%.
 
     Resamples of C reviewers spread too little, by sqrt((C - 1) / C), and 1.96 standard errors are too few for an estimated

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from perse.evaluation.stats.correlation import BoolArray, FloatArray, IntArray
+from perse.evaluation.stats.departures import KNOWN, Departures, departing, departures
 from perse.evaluation.stats.intervals import bootstrap_interval, too_few, unless_alike
 from perse.evaluation.stats.pooled import divide
 from perse.evaluation.stats.resamples import Resamples, times_drawn
@@ -71,6 +72,8 @@ class Value:
     items: int
     samples: int
 
+    together: Departures = KNOWN
+    """Of a kappa: how often both depart from their usual answers together."""
     share: Callable[[], Interval] | None = None
     """The interval of a share of claims, or of a difference of two, which is not resampled."""
 
@@ -82,6 +85,7 @@ class Value:
             interval = too_few(self.samples, of="sample") or self.share()
         else:
             interval = unless_alike(bootstrap_interval(self.resampled, reviewers=self.samples, of="sample"), self.resampled)
+            interval = self.together.allowed(interval)
         return Estimate(value=self.value, interval=interval, items=self.items)
 
     def minus(self, other: Value) -> Value:
@@ -130,7 +134,9 @@ class SampleResamples:
         total = tables.sum(axis=1)
         same, yes, other_yes = tables[:, 0] + tables[:, 3], tables[:, 2] + tables[:, 3], tables[:, 1] + tables[:, 3]
         chance = yes * other_yes + (total - yes) * (total - other_yes)  # times total, so that all numbers are whole and exact
-        return self._value(divide(total * same - chance, total * total - chance), sample[chosen])
+        usual = (departing(side[chosen].astype(np.float64)) for side in (one, other))
+        together = departures(*usual, clusters=[sample[chosen]])
+        return replace(self._value(divide(total * same - chance, total * total - chance), sample[chosen]), together=together)
 
     def _rows(self, sample: IntArray) -> Resamples:
         return Resamples(sample, self._drawn)

@@ -7,11 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-
-from perse.evaluation.stats.shares import share_interval
 from perse.kgds.benchmark import PARADIGMS, Pattern
 from perse.kgds.reporting.tables import HEADINGS, PATTERN_NAMES, mean_change, metric_name, patterns
+from perse.kgds.scoring.failures import at_most, failed_share
 from perse.kgds.scoring.results import ALL_METRICS, Cost, Metric, Results, Scores
 from perse.kgds.scoring.words import named
 from perse.results.result import Cell, Table
@@ -28,6 +26,7 @@ def interval_tables(results: Results) -> list[Table]:
             title=f"{PATTERN_NAMES[pattern]} with intervals",
             header=(*_HEAD, *_headings(pattern)),
             rows=(*_rows(results.scores, pattern), *_average_rows(results, pattern)),
+            notes=_of_no_failure(results, pattern),
             breaks=_break(results.scores, pattern) if any(one.pattern == pattern for one in results.averages) else (),
             digits=2,
         )
@@ -40,6 +39,20 @@ def interval_tables(results: Results) -> list[Table]:
     if results.deltas:
         found.append(_reflection(results))
     return [*found, *difference_tables(results), *own_tables(results)]
+
+
+def _of_no_failure(results: Results, pattern: Pattern) -> tuple[str, ...]:
+    """Of whose summaries none failed: resamples do not know of what no sample shows."""
+    never = [
+        f"{one.model}, {one.paradigm}" for one in results.scores if one.pattern == pattern and one.samples and not one.failed
+    ]
+    if not never:
+        return ()
+    samples = len(results.samples)
+    return (
+        f"No summary failed of {'; '.join(never)}: in other samples up to {at_most(samples)} may (none in {samples}, exact), of which these intervals do not "
+        "know; each that does takes its sample to 0.",
+    )
 
 
 def _reflection(results: Results) -> Table:
@@ -89,10 +102,9 @@ def _of_differences(results: Results) -> str:
     )
     if not samples:
         return told
-    seldom = share_interval(np.zeros(samples), np.ones(samples), clusters=[np.arange(samples)]).high or 0.0
     return (
-        f"{told} No interval knows of failures that no sample shows: a model without one in {samples} samples may still fail at {seldom:.1%}, which is as "
-        "many points of a value of 100."
+        f"{told} Between models of which one never failed, a difference is of summaries that can be read: none in {samples} samples may be up to "
+        f"{at_most(samples)} of others, which is as many points of a value of 100."
     )
 
 
@@ -147,6 +159,7 @@ def count_tables(results: Results) -> list[Table]:
             scores.paradigm,
             str(len(scores.samples)),
             str(scores.failed),
+            failed_share(scores.failed, len(scores.samples)) if scores.samples else None,
             str(scores.unanswered),
             str(scores.strange) if scores.pattern == "ebs-aos" else None,
             str(scores.odd) if scores.pattern == "ebs-aos" else None,
@@ -155,13 +168,20 @@ def count_tables(results: Results) -> list[Table]:
         )
         for scores in results.scores
     )
-    of_summaries = ("samples", "failed summaries", "questions not answered", "citations of no paragraph", "tags of no number")
+    of_summaries = (
+        "samples",
+        "failed summaries",
+        "in percent",
+        "questions not answered",
+        "citations of no paragraph",
+        "tags of no number",
+    )
     header = ("model", "pattern", "paradigm", *of_summaries, "opinions not covered", "of these classified")
     notes = (
-        "A failed summary scores 0. A question that was not answered counts as not covered. A citation of a paragraph that does "
+        "A failed summary scores 0; the interval of how many do is exact (Clopper and Pearson's). A question that was not answered counts as not covered. A citation of a paragraph that does "
         f"not exist, or a tag that is no paragraph's number, {'counts as a wrong one' if results.as_published else 'counts in nothing'}.",
     )
-    found = [Table(title="What was counted", header=header, rows=rows, notes=notes)]
+    found = [Table(title="What was counted", header=header, rows=rows, notes=notes, digits=2)]
     if results.left_out:
         left = tuple((model or "everybody", str(len(out)), named(out)) for model, out in results.left_out.items())
         title = "Samples of the benchmark that are not compared"

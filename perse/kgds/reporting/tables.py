@@ -13,6 +13,7 @@ from perse.drawing.named_rows import value_in_words
 from perse.formats.templates import table
 from perse.kgds.benchmark import PARADIGMS, PATTERNS, Paradigm, Pattern
 from perse.kgds.outcomes import ErrorType
+from perse.kgds.scoring.failures import at_most
 from perse.kgds.scoring.results import METRICS, Errors, Metric, Results, Scores
 from perse.publishing.markdown import plain
 from perse.results.result import Table
@@ -79,7 +80,13 @@ def highest(results: Results, pattern: Pattern) -> Sequence[str]:
         return ()
     top = max(estimate.value or 0.0 for estimate in known.values())
     names = [f"{model}, {value_in_words(estimate)}" for model, estimate in known.items() if estimate.value == top]
-    return (f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}.",)
+    said = f"Highest overall performance (OP) under {PATTERN_NAMES[pattern]}: {'; '.join(names)}"
+    samples = len(results.samples)
+    unfailing = [one.model for one in found if not one.failed and known.get(one.model) and known[one.model].value == top]
+    if not unfailing:
+        return (f"{said}.",)
+    whose = "" if len(unfailing) == len(names) else f" of {' and '.join(unfailing)}"
+    return (f"{said}; none of the {samples} summaries{whose} failed, up to {at_most(samples)} of others may.",)
 
 
 def table_1(results: Results) -> PaperTable:

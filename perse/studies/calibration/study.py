@@ -197,7 +197,7 @@ def _compare(
         rows=tuple(rows),
         notes=("the last line is paired: the same items and resamples of the readers on both sides; a lower MAE is better",),
     )
-    mae, kendall = gains["mae"], gains["kendall"]
+    mae = gains["mae"]
     by_itself = (
         ", which it does by itself, too: the answers are labels alone, and whatever is added breaks their ties"
         if labels_alone(series[BEFORE])
@@ -207,7 +207,7 @@ def _compare(
         f"Corrected by how the judge misjudges a reader's past reviews, its mean absolute error goes from "
         f"{words(values[BEFORE][POINTWISE.index('mae')])} to {words(values[AFTER][POINTWISE.index('mae')])}, "
         f"a change of {words(mae, signed=True)}{_shown(mae)}; "
-        f"Kendall changes by {words(kendall, signed=True)}{_shown(kendall)}{by_itself}."
+        f"Kendall changes by {shared.told('kendall', change)}{by_itself}."
     )
     return _Compared(points, (table,), sentence, _notes(past, scores, corrected))
 

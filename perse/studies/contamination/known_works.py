@@ -185,7 +185,7 @@ def correlations(bootstrap: Bootstrap, truth: FloatArray, given: FloatArray) -> 
 
 
 def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
-    """Kendall of the known minus that of the unknown, on the same resamples."""
+    """Kendall of the known minus that of the unknown, on the same resamples; without an interval where one of the two has none."""
     known, unknown = one.only(True), one.only(False)
     values = [correlations(bootstrap, one.truth, given)[2] for given in (known, unknown)]
     if values[0].value is None or values[1].value is None:
@@ -193,7 +193,9 @@ def apart(bootstrap: Bootstrap, one: Singles) -> Estimate:
     value = values[0].value - values[1].value
     resampled = bootstrap.resampled("kendall", one.truth, known) - bootstrap.resampled("kendall", one.truth, unknown)
     fewest = min(values[0].items, values[1].items)
-    interval = bootstrap.interval(value, resampled, reviewers=fewest)
+    interval = next(
+        (one.interval for one in values if one.interval.low is None), bootstrap.interval(value, resampled, reviewers=fewest)
+    )
     return of_items(Estimate(value=value, interval=interval, items=values[0].items + values[1].items))
 
 

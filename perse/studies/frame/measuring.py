@@ -31,13 +31,14 @@ from perse.studies.frame.summarizing import (
     points,
     readings,
     undefined,
+    verdict,
 )
 
 BASELINES = ("profile average", "copy the example")
 """What needs a profile and no judge."""
 PAIRED = (
     "paired: the same items and the same resamples (of readers, and of texts where these are drawn, too) on both sides; a lower MAE is better; within: readers whose values "
-    "are constant are left out on each side by itself"
+    "are constant are left out on each side by itself; a difference in Kendall tau-b may be one of ties alone: the answer looks at it again where ties count for neither"
 )
 READINGS = (
     "a judge's own row is the expected score (pairs: the likelier choice) of its exact distribution, or its label where it gave none; a row marked (label) is the "
@@ -85,6 +86,12 @@ class Measured:
         if missing:
             return undefined(f"no value of {missing[0][0]} at {missing[0][1]}: {NOTHING}")
         return self.shared.value(metric, minus(mean_of(self.values[left]), mean_of(self.values[right])))
+
+    def told(self, left: tuple[str, str], right: tuple[str, str]) -> str:
+        """`difference` of the main metric in words (`SharedResamples.told`)."""
+        if not self.values.get(left) or not self.values.get(right):
+            return verdict(self.difference(left, right, self.main))
+        return self.shared.told(self.main, minus(mean_of(self.values[left]), mean_of(self.values[right])))
 
     def differences(self, left: tuple[str, str], right: tuple[str, str]) -> tuple[Estimate, ...]:
         """`difference` for every metric."""

@@ -17,13 +17,14 @@ from typing import Literal
 import numpy as np
 
 from perse.evaluation.baselines.ratings import pairwise_baselines, pointwise_baselines
+from perse.evaluation.differences import same_side
 from perse.evaluation.metrics import METRICS
 from perse.evaluation.metrics.metric import WITHIN
 from perse.evaluation.predictions import expected_values, label_values, only
 from perse.evaluation.shared_texts import OF_THESE_TEXTS, crossed, several_readers, texts_in_several_pairs, to_draw, works
 from perse.evaluation.stats.accuracy import correct, likeliest_correct
-from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray
-from perse.evaluation.stats.estimates import Bootstrap
+from perse.evaluation.stats.correlation import COEFFICIENTS, BoolArray, Convention, FloatArray, IntArray, kendall_a
+from perse.evaluation.stats.estimates import EVEN, Bootstrap
 from perse.evaluation.stats.intervals import Behind
 from perse.evaluation.stats.shares import counted_alike, share_note
 from perse.evaluation.stats.within import within_every_reviewer
@@ -53,7 +54,7 @@ class SharedResamples:
     reviewer: IntArray
     bootstrap: Bootstrap
     known: dict[bytes, dict[str, FloatArray]] = field(default_factory=dict, compare=False, repr=False)
-    """Resampled values by prediction: each enters a value and several differences, and is resampled once."""
+    """Resampled values by prediction, all metrics at once: each enters a value and several differences, and is resampled once."""
 
     @classmethod
     def over(cls, examples: Sequence[Example], *, resamples: int, seed: int) -> SharedResamples:
@@ -87,10 +88,20 @@ class SharedResamples:
             reason = Interval(reason="undefined (constant or too few items)")
             return Estimate(value=None, interval=reason, items=len(self.gold), skipped_reviewers=skipped)
         value = fsum(weight * value for (weight, _), value in zip(terms, values, strict=True))
-        resampled = _weighted([(weight, self._resampled(given)[metric]) for weight, given in terms])
+        resampled = _weighted([(weight, self._resampled(metric, given)) for weight, given in terms])
         behind = Behind.both(*(self.bootstrap.standing_behind((metric,), self.gold, given)[metric] for _, given in terms))
         interval = self.bootstrap.interval(value, resampled, reviewers=behind.reviewers, texts=behind.texts)
+        interval = self.bootstrap.unless_rare(interval, metric, self.gold, sides=terms)
         return Estimate(value=value, interval=interval, items=len(self.gold), skipped_reviewers=skipped)
+
+    def told(self, metric: str, terms: Terms) -> str:
+        """A difference in words (`verdict`). One of Kendall tau-b that is not there where ties count for neither side is not shown: tau-b leaves
+        ties out of what it divides by, so that rounding may raise it and breaking ties by nothing lowers it."""
+        difference = self.value(metric, terms)
+        even = difference if metric != "kendall" or not shown_apart(difference) else self.value(EVEN, terms)
+        if same_side(even, difference):
+            return verdict(difference)
+        return f"{words(difference, signed=True)}, not shown, since it is {words(even, signed=True)} of all pairs where ties count for neither"
 
     def macro(self, terms: Terms, groups: Sequence[BoolArray]) -> Estimate:
         """As `value` of accuracy, as the mean over `groups` of items, (n,), which count alike."""
@@ -114,16 +125,18 @@ class SharedResamples:
         """The value, and for a within-reviewer one how many reviewers have none."""
         name = metric.removeprefix("within_")
         if name == metric:
-            return COEFFICIENTS[name](self.gold, predicted), None
+            return (kendall_a if name == EVEN else COEFFICIENTS[name])(self.gold, predicted), None
         within = within_every_reviewer(self.gold, predicted, self.reviewer)[name]
         return within.mean(Convention.SKIP_CONSTANT), within.skipped
 
-    def _resampled(self, predicted: FloatArray) -> dict[str, FloatArray]:
-        """Every metric in each resample, (R,)."""
+    def _resampled(self, metric: str, predicted: FloatArray) -> FloatArray:
+        """In each resample, (R,)."""
+        if metric == EVEN:  # looked at seldom
+            return self.bootstrap.resampled(EVEN, self.gold, predicted)
         key = predicted.tobytes()
         if key not in self.known:
             self.known[key] = self.bootstrap.resampled_scores(self.gold, predicted)
-        return self.known[key]
+        return self.known[key][metric]
 
 
 def _weighted(terms: Terms) -> FloatArray:

@@ -16,7 +16,7 @@ from perse.evaluation.comparing.telling import comparison_result
 from perse.evaluation.comparing.words import p_shown, sentence
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.stats.correlation import kendall
-from perse.judgement import Judgement
+from perse.judgement import Judgement, Status
 from perse.records import PointwiseExample, SummaryExample, SummaryReference
 from perse.results.markdown import markdown
 from perse.results.result import Interval
@@ -157,6 +157,23 @@ def test_accuracy_counts_what_was_not_answered_as_wrong() -> None:
     assert first.contrasts[0].p is not None and first.contrasts[0].p <= 3 / 501
     assert first.verdict.startswith("right is better than half: accuracy +0.500")
     assert {(each.other, each.contrasts[0].other) for each in baselines} == {("copy the example", 0.0)}
+
+
+def test_a_comparison_of_pairs_says_how_many_each_side_refused_or_left_unparsed() -> None:
+    examples = [pair(f"p{n}", f"r{n // 2}", "A", profile=({"Ending": "B"},)) for n in range(24)]
+    right = [answered(example.id, "A") for example in examples]
+    gaps = [
+        right[n] if n % 2 else failed(one.id, Status.REFUSED if n % 4 else Status.UNPARSED) for n, one in enumerate(examples)
+    ]
+    found = compare({"shy": gaps, "right": right}, [Fold(examples, None)], resamples=100, permutations=199)
+    told = " (not answered, and so wrong: shy 12 of 24: 6 unparsed, 6 refused)"
+    assert found.pairings[0].verdict.startswith("right is better than shy: accuracy") and found.pairings[0].verdict.endswith(
+        told
+    )
+    by_pair = {(one.one, one.other): one.verdict for one in found.pairings}
+    assert by_pair["shy", "copy the example"].endswith(told)
+    assert "not answered" not in by_pair["right", "copy the example"]
+    assert found.judges["shy"].failed == {Status.UNPARSED: 6, Status.REFUSED: 6} and found.judges["right"].failed == {}
 
 
 def test_summaries_are_compared_with_the_training_mean() -> None:

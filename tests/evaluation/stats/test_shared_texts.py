@@ -78,14 +78,32 @@ def test_nine_texts_are_too_few_to_speak_of_others() -> None:
     _, item = np.unique(item[kept], return_inverse=True)
     found = Bootstrap.over(reviewer[kept], resamples=100, seed=0, item=item).scores(gold[kept], one[kept])["within_kendall"]
     assert found.value is not None and found.interval.reason == FEW_TEXTS
-    assert two_way_interval(0.0, np.zeros(250), both=100, reviewers=9, texts=30).reason == FEW_REVIEWERS
+    assert (
+        two_way_interval(0.0, np.zeros(250), both=100, reviewers=9, texts=30, sizes=np.ones(30, dtype=int)).reason
+        == FEW_REVIEWERS
+    )
 
 
 def test_an_interval_of_both_is_never_narrower_than_one_of_either() -> None:
     generator = np.random.default_rng(0)
     shape, reviewers, items, rows = (generator.normal(0, spread, 4000) for spread in (2, 1, 1.2, 1.1))
-    interval = two_way_interval(0.0, np.concatenate([shape, reviewers, items, rows]), both=4000, reviewers=500, texts=500)
+    drawn = np.concatenate([shape, reviewers, items, rows])
+    interval = two_way_interval(0.0, drawn, both=4000, reviewers=500, texts=500, sizes=np.ones(500, dtype=int))
     assert wide(interval) == pytest.approx(2 * 1.96 * 1.2, rel=0.05)  # 1 + 1.44 - 1.21 is less than 1.44
+
+
+def test_a_text_that_has_many_of_the_items_widens_the_interval() -> None:
+    generator = np.random.default_rng(0)
+    shape, reviewers, items, rows = (generator.normal(0, spread, 4000) for spread in (2, 0.5, 1, 0.5))
+    drawn = np.concatenate([shape, reviewers, items, rows])
+    even, skewed = (
+        two_way_interval(0.0, drawn, both=4000, reviewers=200, texts=200, sizes=sizes)
+        for sizes in (np.full(200, 4), np.array([200, *np.full(199, 3)]))
+    )
+    # A quarter of the items is of one text: sum of w^2 is 0.0656, so that it counts as one of 15.2 texts, and sum of (w (1 - w))^2 0.0378: the variance
+    # by texts is 1.74 times what is seen. With 14.2 degrees of freedom for texts t is 2.14 instead of 1.97.
+    assert wide(even) == pytest.approx(2 * 1.97, rel=0.05)
+    assert wide(skewed) == pytest.approx(2 * 2.14 * np.sqrt(1.74), rel=0.08)
 
 
 def test_a_reviewer_with_very_many_rows_is_resampled_as_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from perse.kgds.reporting.report import write_report
 from perse.kgds.reporting.tables import PaperCell, markdown, probable_errors, table_1, table_2
 from perse.kgds.reporting.telling import kgds_result
 from perse.kgds.scoring.results import Average, Cost, Delta, Difference, Errors, MeanWinRate, Refused, Results, SampleScores
-from perse.results.result import Result
+from perse.results.result import Estimate, Result
 
 BREAKOUT = '</script><!--"\'>\u2028<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 
@@ -195,6 +195,26 @@ def test_many_notes_are_folded_away_and_stay_escaped(tmp_path: Path) -> None:
     assert "<li>note &lt;b&gt;6&lt;/b&gt;</li>" in page
 
 
+def test_no_failure_in_so_many_samples_is_said_to_leave_some_possible() -> None:
+    # Of none in 60 the exact interval ends where 0.025 = (1 - p)^60: 6.0%. With a failure seen, resamples know of it.
+    failing = scores("b", failed=1, start=60.0)
+    told = kgds_result(results(scores("a"), failing))
+    assert told.answer == (
+        "Highest overall performance (OP) under EBS-AOS: a, 76.00 [73.50, 78.50]; none of the 60 summaries failed, up to 6.0% of others may."
+    )
+    tables = {table.title: table for table in told.tables}
+    assert (
+        tables["EBS-AOS with intervals"]
+        .notes[0]
+        .startswith("No summary failed of a, structured: in other samples up to 6.0% may")
+    )
+    counted = tables["What was counted"]
+    share = counted.rows[0][counted.header.index("in percent")]
+    assert isinstance(share, Estimate) and share.value == 0 and share.interval.high == pytest.approx(100 * (1 - 0.025**0.5))
+    only = kgds_result(results(failing))
+    assert "failed" not in only.answer and not {t.title: t for t in only.tables}["EBS-AOS with intervals"].notes
+
+
 def test_intervals_stand_in_tables_of_their_own() -> None:
     found = {table.title: table for table in interval_tables(many(["a"]))}
     assert list(found) == ["EBS-AOS with intervals", "ABS-AOS with intervals", "Both patterns", "Reflection minus structured"]
@@ -205,7 +225,10 @@ def test_intervals_stand_in_tables_of_their_own() -> None:
 @pytest.mark.slow
 def test_the_lead_prints_values_and_concludes_nothing(tmp_path: Path) -> None:
     page = write_report(many(["a", "b"], paradigms=["structured"]), tmp_path / "two").read_text(encoding="utf-8")
-    assert "Highest overall performance (OP) under EBS-AOS: a, 81.00 [78.50, 83.50]." in page
+    assert (
+        "Highest overall performance (OP) under EBS-AOS: a, 81.00 [78.50, 83.50]; none of the 60 summaries failed, up to 6.0% of others may."
+        in page
+    )
     assert (
         "<strong>b</strong>: overall performance 78.50 [76.00, 81.00] under EBS-AOS, 58.00 [55.50, 60.50] under ABS-AOS, "
         "68.25 [65.75, 70.75] on average." in page

@@ -54,6 +54,20 @@ def _answers(
     return Answers(tuple(one.id for one in examples), np.array(risk, dtype=float), known, asked, metric, examples)
 
 
+def test_few_wrong_answers_do_not_say_whether_a_judge_knows_when_it_does_not_know() -> None:
+    # 12 of 320 choices are wrong, of 12 readers, and they happen to be the least sure.
+    wrong = np.isin(np.arange(320), range(0, 120, 10))
+    whose = [(f"i{n}", f"r{n // 8}", f"t{n}") for n in range(320)]
+    found = risk_coverage({"j": _answers(whose, wrong, {"entropy": 1 - wrong}, asked=320)}, resamples=200)
+    assert (
+        "whether that is more than chance: undefined (of nearly all answers the error is the same, and 12 others are too few)"
+        in (found.answer)
+    )
+    many = np.arange(320) % 8 == 0
+    told = risk_coverage({"j": _answers(whose, many, {"entropy": 1 - many}, asked=320)}, resamples=200)
+    assert "it knows when it does not know" in told.answer
+
+
 def test_a_judge_that_knows_is_told_from_one_that_does_not() -> None:
     found = risk_coverage({"sure": _made(400, knows=True), "blind": _made(400, knows=False)}, resamples=200)
     sure, blind = found.tables[0].rows
