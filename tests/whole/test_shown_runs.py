@@ -40,7 +40,7 @@ NOT_HERE = {
     "perse rehearsal score": "its run is of Amazon's reviews, too; tests/rehearsal/test_rehearsal_scores.py scores its own",
     "perse rehearsal report": "as above; tests/rehearsal/test_rehearsal_report.py has its own",
     "perse rehearsal leniency": "SummEval's grades are not part of the project; tests/rehearsal/test_leniency.py has its own",
-    "perse drpe correlate": "SummEval is not part of the project; tests/drpe/test_drpe_correlate_command.py has documents of its own",
+    "perse drpe": "SummEval is not part of the project; tests/drpe has documents of its own",
     "perse agreement": "SummEval's annotations are not part of the project; tests/evaluation/annotators/test_annotators.py reads its own",
 }
 WHOLE = ("perse study calibration",)

@@ -91,7 +91,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int, 
         raise BadInput(
             f"no candidate has a score of every method, so they cannot be compared; the fewest are of {fewest}: leave it out"
         )
-    document = _numbered([item.document.id for item in selected.items])
+    document = numbered([item.document.id for item in selected.items])
     people = np.array([item.people for item in selected.items], dtype=np.float64)
     of_dimension = {
         name: np.array([(item.candidate.scores or {})[name] for item in selected.items], dtype=np.float64)
@@ -99,7 +99,7 @@ def correlate(selected: Selected, scores: Scores, *, resamples: int, seed: int, 
     }
     every = Bootstrap.over(document, resamples=resamples, seed=seed)
     draws = Bootstrap.over(_numbered_again(document[common]), resamples=resamples, seed=seed)
-    system = _numbered([item.candidate.system for item, there in zip(selected.items, common.tolist(), strict=True) if there])
+    system = numbered([item.candidate.system for item, there in zip(selected.items, common.tolist(), strict=True) if there])
     rows = {}
     for name, values in columns.items():
         mean = coefficients(people[common], values[common], system=system, draws=draws)
@@ -212,8 +212,8 @@ def _column(scores: Mapping[Key, float | None], selected: Selected) -> FloatArra
     return np.array([np.nan if value is None else value for value in given], dtype=np.float64)
 
 
-def _numbered(names: Sequence[str]) -> IntArray:
-    """In the order in which they come first."""
+def numbered(names: Sequence[str]) -> IntArray:
+    """Each name as a number, in the order in which they come first: (n,)."""
     places = {name: at for at, name in enumerate(dict.fromkeys(names))}
     return np.array([places[name] for name in names], dtype=np.int64)
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perse.drpe.correlation.correlating import numbered
 from perse.drpe.over_documents import of_documents
 from perse.drpe.selection import Key, Selected
 from perse.evaluation.stats.estimates import Bootstrap
@@ -44,7 +45,7 @@ def over_wordings(
     whole = [row for row in rows if len(row) == 2 + len(scores)]
     if not whole:
         return None
-    documents = np.unique([row[0] for row in whole], return_inverse=True)[1].astype(np.int64)
+    documents = numbered([row[0] for row in whole])  # as `correlate`, so that equal scores have equal intervals
     values = np.array([row[1:] for row in whole], dtype=np.float64).T
     draws = Bootstrap.over(documents, resamples=resamples, seed=seed)
     people, columns = values[0], values[1:]

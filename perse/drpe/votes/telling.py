@@ -224,7 +224,8 @@ def _notes(run: Run, by: dict[Prompting, list[Decision]]) -> tuple[str, ...]:
             f"{len(same):,} candidates are the reference itself: nobody was asked, half of the roles are taken to vote for them, with the run's mean confidence; they are in no mean above"
         )
     if len(wordings := {one.wording for one in run.ballots}) > 1:
-        said.append(f"asked in {len(wordings)} wordings: a decision is the mean over them; real readers are asked in one")
+        of_readers = "; real readers are asked in one" if run.readers else ""
+        said.append(f"asked in {len(wordings)} wordings: a decision is the mean over them{of_readers}")
     if run.unreferenced:
         said.append(f"{len(run.unreferenced):,} documents have no reference, and were left out")
     if run.settings.get("orders") == 1:
