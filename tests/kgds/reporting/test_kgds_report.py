@@ -180,8 +180,11 @@ def test_counts_and_failures_are_told(tmp_path: Path) -> None:
         notes=("left out: see `below`",),
     )
     counted, left = count_tables(given)
-    assert counted.rows[0] == ("a", "EBS-AOS", "structured", "2", "1", "4", "7", "0", "211", "210")
-    assert counted.rows[1][6] is None  # nothing is cited under ABS-AOS
+    share = counted.rows[0][5]
+    assert counted.rows[0] == ("a", "EBS-AOS", "structured", "2", "1", share, "4", "7", "0", "211", "210")
+    assert isinstance(share, Estimate) and share.value == 50
+    assert share.interval.low == pytest.approx(100 * (1 - 0.975**0.5))  # 0.025 = 1 - (1 - p)^2
+    assert counted.rows[1][7] is None  # nothing is cited under ABS-AOS
     assert left.rows == (("a", "4", "samples 61 to 63, 70"), ("everybody", "1", "sample 99"))
     page = write_report(given, tmp_path / "report").read_text(encoding="utf-8")
     assert "What failed, and what is left out" in page and "<td>not JSON</td>" in page
