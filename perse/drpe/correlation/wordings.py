@@ -38,17 +38,14 @@ def over_wordings(
     Args:
         scores: wording -> candidate -> score.
     """
-    rows = [
-        (item.document.id, item.people, *(value for of_one in scores.values() if (value := of_one.get(item.key)) is not None))
-        for item in selected.items
-    ]
-    whole = [row for row in rows if len(row) == 2 + len(scores)]
+    given = [(item, [of_one.get(item.key) for of_one in scores.values()]) for item in selected.items]
+    whole = [(item, values) for item, values in given if None not in values]
     if not whole:
         return None
-    documents = numbered([row[0] for row in whole])  # as `correlate`, so that equal scores have equal intervals
-    values = np.array([row[1:] for row in whole], dtype=np.float64).T
+    documents = numbered([item.document.id for item, _ in whole])  # as `correlate`, so that equal scores have equal intervals
+    people = np.array([item.people for item, _ in whole], dtype=np.float64)
+    columns = np.array([values for _, values in whole], dtype=np.float64).T
     draws = Bootstrap.over(documents, resamples=resamples, seed=seed)
-    people, columns = values[0], values[1:]
     each = {wording: of_documents(draws.one("pearson", people, one)) for wording, one in zip(scores, columns, strict=True)}
     resampled = np.mean([draws.resampled("pearson", people, one) for one in columns], axis=0)
     known = [one.value for one in each.values() if one.value is not None]
