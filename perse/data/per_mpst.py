@@ -95,8 +95,9 @@ def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summar
     ]
     options.work.mkdir(parents=True, exist_ok=True)
     kept = without_keys(json_lines(names))
-    there = (manifest_of(place.target) or {}).get("rewriting", {})
-    write_own(options.work / KEPT, kept, ours=there.get(NAMES))  # not those of a set that was moved away
+    there = (manifest_of(place.target) or {}).get("rewriting")
+    ours = there.get(NAMES) if isinstance(there, dict) else None  # whose manifest is damaged
+    write_own(options.work / KEPT, kept, ours=ours)  # not those of a set that was moved away
     material = Material(
         records=[replace(review, text=rewritten.texts[review.item_id]) for review in read if review.item_id in rewritten.texts],
         inputs=inputs,

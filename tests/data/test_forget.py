@@ -38,6 +38,33 @@ def built(out: Path, **changes: object) -> Path:
     return out
 
 
+REWRITTEN = {
+    "rewritten": 3, "texts": 4, "with_survivors": 0, "tries": {"anonymize": {"ok": 3}}, "writer": {"name": "rules"}, "recognizer": {"name": "rules"}
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("rewriting", REWRITTEN),
+        *[
+            ("rewriting", value)
+            for value in (5, "x", [], {**REWRITTEN, "tries": {"anonymize": 3}}, {**REWRITTEN, "writer": {}})
+        ],
+        *[("sources", value) for value in (5, [], {"plots": 5}, {"plots": {"name": "a"}})],
+    ],
+)
+def test_a_person_leaves_a_set_whose_manifest_is_damaged_where_the_card_alone_looks(
+    tmp_path: Path, field: str, value: object
+) -> None:
+    folder = built(tmp_path / "set")
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, field: value}), "utf-8")
+    assert forget(NAME, [folder])[0].records > 0
+    card = (folder / "README.md").read_text("utf-8")
+    assert ("3 of 4 texts came through" in card) is (value is REWRITTEN) and "## People" in card
+
+
 @pytest.mark.parametrize("person", [NAME, HIDDEN])
 def test_a_person_is_forgotten_by_name_or_pseudonym_and_the_others_stay(tmp_path: Path, person: str) -> None:
     before = load_folder(built(tmp_path / "set"))

@@ -227,6 +227,21 @@ def test_rules_build_the_same_bytes_twice_and_are_named_in_the_manifest(tmp_path
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("damaged", [None, 5, []])
+def test_a_set_whose_manifest_is_damaged_is_replaced_and_what_is_not_known_to_be_its_is_kept(
+    tmp_path: Path, damaged: object
+) -> None:
+    folder = tmp_path / "set"
+    run(*command(mpst(tmp_path), folder))
+    manifest = json.loads((folder / "manifest.json").read_text("utf-8"))
+    (folder / "manifest.json").write_text(json.dumps({**manifest, "rewriting": damaged}), "utf-8")
+    before = (tmp_path / "set.work" / "names.jsonl").read_bytes()
+    run(*command(mpst(tmp_path), folder, "--seed", "1", "--overwrite"))
+    assert load_folder(folder).manifest["rewriting"]["writer"]["name"] == "rules"
+    assert (tmp_path / "set.work" / "names.kept-1.jsonl").read_bytes() == before
+
+
+@pytest.mark.slow
 def test_the_names_of_a_set_or_table_that_was_moved_away_are_kept(tmp_path: Path) -> None:
     items, names = tmp_path / "items.jsonl", tmp_path / "set.work" / "names.jsonl"
     run(*command(mpst(tmp_path), tmp_path / "set"))

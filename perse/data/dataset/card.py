@@ -2,6 +2,9 @@
 
 Its YAML header lets the folder be pushed to the Hugging Face hub as it is, and `datasets.load_dataset(FOLDER, "examples")` read
 it. Train and validation stand in one file, told apart by its column, so the header's only split is called `rows`.
+
+It is written anew when a person leaves the folder, whose manifest may be damaged by then: sources and rewriting, which nothing else needs, are left out if they are of
+another shape, since a person's leaving must not wait for them.
 """
 
 from __future__ import annotations
@@ -10,11 +13,33 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from perse.data.dataset.table1 import table1_cells
 from perse.formats.templates import templates
 
 _RECORDS = {"pointwise": "reviews", "pairwise": "comparisons"}
+
+
+class _Named(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    name: str
+
+
+class _Source(_Named):
+    sha256: str
+
+
+class _Rewriting(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    rewritten: int
+    texts: int
+    with_survivors: int
+    tries: dict[str, dict[str, int]]
+    writer: _Named
+    recognizer: _Named
 
 
 def data_card(manifest: Mapping[str, Any]) -> str:
@@ -23,8 +48,9 @@ def data_card(manifest: Mapping[str, Any]) -> str:
     counts = manifest["counts"]
     dropped = manifest["dropped"].items()
     values = {
-        "rewriting": None,
         **manifest,
+        "rewriting": _in_shape(manifest.get("rewriting"), _Rewriting),
+        "sources": _in_shape(manifest.get("sources"), dict[str, _Source]) or {},
         "records": records,
         "header": hub_header({"examples": "examples.parquet", records: f"{records}.parquet"}, rows=counts["records"]),
         "notes": parts_notes(counts["parts"], split=manifest["options"]["split"]),
@@ -33,6 +59,15 @@ def data_card(manifest: Mapping[str, Any]) -> str:
     }
     environment = templates("perse.data.dataset", shown=_shown, settings=_settings, counts=_counts)
     return environment.get_template("card.md.jinja").render(values)
+
+
+def _in_shape(found: Any, shape: Any) -> Any:
+    """As it is, or None if it has another shape."""
+    try:
+        TypeAdapter(shape).validate_python(found)
+    except ValidationError:
+        return None
+    return found
 
 
 def hub_header(files: Mapping[str, str], *, rows: int) -> str:
