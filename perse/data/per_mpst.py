@@ -23,7 +23,7 @@ from perse.data.sources.faults import Faults
 from perse.data.sources.mpst import plot_texts, read_mpst
 from perse.data.sources.table import read_reviews
 from perse.errors import BadInput
-from perse.files.belongings import manifest_of
+from perse.files.belongings import LIST, manifest_of
 from perse.files.own_files import write_own
 from perse.files.replacing import Claim, claimed
 from perse.progress import OnPart, unseen_part
@@ -69,7 +69,7 @@ def build_per_mpst(options: PerMpstOptions, *, on_progress: OnPart = unseen_part
 def _build(options: PerMpstOptions, place: Claim, on_progress: OnPart) -> Summary:
     build = options.build
     if options.rewriting.writer != NONE:
-        check_work(build.out, (KEPT,))
+        check_work(build.out, (KEPT, LIST), inputs=(options.plots, build.reviews))
     faults = Faults(build.on_error)
     plots = read_mpst(options.plots, faults, columns=build.columns)
     read = read_reviews(build.reviews, plot_texts(plots), faults, columns=build.columns, scale=build.scale, limit=build.limit)

@@ -264,6 +264,21 @@ def test_the_names_of_a_set_or_table_that_was_moved_away_are_kept(tmp_path: Path
     assert json.loads(kept.read_text())["item_id"] == "Ann"
 
 
+def test_what_is_read_never_lies_where_a_build_writes_and_what_is_in_the_way_is_said_before_a_text_is_rewritten(
+    tmp_path: Path,
+) -> None:
+    work = tmp_path / "set.work"
+    work.mkdir()
+    plots = mpst(work)
+    before = plots.read_bytes()
+    with pytest.raises(BadInput, match=r"mpst_full_data.csv: lies in .*set\.work, where this build writes"):
+        run_raising(*command(plots, tmp_path / "set"))
+    assert plots.read_bytes() == before and list(work.iterdir()) == [plots]
+    (work / ".perse-files.json").mkdir()
+    with pytest.raises(BadInput, match=r"\.perse-files\.json: is a folder, where a file is to be written"):
+        run_raising(*command(mpst(tmp_path), tmp_path / "set"))
+
+
 def test_plots_as_they_are_come_with_a_warning(tmp_path: Path) -> None:
     said = run(*command(mpst(tmp_path), tmp_path / "set", "--writer", "none"))
     assert "the plots are as they were: a judge may know them" in " ".join(said.split())

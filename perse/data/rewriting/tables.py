@@ -21,7 +21,7 @@ from perse.data.rewriting.plots import NONE, RewriteOptions, Rewritten, json_lin
 from perse.data.sources.faults import Faults, OnError, skipped_lines
 from perse.data.sources.mpst import read_mpst
 from perse.errors import BadInput
-from perse.files.belongings import MANIFEST, check_file, manifest_of, target_of
+from perse.files.belongings import LIST, MANIFEST, check_file, manifest_of, target_of
 from perse.files.locking import locked
 from perse.files.own_files import write_own
 from perse.files.runlog import file_digest, read_lines, write_whole
@@ -75,15 +75,18 @@ def work_folder(out: Path) -> Path:
     return named.with_name(named.name + ".work")
 
 
-def check_work(out: Path, names: Iterable[str]) -> None:
+def check_work(out: Path, names: Iterable[str], *, inputs: Iterable[Path]) -> None:
     """That a build can write its work folder, before any text is rewritten.
 
     Args:
         names: of the files to write there.
+        inputs: what is read, and must not lie there.
     Raises:
         BadInput: something is in the way.
     """
     work = work_folder(out)
+    if inside := next((path for path in inputs if path.resolve().is_relative_to(work.resolve())), None):
+        raise BadInput(f"{inside}: lies in {work}, where this build writes; move it away, or give another --out")
     if os.path.lexists(work) and not work.is_dir():
         found = f"a link to {work.readlink()}, which is no folder" if work.is_symlink() else "no folder"
         raise BadInput(f"{work}: is {found}, and the original names are to be kept there; move it away, or give another --out")
@@ -145,7 +148,7 @@ def _anonymized_before(path: Path) -> dict[str, _Before]:
 
 
 def _rewrite(options: TableOptions, on_progress: OnPart) -> tuple[Rewritten, Faults]:
-    check_work(options.out, (AUDIT, SKIPPED, MANIFEST))
+    check_work(options.out, (AUDIT, SKIPPED, MANIFEST, LIST), inputs=(options.items,))
     faults = Faults(options.on_error)
     plots = read_mpst(options.items, faults, columns=options.columns)
     before = _anonymized_before(work_folder(options.items) / AUDIT)
