@@ -35,7 +35,8 @@ from perse.evaluation.stats.correlation import FloatArray
 from perse.judgement import Judgement, Status
 from perse.prompts import source
 from perse.questions import QUESTIONS
-from perse.records import Asked, Example, Pair, Voter, VotesExample, example_lines
+from perse.questions.votes import VOTES
+from perse.records import Example, Pair, Voter, VotesExample, example_lines
 from perse.rendering.prompt import Renderer, TextRenderer
 from perse.serving.client import JudgeClient, ServerError
 from perse.training.rows.branches import training_branches
@@ -219,7 +220,7 @@ def test_reviews_written_greedily_are_the_same_on_every_engine(trained: Trained,
 def test_reasons_and_votes_of_several_roles_in_one_prompt_are_the_embedded_engines(trained: Trained, server: Server) -> None:
     """The lines around each reason are ours, and what was written goes on being read (DRPE's batch prompting)."""
     roles = (("Sailor", "Asks whether the ferry sails."), ("Clerk", "Wants every date."), ("Child", "Likes ships."))
-    examples: list[Asked] = [
+    examples = [
         VotesExample(
             id=name, reviewer_id=name, article="The ferry sails again from Monday, says the harbour.",
             query=Pair(text_a="The ferry sails again.", text_b="The harbour speaks of Monday."),
@@ -228,8 +229,8 @@ def test_reasons_and_votes_of_several_roles_in_one_prompt_are_the_embedded_engin
         for name, chosen in (("three", roles), ("two", roles[::-2]))
     ]  # fmt: skip
     settings = JudgeSettings(temperature=0, max_new_tokens=12)
-    embedded = Judge.load(trained.run, dtype="float32", context=2048).ask(QUESTIONS["votes"], examples, settings)
-    by_api = Judge.load(f"openai:{server.url}/v1#run").ask(QUESTIONS["votes"], examples, settings)
+    judges = (Judge.load(trained.run, dtype="float32", context=2048), Judge.load(f"openai:{server.url}/v1#run"))
+    embedded, by_api = ([one for each in judge.ask_listed(VOTES, examples, settings) for one in each] for judge in judges)
     assert [one.id for one in by_api] == ["three/1", "three/2", "three/3", "two/1", "two/2"]
     assert [one.text for one in by_api] == [one.text for one in embedded] and all(one.text for one in by_api)
     assert largest_difference(by_api, embedded) <= rounding_of(trained)
