@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,10 +14,11 @@ from vote_builders import Poll, texts_of
 
 from perse.drpe.correlation import published
 from perse.drpe.correlation.correlating import least_p
+from perse.drpe.correlation.telling import answer
 from perse.drpe.documents import read_documents
 from perse.drpe.votes.telling import vote_result
 from perse.drpe.votes.voting import read_run
-from perse.results.result import Estimate, Result
+from perse.results.result import Estimate, Interval, Result
 
 pytest.importorskip("sacrebleu")
 
@@ -252,3 +254,19 @@ def test_where_no_difference_can_be_shown_a_note_says_so(docs: Path) -> None:
     number = 2 * sum(range(len(column(few, "Pooled", "Pearson"))))
     assert any("so none can be shown" in note for note in few.notes) is (least_p(10, number) > 0.05)
     assert not any("so none can be shown" in note for note in enough.notes)
+
+
+def test_a_lower_correlation_that_is_shown_is_named_where_the_highest_is_not() -> None:
+    def agreeing(value: float, low: float) -> SimpleNamespace:
+        interval = Interval(low=low, high=0.9)
+        return SimpleNamespace(mean={"pooled": {"pearson": Estimate(value=value, interval=interval, items=40)}})
+
+    rows = {"wide": agreeing(0.4, -0.1), "narrow": agreeing(0.3, 0.1)}
+    found: Any = SimpleNamespace(rows=rows, compared=40, documents=10, differences=())
+    assert answer(found) == (
+        "Of 40 candidates of 10 documents the highest pooled Pearson correlation, that of wide, is 0.400 [-0.100, 0.900] and not shown to be "
+        "above 0; that of narrow is."
+    )
+    del rows["narrow"]
+    rows["low"] = agreeing(0.1, -0.3)
+    assert answer(found).startswith("No method is shown to agree with people over 40 candidates of 10 documents: the highest")

@@ -72,7 +72,10 @@ def answer(found: Correlations) -> str:
     if not of.above_zero:
         if not others:
             return f"{best} is not shown to agree with people {over}: its pooled Pearson correlation is {in_words(of)}."
-        return f"No method is shown to agree with people {over}: the highest pooled Pearson correlation, that of {best}, is {in_words(of)}."
+        highest = f"the highest pooled Pearson correlation, that of {best}, is {in_words(of)}"
+        if agree := [name for name in others if found.rows[name].mean["pooled"]["pearson"].above_zero]:
+            return f"Of {over.removeprefix('over ')} {highest} and not shown to be above 0; that of {_listed(agree)} is."
+        return f"No method is shown to agree with people {over}: {highest}."
     said = f"{best} agrees most with people {over}, with a pooled Pearson correlation of {in_words(of)}"
     if not others:
         return f"{said}; there is no other method beside it."
