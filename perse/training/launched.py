@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
@@ -110,6 +110,27 @@ def _zero(environment: Mapping[str, str]) -> Sharding:
     return stages[stage]
 
 
+def check_launcher(settings: Train, environment: Mapping[str, str] = os.environ) -> None:
+    """Refuse a launcher that would compute otherwise than `settings` say, and than the run's manifest would.
+
+    Raises:
+        BadInput: another precision than `train.precision`, or a compiler.
+    """
+    asked = environment.get("ACCELERATE_MIXED_PRECISION", "no").lower() or "no"
+    meant = "bf16" if settings.precision == "bf16" else "no"
+    if asked not in ("no", meant):
+        raise BadInput(
+            f"the launcher asks for mixed precision {asked}, and train.precision is {settings.precision}, which decides; start without "
+            f"--mixed_precision{', or set train.precision=bf16' if asked == 'bf16' else ''}"
+        )
+    compiler = environment.get("ACCELERATE_DYNAMO_BACKEND", "no").lower() or "no"
+    if compiler != "no":
+        raise BadInput(
+            f"the launcher asks for --dynamo_backend {compiler}, and rows have a new shape in every step, which would be compiled anew in "
+            "each; start without it"
+        )
+
+
 def join(process: Launched, settings: Train) -> None:
     """Meet the other processes, and check their number and that the model will be held as asked.
 
@@ -151,6 +172,16 @@ def check_sharded(trainer: Any, process: Launched) -> None:
             f"the Trainer would train with sharding {does}, expected {process.sharding} as the launcher was told; start with one of "
             "configs/accelerate"
         )
+
+
+def sum_in_float32(trainer: Any, process: Launched) -> None:
+    """Let FSDP2 add the devices' gradients up in float32; accelerate would in what is computed in, and lose small ones of many devices."""
+    if process.sharding == "fsdp2":
+        import torch
+
+        plugin = trainer.accelerator.state.fsdp_plugin
+        if plugin.mixed_precision_policy is not None:
+            plugin.mixed_precision_policy = replace(plugin.mixed_precision_policy, reduce_dtype=torch.float32)
 
 
 def on_cpu() -> bool:

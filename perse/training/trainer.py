@@ -55,21 +55,26 @@ from perse.training.launched import (
     PATIENCE,
     Launched,
     broadcast_from_main,
+    check_launcher,
     check_sharded,
     join,
     launched,
     leave_process_group,
     on_cpu,
+    sum_in_float32,
 )
 from perse.training.model.adapting import adapted, without_adapter
+from perse.training.model.dropout import switch_off_dropout
 from perse.training.model.fused import fuse
 from perse.training.model.quantized import check_undivided, load_base
 from perse.training.planning.disk import check_disk
 from perse.training.planning.flops import passed
-from perse.training.rows.attention import check_packable, set_attention
+from perse.training.rows.attention import set_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.deal import FOLDER, needed, read_rows, rows_key, write_rows
+from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
+from perse.training.rows.proof import Proof, ProveFirst, prove, refuse_unproven, to_prove
 from perse.training.rows.schedule import RowDataset
 from perse.training.saving.checkpoints import ASIDE, CHECKPOINTS, recover, saving, step_of, whole_checkpoint
 from perse.training.saving.reshard import reshard
@@ -107,6 +112,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     names = tracker_names(config.train.report_to)
     out = Path(config.output)
     process = launched()
+    check_launcher(config.train)
     join(process, config.train)
     check_undivided(config.model, sharding=process.sharding)
     prepared = prepared_once(config, renderer_for(config, base, tokenizer), base, process)
@@ -133,7 +139,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
         config, out, steps=prepared.schedule.steps, watching=watching, begun=checkpoint is not None, process=process
     )
     # What the model refuses is refused before the folder is begun, which takes no other settings afterwards.
-    ready = None if finished else ready_model(config, base, prepared, watching, arguments)
+    ready = None if finished else ready_model(config, base, prepared, watching, arguments, process=process)
     with ExitStack() as open_files:
         callbacks: list[TrainerCallback] = []
         run_id = None
@@ -238,7 +244,8 @@ def _fit(
             with saving("the trained weights", trained.parent):
                 take_weights(best or checkpoint, trained)
         return trained, state, best is not None
-    peak = device_peak(torch.bfloat16 if arguments.bf16 else ready.model.dtype)
+    computed = torch.bfloat16 if arguments.bf16 else ready.model.dtype
+    peak = device_peak(computed)
     throughput = Throughput(prepared.schedule, passed(ready.model), peak=peak and peak * arguments.world_size)
     stop = StopFile(Path(config.output), process)
     trainer = WatchedTrainer(
@@ -251,6 +258,7 @@ def _fit(
             *callbacks,
             FiniteGradients(prepared.schedule),
             throughput,
+            *([ProveFirst(prepared.schedule, ready.attention, computed)] if process.sharding != "none" else []),
             *([Patience(config.watch.patience)] if watching and config.watch and config.watch.patience else []),
             stop,
         ],
@@ -262,6 +270,7 @@ def _fit(
     )
     trainer.remove_callback(PrinterCallback)
     check_sharded(trainer, process)
+    sum_in_float32(trainer, process)
     if checkpoint is not None:
         reshard(checkpoint, trainer, process)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -318,9 +327,15 @@ class ReadyModel:
 
 
 def ready_model(
-    config: TrainConfig, base: Path, prepared: Prepared, watching: Watching | None, arguments: TrainingArguments
+    config: TrainConfig,
+    base: Path,
+    prepared: Prepared,
+    watching: Watching | None,
+    arguments: TrainingArguments,
+    *,
+    process: Launched,
 ) -> ReadyModel:
-    """The model to train, with its adapter and attention.
+    """The model to train, with its adapter and attention; proven on two examples, where it is whole on this device.
 
     Raises:
         BadInput: it cannot be trained on these rows, or not as it was started.
@@ -337,7 +352,45 @@ def ready_model(
     check_packable(without_adapter(model), longest=longest)
     fuse(without_adapter(model), asked=config.train.liger)
     computed = torch.bfloat16 if arguments.bf16 else model.dtype
-    return ReadyModel(model, set_attention(model, config.train.attention, computed=computed))
+    attention = set_attention(model, config.train.attention, computed=computed)
+    if process.sharding == "none":
+        model.to(arguments.device)
+        attention = _proven(model, prepared, attention, asked=config.train.attention, computed=computed)
+    return ReadyModel(model, attention)
+
+
+def _proven(
+    model: Any, prepared: Prepared, attention: Attention, *, asked: Attention | None, computed: torch.dtype
+) -> Attention:
+    """The attention that is proven on two examples of the run: the one that was chosen, or where that was not asked for, `mask`.
+
+    Raises:
+        BadInput: examples in a row are not what they are alone.
+    """
+    branches, share = to_prove(prepared.schedule), prepared.schedule.share
+    name = type(without_adapter(model)).__name__
+
+    def proven(way: Attention) -> Proof:
+        return prove(model, branches, attention=way, share=share, dtype=computed)
+
+    try:
+        found = proven(attention)
+    except BadInput:  # a layer does what tree attention does not
+        if asked is not None or attention == "mask":
+            raise
+        found = None
+    if asked is None and attention == "tree" and not (found and found.holds):
+        log.warning(
+            "rows of %s are masked (train.attention=mask), which is slower: %s",
+            name,
+            f"with tree attention two examples are {found}" if found else "its layers do more than tree attention does",
+        )
+        attention = set_attention(model, "mask")
+        found = proven(attention)
+    assert found is not None
+    refuse_unproven(name, found, attention)
+    log.info("two examples in one row of this model are %s", found)
+    return attention
 
 
 def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
@@ -350,18 +403,23 @@ def load_model(config: TrainConfig, base: Path, *, shared: bool) -> Any:
     model = load_base(config.model, base)
     lora = config.lora
     if shared:
-        dropouts = [each for each in model.modules() if isinstance(each, torch.nn.Dropout) and each.p]
-        for each in dropouts:
-            each.p = 0.0
-        if dropouts or (lora is not None and lora.dropout):
+        own = switch_off_dropout(model)
+        asked = [f"lora.dropout={lora.dropout:g}"] if lora is not None and lora.dropout else []
+        if own or asked:
             log.warning(
                 "dropout (%s) is not applied: branches share their profile's tokens, and with them one dropout mask; "
                 "train.max_shared_examples=1 shares nothing and applies it",
-                f"lora.dropout={lora.dropout:g}" if lora is not None and lora.dropout else "the model's own",
+                ", ".join([*asked, *(f"the model's {each}" for each in own)]),
             )
         if lora is not None:
             lora = lora.model_copy(update={"dropout": 0.0})
     return adapted(model, lora, checkpointing=config.train.gradient_checkpointing)
+
+
+def _accumulating(process: Launched) -> dict[str, Any]:
+    """FSDP2 that waits for a step's last row to divide gradients keeps them whole on every device until then: 13.5 GB of 7B in
+    bfloat16. So it divides those of each row."""
+    return {"gradient_accumulation_kwargs": {"sync_each_batch": True}} if process.sharding == "fsdp2" else {}
 
 
 def training_arguments(
@@ -395,5 +453,6 @@ def training_arguments(
         dataloader_pin_memory=torch.cuda.is_available(),
         use_cpu=on_cpu(),
         ddp_timeout=int(PATIENCE.total_seconds()),
+        accelerator_config=_accumulating(process),
         **judging,
     )

@@ -6,14 +6,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 import yaml
 from places import ROOT
+from torch.distributed.fsdp import MixedPrecisionPolicy
 
 from perse.errors import BadInput
 from perse.settings.training import Train, load_config, recipes
-from perse.training.launched import Launched, join, launched, told_in
+from perse.training.launched import Launched, check_launcher, join, launched, sum_in_float32, told_in
+from perse.training.trainer import training_arguments
 
 CONFIGS = ROOT / "configs" / "accelerate"
 KINDS = {"ddp": "none", "fsdp2": "fsdp2", "zero2": "zero2", "zero3": "zero3"}
@@ -34,6 +38,29 @@ def test_every_launch_file_is_one_that_accelerate_takes_and_explains_itself() ->
         assert load_config_from_file(str(file)).num_processes == 8
         assert file.read_text().startswith("# ") and "accelerate launch --config_file" in file.read_text()
         assert yaml.safe_load(file.read_text()).get("mixed_precision", "no") == "no", "train.precision decides"
+
+
+@pytest.mark.parametrize(
+    ("precision", "asked", "said"),
+    [
+        ("as_loaded", {"ACCELERATE_MIXED_PRECISION": "bf16"}, "asks for mixed precision bf16.*or set train.precision=bf16"),
+        (
+            "as_loaded",
+            {"ACCELERATE_MIXED_PRECISION": "fp16"},
+            "asks for mixed precision fp16.*start without --mixed_precision$",
+        ),
+        ("bf16", {"ACCELERATE_MIXED_PRECISION": "fp16"}, "train.precision is bf16, which decides"),
+        ("as_loaded", {"ACCELERATE_DYNAMO_BACKEND": "INDUCTOR"}, "asks for --dynamo_backend inductor.*start without it"),
+    ],
+)
+def test_a_launcher_that_would_compute_otherwise_than_the_settings_say_is_refused(
+    precision: str, asked: dict[str, str], said: str
+) -> None:
+    settings = Train(learning_rate=1e-4, precision=precision)  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match=said):
+        check_launcher(settings, asked)
+    check_launcher(settings, {"ACCELERATE_MIXED_PRECISION": "no", "ACCELERATE_DYNAMO_BACKEND": "NO"})
+    check_launcher(Train(learning_rate=1e-4, precision="bf16"), {"ACCELERATE_MIXED_PRECISION": "bf16"})
 
 
 def test_the_environment_of_a_launcher_is_read() -> None:
@@ -92,3 +119,25 @@ def test_one_process_where_two_were_meant_is_refused_and_not_fallen_back_to(tmp_
     assert done.returncode != 0
     assert "found 1 processes, expected train.world_size=2; start as many" in " ".join(done.stderr.split())
     assert not (tmp_path / "run").exists()
+
+
+def test_gradients_that_fsdp2_divides_are_added_up_in_float32_and_divided_row_by_row(tmp_path: Path) -> None:
+    """Held back to a step's last row they would stand whole on every device."""
+    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.bfloat16)
+    plugin = SimpleNamespace(mixed_precision_policy=policy)
+    trainer = SimpleNamespace(accelerator=SimpleNamespace(state=SimpleNamespace(fsdp_plugin=plugin)))
+    sum_in_float32(trainer, Launched(2, 0, "none"))
+    assert plugin.mixed_precision_policy is policy
+    sum_in_float32(trainer, Launched(2, 0, "fsdp2"))
+    assert plugin.mixed_precision_policy == MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    config = load_config("embedded_lora", ["data.path=x", "train.rows_per_step=8"])
+    for sharding, each in (("fsdp2", {"sync_each_batch": True}), ("none", None)):
+        arguments = training_arguments(
+            config,
+            tmp_path,
+            steps=1,
+            watching=None,
+            begun=False,
+            process=Launched(2, 0, sharding),  # type: ignore[arg-type]
+        )
+        assert arguments.accelerator_config.gradient_accumulation_kwargs == each

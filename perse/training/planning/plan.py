@@ -20,7 +20,7 @@ from perse.training.planning.flops import passed, training_flops
 from perse.training.planning.hardware import Device
 from perse.training.planning.memory import activations, gathered, static_memory
 from perse.training.planning.placement import Needs, Placement, chosen, placements, remedies
-from perse.training.rows.attention import check_packable
+from perse.training.rows.packable import check_packable
 from perse.training.rows.prepare import Prepared, renderer_for
 from perse.training.watch.apart import rows_apart
 

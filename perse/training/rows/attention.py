@@ -11,8 +11,8 @@ Letters: L tokens, H query heads, G key-value heads, D width of a head. The row 
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -22,6 +22,7 @@ from transformers import AttentionInterface
 from perse.errors import BadInput
 from perse.settings.training import Attention
 from perse.training.model.adapting import without_adapter
+from perse.training.rows.packable import looks_back
 from perse.training.rows.trie import Tree
 
 NAME = "perse_tree"
@@ -48,6 +49,8 @@ def use_mask(model: Any) -> None:
     """Let `model` attend by the `dense_mask` that a batch carries, with capped scores (Gemma 2) where it has them."""
     if _caps_scores(model):
         model.set_attn_implementation("eager")
+    elif model.config._attn_implementation == NAME:
+        model.set_attn_implementation("sdpa")
     if model.config._attn_implementation == "eager":
         model.base_model.register_forward_pre_hook(_added_mask, with_kwargs=True)
 
@@ -73,44 +76,13 @@ def takes_tree(model: Any, *, computed: torch.dtype) -> bool:
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
         if computed == torch.float32 or width % 8 or width > 256 or torch.cuda.get_device_capability() < (8, 0):
             return False
-    dropped = any(getattr(model.config, name, 0.0) for name in ("attention_dropout", "attn_pdrop"))
+    dropped = any(getattr(config, name, 0.0) for name in ("attention_dropout", "attn_pdrop", "attention_probs_dropout_prob"))
     return bool(model._supports_attention_backend) and not dropped and not _caps_scores(model)
 
 
 def _caps_scores(model: Any) -> bool:
     """Transformers does so in eager attention alone; its sdpa leaves it out without a word."""
     return bool(getattr(model.config.get_text_config(), "attn_logit_softcapping", None))
-
-
-def check_packable(model: Any, *, longest: int) -> None:
-    """Refuse a model whose examples would differ in a packed row from what they are alone, whichever way it attends.
-
-    Args:
-        longest: tokens of the longest example.
-    Raises:
-        BadInput: says what the model does, and what to change.
-    """
-    config, name = model.config.get_text_config(), type(model).__name__
-    if model._is_stateful:
-        raise BadInput(
-            f"{name} carries a state from token to token, through which examples of a row would see each other; expected a "
-            "model with attention alone, so set model.path to another"
-        )
-    counts = "position_ids" not in inspect.signature(model.forward).parameters or getattr(config, "alibi", False)
-    if counts or "local" in getattr(config, "attention_layers", ()):  # ALiBi, and GPT-Neo's windows
-        raise BadInput(
-            f"{name} counts distances along the row, which holds several examples; expected a model that takes position_ids for "
-            "them, so set model.path to another"
-        )
-    kinds = getattr(config, "layer_types", None) or ("any",)
-    windows = [getattr(config, key, None) for key in ("sliding_window", "attention_chunk_size")]
-    window = min((each for each in windows if each), default=longest)
-    if window < longest and set(kinds) != {"full_attention"}:
-        raise BadInput(_looks_back(window, longest))
-
-
-def _looks_back(window: int, longest: int) -> str:
-    return f"a layer of this model looks back {window} tokens and an example has {longest}; set model.context={window}"
 
 
 def tree_attention_forward(
@@ -120,12 +92,13 @@ def tree_attention_forward(
     value: Tensor,
     attention_mask: Tensor | None,
     *,
-    tree: Tree,
+    tree: Tree | None = None,
     scaling: float | None = None,
+    dropout: float = 0.0,
     sliding_window: int | None = None,
     softcap: float | None = None,
     s_aux: Tensor | None = None,
-    **_: Any,
+    **others: Any,
 ) -> tuple[Tensor, None]:
     """What transformers calls in each layer.
 
@@ -136,16 +109,34 @@ def tree_attention_forward(
     Raises:
         BadInput: the layer does more than plain attention.
     """
-    if softcap is not None or s_aux is not None:
-        raise BadInput("this model caps its attention scores or has attention sinks; set train.attention=mask")
-    if value.shape[-1] != query.shape[-1]:
-        raise BadInput("this model's values are not as wide as its queries; set train.attention=mask")
+    more = _beyond_plain(dropout, softcap, s_aux, {"attention_mask": attention_mask, **others})
+    if tree is None:
+        more = "layers do not hand the row's structure on to their attention"
+    elif value.shape[-1] != query.shape[-1]:
+        more = "values are not as wide as its queries"
+    if more:
+        raise BadInput(f"this model's {more}, which tree attention does not do; set train.attention=mask")
+    assert tree is not None
     if sliding_window is not None and sliding_window < tree.depth:
-        raise BadInput(_looks_back(sliding_window, tree.depth))
+        raise BadInput(looks_back(sliding_window, tree.depth))
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     # Under autocast the rotation leaves queries and keys in float32; values have the type to compute in.
     out: Tensor = _TreeAttention.apply(query.to(value.dtype), key.to(value.dtype), value, tree, scale)  # type: ignore[no-untyped-call]
     return out.transpose(1, 2).contiguous(), None
+
+
+_USED = {"position_ids", "cache_position", "position_embeddings"}
+"""Tensors that layers hand on and have used already."""
+
+
+def _beyond_plain(dropout: float, softcap: float | None, sinks: Tensor | None, others: Mapping[str, Any]) -> str:
+    """What a layer asks for beyond plain attention, in words; empty if nothing. A mask or a tensor of its own would be left out in silence."""
+    if softcap is not None or sinks is not None:
+        return "attention scores are capped, or it has attention sinks"
+    if dropout:
+        return f"attention has a dropout of {dropout:g}"
+    own = sorted(name for name, value in others.items() if isinstance(value, Tensor) and value.dim() > 1 and name not in _USED)
+    return f"layers give their attention a {own[0]} of their own" if own else ""
 
 
 def dense_mask(tree: Tree) -> Tensor:
@@ -277,3 +268,16 @@ def set_attention(model: Any, asked: Attention | None, *, computed: torch.dtype 
         return "mask"
     use_tree_attention(inner, computed=computed or model.dtype)
     return "tree"
+
+
+@contextmanager
+def plain_attention(model: Any) -> Iterator[None]:
+    """Meanwhile the model attends as it would without us: prompts one by one, with a cache and without a tree."""
+    if model.config._attn_implementation != NAME:
+        yield
+        return
+    model.set_attn_implementation("sdpa")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(NAME)

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from perse.errors import BadInput, SaveFailed
+from perse.training.model.dropout import dropout_as_it_came
 
 
 def gather_weights(model: Any, *, is_main_process: bool) -> dict[str, Tensor]:
@@ -58,7 +59,8 @@ def write_weights(model: Any, weights: Mapping[str, Tensor], folder: Path) -> No
                 f"{name} has weights that are no finite numbers after this step, and nothing was saved of it; lower train.learning_rate, "
                 "and begin another output, or go on from the last checkpoint"
             )
-    model.save_pretrained(folder, state_dict=dict(weights))
+    with dropout_as_it_came(model):
+        model.save_pretrained(folder, state_dict=dict(weights))
     (folder / "README.md").unlink(missing_ok=True)  # peft's card, of blanks to fill in
     check_written(folder, _saved_names(model, weights))
 

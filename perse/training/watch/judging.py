@@ -27,7 +27,8 @@ from perse.questions import Question
 from perse.records import Example
 from perse.rendering.prompt import Ids, LabelTokens, Renderer
 from perse.settings.training import Attention
-from perse.training.rows.attention import NAME as TREE
+from perse.training.model.looking import only_looking
+from perse.training.rows.attention import plain_attention
 from perse.training.rows.batches import answer_loss, collate
 from perse.training.rows.trie import PackedRow
 from perse.training.watch.sample import Watched
@@ -44,11 +45,11 @@ def judged_now(model: Any, what: Watched, renderer: Renderer, *, attention: Atte
     Returns:
         `loss` per learned token, and what `metrics` says; None where a number is undefined.
     """
-    with _only_looking(model):
+    with only_looking(model):
         loss = _loss(model, what.rows, attention)
         if not what.judged:
             return {"loss": loss if math.isfinite(loss) else None}
-        with _plain_attention(model), _exact_head(model):
+        with plain_attention(model), _exact_head(model):
             engine = _Brief(TransformersEngine(model, cache_bytes=CACHE), what.new_tokens)
             judge = Judge(engine, renderer, name="in training")
             # The room kept for the answer decides which profile is shown, so it is what it is in training.
@@ -96,33 +97,6 @@ def _loss(model: Any, rows: Sequence[PackedRow], attention: Attention) -> float:
 
 def _on(model: Any, value: Any) -> Any:
     return value.to(model.device) if isinstance(value, torch.Tensor) else value
-
-
-@contextmanager
-def _only_looking(model: Any) -> Iterator[None]:
-    """Evaluation mode, and afterwards every module's own mode and torch's random state as before."""
-    modes = [(module, module.training) for module in model.modules()]
-    devices = [model.device] if model.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):
-        model.eval()
-        try:
-            yield
-        finally:
-            for module, training in modes:
-                module.training = training
-
-
-@contextmanager
-def _plain_attention(model: Any) -> Iterator[None]:
-    """Judging computes prompts one by one, with a cache and without a tree."""
-    if model.config._attn_implementation != TREE:
-        yield
-        return
-    model.set_attn_implementation("sdpa")
-    try:
-        yield
-    finally:
-        model.set_attn_implementation(TREE)
 
 
 @contextmanager

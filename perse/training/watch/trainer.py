@@ -258,12 +258,14 @@ def _gone_on_from(checkpoint: str | None) -> Iterator[None]:
 
 
 def deciding(line: Mapping[str, float], args: TrainingArguments) -> float | None:
-    """The deciding number of a judging; None if it is undefined or nothing was answered."""
-    return None if line.get("eval_parse_rate") == 0 else line.get(f"eval_{args.metric_for_best_model}")
+    """The deciding number of a judging; None if it is undefined. Where nothing was answered only the loss, which is of true answers, decides."""
+    if args.metric_for_best_model != "loss" and line.get("eval_parse_rate") == 0:
+        return None
+    return line.get(f"eval_{args.metric_for_best_model}")
 
 
 def since_best(state: TrainerState, args: TrainingArguments) -> int:
-    """Judgings since the best; of equal ones that with the lower loss counts, else the first. All, where none decides.
+    """Judgings since the best that decide; of equal ones that with the lower loss counts, else the first. 0, where none decides.
 
     It counts in the Trainer's own history, which is in every checkpoint, so a kill loses nothing. The judging before training
     is ignored.
@@ -274,8 +276,8 @@ def since_best(state: TrainerState, args: TrainingArguments) -> int:
         None if number is None else (sign * number, -line.get("eval_loss", math.inf))
         for line, number in ((line, deciding(line, args)) for line in lines)
     ]
-    best = max((rank for rank in ranks if rank is not None), default=None)
-    return len(ranks) if best is None else len(ranks) - 1 - ranks.index(best)
+    deciding_ranks = [rank for rank in ranks if rank is not None]
+    return len(deciding_ranks) - 1 - deciding_ranks.index(max(deciding_ranks)) if deciding_ranks else 0
 
 
 class LogWhereItStops(TrainerCallback):

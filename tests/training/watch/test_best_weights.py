@@ -56,14 +56,22 @@ def test_of_equal_judgings_the_one_with_the_lower_loss_is_best_else_the_first(re
 
 
 @pytest.mark.slow
-def test_nothing_is_best_and_patience_runs_while_nothing_is_answered(renderer: Renderer, tmp_path: Path) -> None:
+def test_nothing_is_best_and_patience_waits_while_nothing_is_answered(renderer: Renderer, tmp_path: Path) -> None:
     numbers = [
-        {"loss": 1.0, "accuracy": accuracy, "parse_rate": rate} for accuracy, rate in ((0.0, 0), (0.1, 0.5), (0.0, 0), (0.9, 0))
+        {"loss": 1.0, "accuracy": accuracy, "parse_rate": rate}
+        for accuracy, rate in ((0.0, 0), (0.1, 0.5), (0.0, 0), (0.9, 0), (0.05, 0.5), (0.0, 0), (0.05, 0.5), (0.2, 0.5))
     ]
     trainer, _ = trained(
         renderer, tmp_path, judging=told(*numbers), every=1, best="accuracy", callbacks=[Patience(2)], save_steps=100
     )
-    assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-2" and trainer.state.global_step == 4
+    assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-2" and trainer.state.global_step == 7
+
+
+@pytest.mark.slow
+def test_the_loss_decides_whether_or_not_anything_is_answered(renderer: Renderer, tmp_path: Path) -> None:
+    numbers = [{"loss": loss, "accuracy": 0.0, "parse_rate": 0} for loss in (6.91, 4.97, 4.80, 4.90)]
+    trainer, _ = trained(renderer, tmp_path, judging=told(*numbers), best="loss", callbacks=[Patience(2)], save_steps=100)
+    assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-6" and trainer.state.global_step == 8
 
 
 @pytest.mark.slow
@@ -81,9 +89,9 @@ def test_a_run_that_goes_on_between_two_logged_steps_has_the_same_losses(rendere
 
 @pytest.mark.slow
 def test_training_ends_when_patience_does(renderer: Renderer, tmp_path: Path) -> None:
-    values = (0.3, 0.1, None, 0.9)
+    values = (0.3, 0.1, 0.2, 0.9)
     trainer, lines = trained(renderer, tmp_path, judging=scripted(*values), callbacks=[Patience(2)], save_steps=1)
-    assert judged_lines(lines) == [(2, 0.3), (4, 0.1), (6, None)] and trainer.state.global_step == 6
+    assert judged_lines(lines) == [(2, 0.3), (4, 0.1), (6, 0.2)] and trainer.state.global_step == 6
     assert not (tmp_path / "checkpoint-6").exists(), "a kill right after the stop would go on from there"
     assert best_checkpoint(trainer.state, tmp_path) == tmp_path / "checkpoint-2"
 

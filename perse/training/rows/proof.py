@@ -1,0 +1,168 @@
+"""Proves, on the very model that will be trained, that a packed row is what its examples are alone.
+
+What is known of a model's configuration is checked before (`packable`); this finds what is not. A row of two examples, the longest that
+is at hand and another of its row, is computed three ways: as it will be trained; each example alone by the model's own attention;
+and with other words in the first example. The second must then stay as it was, and both must be what they are alone. A
+leak from one example to another shows in either, a wrong attention or rotation in the second.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+
+from perse.errors import BadInput
+from perse.settings.training import Attention
+from perse.training.model.looking import only_looking
+from perse.training.rows.attention import plain_attention
+from perse.training.rows.batches import collate
+from perse.training.rows.branches import Branch
+from perse.training.rows.schedule import Schedule
+from perse.training.rows.trie import packed
+
+log = logging.getLogger(__name__)
+
+LOOKED_AT = 64
+"""Rows among which the longest example is looked for: they are shuffled, and all of a run may be a hundred million tokens."""
+ALONE = {torch.float32: 1e-3, torch.bfloat16: 0.1}
+"""Nats by which a learned token may differ from what it is alone, root mean square: rounding through all layers."""
+LEAK = {torch.float32: 1e-4, torch.bfloat16: 5e-3}
+"""The same for a token whose neighbours in the row have other words. It is 0 to the last bit but for mixtures of experts, which
+compute the tokens of an expert together."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """Root mean squares over learned tokens, in nats: packed against `alone`, and moved by another's words (`leak`)."""
+
+    alone: float
+    leak: float
+    dtype: torch.dtype
+    """What was computed in, which decides how much is rounding."""
+
+    @property
+    def holds(self) -> bool:
+        """Where the examples alone have no finite numbers there is nothing to compare, and training stops at its first step."""
+        if math.isnan(self.alone):
+            return True
+        return self.alone <= ALONE.get(self.dtype, ALONE[torch.bfloat16]) and self.leak <= LEAK.get(
+            self.dtype, LEAK[torch.bfloat16]
+        )
+
+    def __str__(self) -> str:
+        return f"{self.alone:.2g} nats from what they are alone, {self.leak:.2g} by other words in one of them"
+
+
+def prove(model: Any, branches: Sequence[Branch], *, attention: Attention, share: bool, dtype: torch.dtype) -> Proof:
+    """How far the learned tokens of one or two examples in a row are from what they are alone; the model is left as it was.
+
+    Args:
+        dtype: what training computes in; where the weights are of another type, under autocast.
+    """
+    with only_looking(model), torch.no_grad(), torch.autocast(model.device.type, dtype, enabled=dtype != model.dtype):
+        together = _packed_nats(model, branches, attention, share)
+        with plain_attention(model):
+            alone = [_nats_alone(model, branch) for branch in branches]
+        leaks = []
+        if len(branches) > 1:
+            first, second = branches
+            moved = _packed_nats(
+                model, [_other_words(first, model.config.get_text_config().vocab_size), second], attention, share
+            )
+            leaks = [together[1] - moved[1]]
+    if not all(bool(torch.isfinite(each).all()) for each in alone):
+        return Proof(math.nan, math.nan, dtype)
+    differences = [one - other for one, other in zip(together, alone, strict=True)]
+    return Proof(_size(differences), _size(leaks), dtype)
+
+
+def refuse_unproven(name: str, found: Proof, attention: Attention) -> None:
+    """
+    Raises:
+        BadInput: examples in a row of this model are not what they are alone.
+    """
+    if not found.holds:
+        raise BadInput(
+            f"two examples in one row of {name} with train.attention={attention} are {found}, which is more than rounding in "
+            f"{str(found.dtype).removeprefix('torch.')}; nothing would be learned as it is asked. Set train.attention=mask, or model.path to another"
+        )
+
+
+class ProveFirst(TrainerCallback):
+    """Proves it before the first step on a model that is divided among devices, which has no whole weights before."""
+
+    def __init__(self, schedule: Schedule, attention: Attention, dtype: torch.dtype) -> None:
+        self.schedule, self.attention, self.dtype = schedule, attention, dtype
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, *, model: Any = None, **_: Any
+    ) -> None:
+        found = prove(model, to_prove(self.schedule), attention=self.attention, share=self.schedule.share, dtype=self.dtype)
+        refuse_unproven(type(model).__name__, found, self.attention)
+        if state.is_world_process_zero:
+            log.info("two examples in one row of this model are %s", found)
+
+
+def to_prove(schedule: Schedule) -> tuple[Branch, ...]:
+    """The longest example of the first rows that hold two, and the one of its row that shares most with it, shortest first among
+    equals; the longest alone where no row holds two."""
+    rows = [row for at in range(min(LOOKED_AT, len(schedule.rows))) if (row := schedule.rows[at])]
+    several = [row for row in rows if len({branch.example_id for branch in row}) > 1] or rows
+    row = max(several, key=lambda row: max(branch.tokens for branch in row))
+    longest = max(row, key=lambda branch: branch.tokens)
+    others = [branch for branch in row if branch.example_id != longest.example_id]
+    return (longest, min(others, key=lambda branch: (-_alike(longest, branch), branch.tokens))) if others else (longest,)
+
+
+def _alike(one: Branch, other: Branch) -> int:
+    """How many leading segments are equal."""
+    same = [a == b for a, b in zip(one.segments, other.segments, strict=False)]
+    return same.index(False) if False in same else len(same)
+
+
+def _other_words(branch: Branch, vocabulary: int) -> Branch:
+    """The example with every token of its last segment and its answer another one, so that the row is laid out as before."""
+    *before, last = branch.segments
+    return replace(
+        branch,
+        segments=(*before, tuple((token + 1) % vocabulary for token in last)),
+        answer=tuple((token + 1) % vocabulary for token in branch.answer),
+    )
+
+
+def _packed_nats(model: Any, branches: Sequence[Branch], attention: Attention, share: bool) -> list[Tensor]:
+    """Of the learned tokens of each branch, from one row."""
+    batch = {key: _on(model, value) for key, value in collate([packed(branches, share=share)], attention=attention).items()}
+    targets = batch.pop("labels")[0, 1:]
+    nats = _nats(model(**batch).logits[0], targets)
+    return list(torch.split(nats, [len(branch.answer) for branch in branches]))
+
+
+def _nats_alone(model: Any, branch: Branch) -> Tensor:
+    ids = torch.tensor([branch.prompt + branch.answer], device=model.device)
+    kept = len(branch.answer) + 1
+    logits = model(input_ids=ids, use_cache=False, logits_to_keep=kept).logits[0, -kept:-1]
+    return _nats(logits, ids[0, -len(branch.answer) :])
+
+
+def _nats(logits: Tensor, targets: Tensor) -> Tensor:
+    return torch.nn.functional.cross_entropy(logits.float(), targets, reduction="none")
+
+
+def _on(model: Any, value: Any) -> Any:
+    return value.to(model.device) if isinstance(value, Tensor) else value
+
+
+def _size(parts: Sequence[Tensor]) -> float:
+    """Root mean square; 0 of nothing, and infinite where a number is not finite."""
+    if not parts:
+        return 0.0
+    found = float(torch.cat(list(parts)).double().square().mean().sqrt())
+    return math.inf if math.isnan(found) else found
