@@ -31,8 +31,9 @@ log = logging.getLogger(__name__)
 
 LOOKED_AT = 64
 """Rows among which the longest example is looked for: they are shuffled, and all of a run may be a hundred million tokens."""
-ALONE = {torch.float32: 1e-3, torch.bfloat16: 0.1}
-"""Nats by which a learned token may differ from what it is alone, root mean square: rounding through all layers."""
+ALONE = {torch.float32: 1e-3, torch.bfloat16: 0.5}
+"""Nats by which a learned token may differ from what it is alone, root mean square: rounding through all layers. The embedded model
+differs by 4e-6 in float32 and by 0.07 in bfloat16."""
 LEAK = {torch.float32: 1e-4, torch.bfloat16: 5e-3}
 """The same for a token whose neighbours in the row have other words. It is 0 to the last bit but for mixtures of experts, which
 compute the tokens of an expert together."""
