@@ -6,7 +6,7 @@ would have the distance of before, on average: what is above it is what the choi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ import numpy as np
 from perse.drpe.clustering import Clustering, Embed, Special, is_dynamic, mean_distance, thinned
 from perse.drpe.inventing import Invented
 from perse.drpe.over_documents import of_documents
-from perse.drpe.roles import STATIC, Role
+from perse.drpe.roles import Role, static_roles
 from perse.evaluation.stats.estimates import Bootstrap
 from perse.results.result import Estimate
 
@@ -38,17 +38,20 @@ class OfDocument:
         return tuple(pair for pair in zip(self.roles, self.kept, strict=True) if is_dynamic(pair[0]))
 
 
-def thin(invented: Iterable[Invented], clustering: Clustering, *, embed: Embed | None) -> list[OfDocument]:
+def thin(
+    invented: Iterable[Invented], clustering: Clustering, *, embed: Embed | None, as_they_are: Collection[str] = ()
+) -> list[OfDocument]:
     """Each document's roles, clustered.
 
     Args:
         embed: None only where nothing is clustered; then there are no distances.
+        as_they_are: documents whose texts summarize no article, by id: their static roles are others.
     """
-    return [_of_document(one, clustering, embed) for one in invented]
+    return [_of_document(one, clustering, embed, summaries=one.id not in as_they_are) for one in invented]
 
 
-def _of_document(one: Invented, clustering: Clustering, embed: Embed | None) -> OfDocument:
-    roles = (*STATIC, *one.roles)
+def _of_document(one: Invented, clustering: Clustering, embed: Embed | None, *, summaries: bool) -> OfDocument:
+    roles = (*static_roles(summaries=summaries), *one.roles)
     found = thinned(roles, clustering, embed=embed)
     kept, votes = [], list(found.kept)
     for role in roles:  # two roles may be equal; the kept ones stand in the order of all

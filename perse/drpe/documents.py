@@ -68,6 +68,11 @@ class Document(_Record):
     references: tuple[Text, ...] = Field(default=(), validation_alias=AliasChoices("references", "refs"))
     candidates: tuple[Candidate, ...] = Field(min_length=1, validation_alias=AliasChoices("candidates", "systems"))
 
+    @property
+    def summarized(self) -> bool:
+        """Whether its texts summarize an article; else they are compared as they are."""
+        return self.article is not None
+
 
 @dataclass(frozen=True)
 class Documents:

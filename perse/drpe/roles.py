@@ -1,7 +1,8 @@
 """Who votes: a type of reader and a description of it (DRPE, section 3.1; the descriptions are in our own words).
 
 Static roles look at what most people agree on; dynamic ones are invented for an article (`inventing`); the manual ones are the baseline of the first
-version. Real readers as roles are known by their reviews (`readers`).
+version. Real readers as roles are known by their reviews (`readers`). The paper's static roles read summaries of news; where texts are compared as they are,
+such as stories, they want of a text what these want of a summary.
 """
 
 from __future__ import annotations
@@ -46,14 +47,45 @@ NEWS_AUTHOR = Role(
 )
 
 STATIC: tuple[Role, ...] = (GENERAL_PUBLIC, CRITIC, NEWS_AUTHOR)
+"""Of summaries of an article, as published."""
 
-MANUAL: tuple[Role, ...] = (
+STATIC_OF_TEXTS: tuple[Role, ...] = (
+    Role(
+        type="General Public",
+        description="Reads in their free time, and wants a text that is easy to follow and worth the time.",
+        source="static",
+    ),
+    Role(
+        type="Critic",
+        description="Looks at how a text is written: whether it flows, is clear, and well worded.",
+        source="static",
+    ),
+    Role(
+        type="Author",
+        description="Writes such texts, and checks that what a text tells holds together from beginning to end.",
+        source="static",
+    ),
+)
+"""Of texts that summarize nothing."""
+
+MANUAL_ALONE: tuple[Role, ...] = (
     Role(type="Student", description="Goes to school, and would like to learn about the world.", source="manual"),
     Role(type="Business Person", description="Works for a large company, and looks out for opportunities.", source="manual"),
     Role(type="Politician", description="Stands for election in a country of middle size.", source="manual"),
-    *(role.model_copy(update={"source": "manual"}) for role in STATIC),
 )
-"""ManualDRPEScore (first version, section 4.1)."""
+"""What the manual roles have beside the static ones."""
+
+
+def static_roles(*, summaries: bool) -> tuple[Role, ...]:
+    """Args:
+    summaries: whether the texts summarize an article, or are compared as they are.
+    """
+    return STATIC if summaries else STATIC_OF_TEXTS
+
+
+def manual_roles(*, summaries: bool) -> tuple[Role, ...]:
+    """ManualDRPEScore (first version, section 4.1): six, three of which are the static ones."""
+    return (*MANUAL_ALONE, *(role.model_copy(update={"source": "manual"}) for role in static_roles(summaries=summaries)))
 
 
 def each_once(roles: Iterable[Role]) -> tuple[Role, ...]:

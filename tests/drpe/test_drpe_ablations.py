@@ -18,7 +18,7 @@ from perse.drpe.correlation.ablations import CURVES, WHOLE, Ablations, ablations
 from perse.drpe.correlation.ablations_telling import ablations_result
 from perse.drpe.correlation.correlating import correlate
 from perse.drpe.documents import Documents
-from perse.drpe.roles import MANUAL, STATIC, Role, each_once
+from perse.drpe.roles import MANUAL_ALONE, STATIC, Role, each_once, manual_roles
 from perse.drpe.selection import select
 from perse.drpe.votes.voting import Run, read_run
 from perse.errors import BadInput
@@ -50,7 +50,7 @@ def voted(out: Path, roles: Sequence[Role] = (*STATIC, *INVENTED), **settings: o
 
 @pytest.fixture(scope="module")
 def everybody(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return voted(tmp_path_factory.mktemp("everybody") / "run", (*STATIC, *MANUAL[:3], *INVENTED))
+    return voted(tmp_path_factory.mktemp("everybody") / "run", (*STATIC, *MANUAL_ALONE, *INVENTED))
 
 
 def found_in(run: Run) -> Ablations:
@@ -74,7 +74,7 @@ def counted(everybody: Run) -> Ablations:
         ("k = 6, w/o static roles", kept_roles(INVENTED, Clustering(k=6), embed=embed)),
         ("w/o coarse roles", (*STATIC, *[one for one in INVENTED if one.source == "fine"])),
         ("w/o fine roles", (*STATIC, *[one for one in INVENTED if one.source == "coarse"])),
-        ("manual roles", MANUAL),
+        ("manual roles", manual_roles(summaries=True)),
     ],
 )
 def test_a_variant_has_the_votes_that_asking_these_roles_alone_gives(
@@ -179,6 +179,7 @@ def test_equal_roles_each_have_their_vote_as_when_they_are_asked_alone(tmp_path:
 
 
 def test_manual_and_static_roles_are_the_same_three_once_in_either_order() -> None:
-    for given in ((*MANUAL, *STATIC), (*STATIC, *MANUAL)):
+    manual = manual_roles(summaries=True)
+    for given in ((*manual, *STATIC), (*STATIC, *manual)):
         found = each_once(given)
         assert len(found) == 6 and sum(one.source == "static" for one in found) == 3

@@ -13,9 +13,11 @@ from drpe_builders import Inventor, documents_file
 from vote_builders import document
 
 from perse.drpe.clustering import Clustering
+from perse.drpe.diversity import thin
 from perse.drpe.documents import Documents
-from perse.drpe.inventing import Inventing
-from perse.drpe.roles import MANUAL, STATIC
+from perse.drpe.inventing import Invented, Inventing
+from perse.drpe.reporting.roles_map import roles_map
+from perse.drpe.roles import STATIC, STATIC_OF_TEXTS, Role, manual_roles
 from perse.drpe.roles_folder import invent_roles
 from perse.drpe.votes.electorate import electorate
 from perse.errors import BadInput
@@ -64,11 +66,29 @@ def test_each_name_says_who_votes(roles: Path) -> None:
     def who(*names: str) -> list[str]:
         return [role.type for role in electorate(names, DOCUMENTS, ALL, readers=1).roles["d1"]]
 
-    static, manual = [role.type for role in STATIC], [role.type for role in MANUAL]
+    static, manual = [role.type for role in STATIC], [role.type for role in manual_roles(summaries=True)]
     invented = ["Drivers", "Builders", "Nurses"]
     assert who("static") == static and who("manual") == manual and who("none") == []
     assert who("static", str(roles))[:3] == static and set(who("static", str(roles))[3:]) >= set(invented)
     assert not set(who(str(roles))) & set(static)
+
+
+@pytest.mark.parametrize("names", [("static",), ("manual",), ("manual", "static")])
+def test_the_roles_on_stories_speak_of_no_summary_and_no_article(names: tuple[str, ...]) -> None:
+    mixed = Documents((document(1), document(2, article=None)))
+    found = electorate(names, mixed, ALL, readers=1)
+    assert not any(word in role.text.lower() for role in found.roles["d2"] for word in ("summar", "article", "news"))
+    assert [role.text for role in found.roles["d2"]][-3:] == [role.text for role in STATIC_OF_TEXTS]
+    assert [role.text for role in found.roles["d1"]][-3:] == [role.text for role in STATIC]
+
+
+def test_a_map_of_both_kinds_of_texts_shows_the_static_roles_of_both_once() -> None:
+    invented = [
+        Invented(id=name, roles=(Role(type="Sailor", description="Sails.", source="coarse"),)) for name in ("a", "b", "c")
+    ]
+    found = thin(invented, ALL, embed=None, as_they_are=("b", "c"))
+    drawn = roles_map(found, lambda texts: np.eye(len(texts)))
+    assert drawn.csv.count(",static,") == len(STATIC) + len(STATIC_OF_TEXTS)
 
 
 def test_of_invented_roles_those_vote_that_clustering_keeps(roles: Path) -> None:

@@ -69,7 +69,8 @@ def roles(
     with shown_on(err) as on_part:
         invent_roles(model, given, out, settings=settings, on_progress=on_part)
     invented = list(read_folder(out).invented.values())
-    found = thin(invented, clustering, embed=embed)
+    as_they_are = {one.id for one in given.documents if not one.summarized}
+    found = thin(invented, clustering, embed=embed, as_they_are=as_they_are)
     if figure and embed:
         save_figure(roles_map(found, embed), out / "map")
     say(f"roles: {out}")

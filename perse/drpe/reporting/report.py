@@ -21,7 +21,7 @@ from perse.drpe.diversity import OfDocument
 from perse.drpe.reporting.candidates import Candidates, pack_candidates
 from perse.drpe.reporting.figures import agreement, by_role_figure
 from perse.drpe.reporting.roles_map import roles_map
-from perse.drpe.roles import STATIC, Role
+from perse.drpe.roles import Role, static_roles
 from perse.drpe.selection import Selected, select
 from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.by_role import ByRole, by_role
@@ -151,9 +151,10 @@ def voters_map(run: Run, invented: Mapping[str, Sequence[Role]], embed: Embed) -
         raise BadInput(
             f"the roles are of other documents: there are none for '{lacking[0]}'; give the folder that these voters came from"
         )
+    summarized = {one.id: one.summarized for one in run.documents.documents}
     found = []
     for name in documents:
-        roles = (*STATIC, *invented[name])
+        roles = (*static_roles(summaries=summarized[name]), *invented[name])
         found.append(OfDocument(name, roles, tuple((name, role.text) in voted for role in roles), "", None, None))
     return roles_map(found, embed)
 

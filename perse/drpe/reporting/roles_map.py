@@ -37,7 +37,7 @@ _LETTERS = 62
 
 @dataclass(frozen=True)
 class _Placed:
-    """A role on the map; static ones, which are the same for all documents, stand once."""
+    """A role on the map; static ones, which are the same for all documents of a kind, stand once."""
 
     document: str
     role: Role
@@ -51,12 +51,11 @@ def roles_map(found: Sequence[OfDocument], embed: Embed) -> Figure:
     Raises:
         BadInput: matplotlib is not installed.
     """
-    roles = [
-        (one.id, role, votes)
-        for at, one in enumerate(found)
-        for role, votes in zip(one.roles, one.kept, strict=True)
-        if at == 0 or role.source != "static"
-    ]
+    roles: list[tuple[str, Role, bool]] = []
+    for one in found:
+        shown = {role.text for _, role, _ in roles if role.source == "static"}
+        pairs = zip(one.roles, one.kept, strict=True)
+        roles += [(one.id, role, votes) for role, votes in pairs if role.source != "static" or role.text not in shown]
     if len(roles) < 3:
         return empty(NAME, title=_TITLE, reason="fewer than three roles", header=_HEADER)
     places, shares = principal(embed([role.text for _, role, _ in roles]))

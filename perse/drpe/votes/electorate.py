@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perse.drpe.clustering import Clustering, Embed, embedding, kept_roles
-from perse.drpe.documents import Documents
-from perse.drpe.roles import MANUAL, STATIC, Role, each_once
+from perse.drpe.documents import Document, Documents
+from perse.drpe.roles import Role, each_once, manual_roles, static_roles
 from perse.drpe.roles_folder import read_roles
 from perse.drpe.votes.readers import PREFIX, Reader, choose_readers
 from perse.errors import BadInput
 
 NOBODY = "none"
-ALWAYS = {"static": STATIC, "manual": MANUAL}
+ALWAYS = {"static": static_roles, "manual": manual_roles}
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def electorate(
     sets = [name.removeprefix(PREFIX) for name in names if name.startswith(PREFIX)]
     if len(folders) > 1 or len(sets) > 1:
         raise BadInput(f"--roles names {' and '.join(folders or sets)}; give one folder of roles and one data set at most")
-    standing = each_once(role for name in names for role in ALWAYS.get(name, ()))  # manual ones have the static ones among them
+    standing = {one.id: _standing(names, one) for one in documents.documents}
     invented = {name: found for folder in folders for name, found in read_roles(Path(folder)).items()}
     if folders and (lacking := [one.id for one in documents.documents if one.id not in invented]):
         raise BadInput(
@@ -67,7 +67,9 @@ def electorate(
             "the same file and the same --limit"
         )
     roles = {
-        one.id: kept_roles((*standing, *invented.get(one.id, ())), clustering, embed=embed) if folders else standing
+        one.id: kept_roles((*standing[one.id], *invented.get(one.id, ())), clustering, embed=embed)
+        if folders
+        else standing[one.id]
         for one in documents.documents
     }
     people: tuple[Reader, ...] = ()
@@ -84,3 +86,9 @@ def electorate(
             "nobody votes on any document, since no role was invented; add --roles static, or invent roles with another model"
         )
     return Electorate(heard, roles, people, tuple(name for name in roles if folders and not invented[name]), silent)
+
+
+def _standing(names: Sequence[str], document: Document) -> tuple[Role, ...]:
+    """Those who vote whatever is invented; manual ones have the static ones among them."""
+    always = (ALWAYS[name](summaries=document.summarized) for name in names if name in ALWAYS)
+    return each_once(role for of_name in always for role in of_name)
