@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationError, model_validator
 
 from perse.errors import BadInput
 from perse.formats.json_text import json_kind
@@ -27,12 +27,21 @@ class Status(StrEnum):
 MOST_TOKENS = 10**9
 """Of one request: no model has a context of a thousandth of it, and sums of such numbers stay numbers."""
 
-Probability = Annotated[float, Field(ge=0, le=1 + 1e-6, strict=True)]
-"""May be above 1 by the rounding of a sum; a text is no number."""
+Probability = Annotated[float, Field(ge=0, le=1 + 1e-6)]
+"""May be above 1 by the rounding of a sum."""
 
 
 SUM_OFF = 1e-3
-"""By which the probabilities of all labels may miss 1: numbers that were rounded to four digits somewhere."""
+"""By which the probabilities of all labels may miss 1, and a log-probability 0: numbers that were rounded to four digits somewhere."""
+
+
+def _at_most_certain(value: float) -> float:
+    if value > SUM_OFF:
+        raise ValueError(f"found {value:g}, expected a log-probability, which is at most 0")
+    return value
+
+
+LogProbability = Annotated[float, AfterValidator(_at_most_certain)]
 
 
 class Tokens(Strict):
@@ -108,7 +117,7 @@ class Judgement(Strict):
     """Probability that the model gave to any label before renormalising."""
     text: str = ""
     """What the model wrote (the review)."""
-    mean_logprob: float | None = None
+    mean_logprob: LogProbability | None = None
     order_gap: Probability | None = None
     """Pairs: |P(A) asked as given - P(A) asked swapped|."""
     order_probabilities: tuple[Probability, Probability] | None = None

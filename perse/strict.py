@@ -11,12 +11,15 @@ from __future__ import annotations
 import json
 import math
 import unicodedata
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from functools import cache
 from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, ValidationError, ValidationInfo, field_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 HALF = "found half of a surrogate pair (\\ud...), expected whole characters"
 
@@ -51,7 +54,7 @@ Name = Annotated[str, AfterValidator(_name)]
 
 
 class Strict(BaseModel):
-    """A model whose numbers are numbers and whose texts are whole characters."""
+    """A model whose numbers are numbers and whose texts are whole characters, also within lists and mappings."""
 
     number_as_text: ClassVar[bool] = False
     """Whether "9" is a number all the same, as in settings: YAML takes 3e-4 for a text."""
@@ -59,47 +62,93 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
-        numeric, texts = _kind(cls, info.field_name or "")
-        if numeric and (isinstance(value, bool | bytes) or (isinstance(value, str) and not cls.number_as_text)):
-            raise ValueError(f"found {json.dumps(value, default=repr)[:40]}, expected a number")
-        if isinstance(value, str) and is_half(value):
-            raise ValueError(HALF)
-        if isinstance(value, Integral):
-            return value if isinstance(value, int) else int(value)  # numpy's
-        if isinstance(value, Real):
-            if not math.isfinite(value):
-                raise ValueError(f"found {float(value)}, expected a finite number")
-            return float(value)
-        if texts and isinstance(value, list | tuple | dict):
-            parts = [*value, *value.values()] if isinstance(value, dict) else value
-            if any(isinstance(part, str) and is_half(part) for part in parts):
-                raise ValueError(HALF)
-        return value
+        kind = _kind(cls, info.field_name or "")
+        return value if kind is None else _meant(value, kind, (), number_as_text=cls.number_as_text)
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What a place takes, as far as it matters here."""
+
+    numeric: bool
+    """A number, and neither truth nor text."""
+    model: bool
+    """Perhaps a further model, which looks at its own fields."""
+    parts: _Kind | None
+    """What the values of its lists and mappings take; None: it has none."""
+
+
+_ANYTHING = _Kind(numeric=False, model=False, parts=None)
+
+
+def _meant(value: Any, kind: _Kind, place: tuple[str | int, ...], *, number_as_text: bool) -> Any:
+    """The value as plain Python.
+
+    Args:
+        place: of the value in its field.
+    Raises:
+        ValidationError: something in it is another thing than is meant; its location is `place`.
+    """
+    if kind.numeric and (isinstance(value, bool | bytes) or (isinstance(value, str) and not number_as_text)):
+        raise _refused(f"found {json.dumps(value, default=repr)[:40]}, expected a number", place, value)
+    if isinstance(value, str) and is_half(value):
+        raise _refused(HALF, place, value)
+    if isinstance(value, Integral):
+        return value if isinstance(value, int) else int(value)  # numpy's
+    if isinstance(value, Real):
+        if not math.isfinite(value):
+            raise _refused(f"found {float(value)}, expected a finite number", place, value)
+        return float(value)
+    within = kind.parts or _ANYTHING
+    if isinstance(value, dict) and not kind.model:
+        if any(isinstance(key, str) and is_half(key) for key in value):
+            raise _refused(HALF, place, value)
+        return {key: _meant(one, within, (*place, str(key)), number_as_text=number_as_text) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        found = [_meant(one, within, (*place, at), number_as_text=number_as_text) for at, one in enumerate(value)]
+        return found if isinstance(value, list) else tuple(found)
+    return value
+
+
+def _refused(why: str, place: tuple[str | int, ...], value: object) -> ValueError:
+    """pydantic puts the field's name before the location of an error that it is given whole."""
+    if not place:
+        return ValueError(why)
+    error = InitErrorDetails(
+        type=PydanticCustomError("value_error", "Value error, {why}", {"why": why}), loc=place, input=value
+    )
+    return ValidationError.from_exception_data("", [error])
 
 
 @cache
-def _kind(model: type[BaseModel], field: str) -> tuple[bool, bool]:
-    """Whether a field takes a number and neither truth nor text; whether it is a collection of no further models."""
-    if field not in model.model_fields:
-        return False, False
-    leaves = set(_leaves(model.model_fields[field].annotation))
-    numeric = bool(leaves & {int, float}) and not leaves & {bool, str, Any}
-    return numeric, not any(isinstance(leaf, type) and issubclass(leaf, BaseModel) for leaf in _leaves_within(leaves))
+def _kind(model: type[BaseModel], field: str) -> _Kind | None:
+    return _kind_of({*_leaves(model.model_fields[field].annotation)}) if field in model.model_fields else None
+
+
+def _kind_of(leaves: set[Any]) -> _Kind:
+    """Args: leaves: the alternatives that a place takes."""
+    inner = {leaf for each in leaves for part in _values(each) for leaf in _leaves(part)}
+    return _Kind(
+        numeric=bool(leaves & {int, float}) and not leaves & {bool, str, Any},
+        model=any(isinstance(leaf, type) and issubclass(leaf, BaseModel) for leaf in leaves),
+        parts=_kind_of(inner) if inner else None,
+    )
+
+
+def _values(annotation: Any) -> tuple[Any, ...]:
+    """The types of a collection's values; a mapping's keys are texts in every file."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if not (isinstance(origin, type) and issubclass(origin, Collection)):
+        return ()
+    return parts[1:] if issubclass(origin, Mapping) else tuple(part for part in parts if part is not Ellipsis)
 
 
 def _leaves(annotation: Any) -> list[Any]:
-    """The alternatives of a type."""
+    """The alternatives of a type; of fixed values, their types."""
     if get_origin(annotation) is Annotated:
         return _leaves(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         return [leaf for each in get_args(annotation) for leaf in _leaves(each)]
+    if get_origin(annotation) is Literal:
+        return [type(each) for each in get_args(annotation)]
     return [annotation]
-
-
-def _leaves_within(annotations: set[Any]) -> list[Any]:
-    """All types that these are made of."""
-    found: list[Any] = []
-    for each in annotations:
-        inner = [] if get_origin(each) is Literal else [leaf for part in get_args(each) for leaf in _leaves(part)]
-        found += [each, *(_leaves_within(set(inner)) if inner else [])]
-    return found

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, ConfigDict, Field, ValidationError
 
 from perse.data.sources.lines import read_json_lines
 from perse.errors import BadInput
-from perse.formats.json_text import shortened
 from perse.records import explain
 from perse.strict import Name, Strict
 
@@ -35,15 +34,9 @@ def _told(text: str) -> str:
     return text
 
 
-def _number(value: object) -> object:
-    if isinstance(value, bool | str):  # of a collection `Strict` does not look at the values
-        raise ValueError(f"found {shortened(value)}, expected a number")
-    return value
-
-
 Text = Annotated[str, AfterValidator(_told)]
 """With something in it."""
-Score = Annotated[float, BeforeValidator(_number), Field(ge=-LARGEST, le=LARGEST)]
+Score = Annotated[float, Field(ge=-LARGEST, le=LARGEST)]
 
 
 class _Record(Strict):

@@ -40,6 +40,15 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def count_and_digest(lines: Iterable[bytes]) -> dict[str, Any]:
+    """What a manifest says of lines that are written at once, so that a file which lost or changed some is noticed."""
+    digest, count = hashlib.sha256(), 0
+    for line in lines:
+        digest.update(line)
+        count += 1
+    return {"count": count, "sha256": digest.hexdigest()}
+
+
 def environment() -> dict[str, Any]:
     """The environment of a run: versions, commit, machine."""
     packages = ("perse-judge", "torch", "transformers", "peft", "accelerate", "tokenizers", "numpy", "scipy")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 
 from perse.errors import BadInput
 from perse.formats.json_text import read_object
@@ -17,6 +17,7 @@ from perse.kgds.benchmark import Benchmark
 from perse.kgds.folder import FEEDBACK, SECOND_TURN
 from perse.records import explain
 from perse.results.result import Estimate
+from perse.strict import Strict
 
 NUMBERS = "feedback.json"
 
@@ -24,7 +25,7 @@ Difference = Literal["failed", "empty", "same", "differs"]
 """The model's selection beside the experts'; only the last is asked about."""
 
 
-class _Result(BaseModel):
+class _Result(Strict):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 

@@ -160,8 +160,6 @@ def impossible(judgement: Judgement, scale: Scale) -> str | None:
         value = getattr(judgement, name)
         if value is not None and not 0 <= value <= 1 + ROUNDING:
             return f"{name} {value}, expected 0 to 1"
-    if judgement.mean_logprob is not None and judgement.mean_logprob > ROUNDING:
-        return f"mean_logprob {judgement.mean_logprob}, expected at most 0"
     if judgement.expected is not None:
         if values is None or not min(values) - ROUNDING <= judgement.expected <= max(values) + ROUNDING:
             return f"expected {judgement.expected}, which is outside the scale"

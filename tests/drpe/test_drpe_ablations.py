@@ -20,7 +20,7 @@ from perse.drpe.correlation.correlating import correlate
 from perse.drpe.documents import Documents
 from perse.drpe.roles import MANUAL_ALONE, STATIC, Role, each_once, manual_roles
 from perse.drpe.selection import select
-from perse.drpe.votes.voting import Run, read_run
+from perse.drpe.votes.run_folder import Run, read_run
 from perse.errors import BadInput
 from perse.results.result import Result
 

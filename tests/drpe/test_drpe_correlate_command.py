@@ -16,8 +16,8 @@ from perse.drpe.correlation import published
 from perse.drpe.correlation.correlating import least_p
 from perse.drpe.correlation.telling import answer
 from perse.drpe.documents import read_documents
+from perse.drpe.votes.run_folder import read_run
 from perse.drpe.votes.telling import vote_result
-from perse.drpe.votes.voting import read_run
 from perse.results.result import Estimate, Interval, Result
 
 pytest.importorskip("sacrebleu")

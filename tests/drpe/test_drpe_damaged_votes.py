@@ -12,7 +12,7 @@ from command_line import perse
 from test_drpe_forgetting import ANN, reader, reply
 from vote_builders import Poll, document
 
-from perse.drpe.votes.voting import read_run
+from perse.drpe.votes.run_folder import read_run
 from perse.errors import BadInput
 
 DOCUMENTS = [document(1), document(2)]
@@ -38,11 +38,14 @@ def change(path: Path, edit: Callable[[dict[str, Any]], object], line: int = 0) 
         ("manifest.json", lambda one: one["run"]["settings"].pop("prompting"), "expected the settings of a vote"),
         ("manifest.json", lambda one: one["run"]["documents"].update(sha256="0"), "documents.jsonl: is not what was voted on"),
         ("documents.jsonl", lambda one: one["candidates"][0].update(scores={"coherence": 5.0}), "is not what was voted on"),
-        ("ballots.jsonl", lambda one: one.update(document="x"), "no ballots for 1 of 4 decisions|has no ballots"),
+        ("ballots.jsonl", lambda one: one.update(document="x"), "ballots.jsonl: is not what was asked"),
+        ("manifest.json", lambda one: one["run"].pop("ballots"), "'run.ballots' is null, expected the count of ballots"),
         ("single/judgements.jsonl", lambda one: one.update(label=None), "the answer 'd1/.*' has null, expected A or B"),
         ("single/judgements.jsonl", lambda one: one.update(label="C"), 'has "C", expected A or B'),
         ("single/judgements.jsonl", lambda one: one.update(distribution={}), "has {}, expected A or B"),
         ("single/judgements.jsonl", lambda one: one.update(distribution={"A": 0.5, "C": 0.5}), "expected A or B"),
+        ("single/judgements.jsonl", lambda one: one.update(mean_logprob=0.5), "line 1: .*'mean_logprob': found 0.5, expected .* at most 0"),
+        ("single/judgements.jsonl", lambda one: one.update(distribution={"A": "0.5", "B": 0.5}), "'distribution.A': found \"0.5\", expected a number"),
     ],
 )  # fmt: skip
 def test_a_damaged_run_of_votes_is_one_sentence(
@@ -68,10 +71,32 @@ def test_ballots_that_end_early_are_not_a_smaller_vote(run: Path, tmp_path: Path
     whole = ballots.read_bytes()
     ballots.write_bytes(whole[: len(whole) // 2])
     said = perse("drpe", "report", run, "--no-baselines", "--out", tmp_path / "report")
-    assert said.returncode == 2 and "decisions; give the command that began the run again" in said.stderr, said.stderr
+    assert said.returncode == 2 and "ballots; give the command that began the run again" in said.stderr, said.stderr
     poll = Poll(reply)
     poll.vote(run, DOCUMENTS)
     assert ballots.read_bytes() == whole and not poll.asked
+
+
+@pytest.mark.parametrize("last", [1, 3])
+def test_ballots_of_real_readers_that_end_early_are_noticed(tmp_path: Path, last: int) -> None:
+    run = Poll(reply).vote(tmp_path / "readers", DOCUMENTS, readers=[reader(ANN), reader("Bob")])
+    ballots = run / "ballots.jsonl"
+    whole = ballots.read_text()
+    ballots.write_text("".join(whole.splitlines(keepends=True)[:-last]))
+    total = len(whole.splitlines())
+    with pytest.raises(BadInput, match=f"has {total - last} of {total} ballots; give the command that began the run again"):
+        read_run(run)
+    Poll(reply).vote(run, DOCUMENTS, readers=[reader(ANN), reader("Bob")])
+    assert ballots.read_text() == whole and len(read_run(run).ballots) == total
+
+
+def test_ballots_that_somebody_added_are_not_gone_on_with(run: Path) -> None:
+    ballots = run / "ballots.jsonl"
+    ballots.write_text(ballots.read_text() + ballots.read_text().splitlines(keepends=True)[0])
+    with pytest.raises(BadInput, match="ballots.jsonl: is not what was asked"):
+        read_run(run)
+    with pytest.raises(BadInput, match="is not the ballot that this run asked for"):
+        Poll(reply).vote(run, DOCUMENTS)
 
 
 def test_ballots_that_were_changed_are_not_gone_on_with(run: Path) -> None:

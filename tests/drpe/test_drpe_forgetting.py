@@ -13,7 +13,7 @@ from vote_builders import Poll, document
 
 from perse.data.forgetting.forget import forget
 from perse.drpe.votes.readers import Reader
-from perse.drpe.votes.voting import read_run
+from perse.drpe.votes.run_folder import read_run
 from perse.errors import BadInput
 from perse.records import ProfileReview
 
@@ -70,6 +70,14 @@ def test_a_removal_of_votes_that_is_killed_is_whole_or_not_there(run: Path) -> N
         shutil.copytree(untouched, run)
         event += 1
     assert event > 5 and ANN not in whole(run)
+
+
+def test_ballots_that_were_lost_are_still_noticed_when_a_reader_has_left(run: Path) -> None:
+    ballots = run / "ballots.jsonl"
+    ballots.write_text("".join(ballots.read_text().splitlines(keepends=True)[:-1]))
+    assert perse("data", "forget", ANN, run).returncode == 0
+    with pytest.raises(BadInput, match="ballots; give the command that began the run again"):
+        read_run(run)
 
 
 def test_a_run_in_which_only_this_reader_voted_is_to_be_deleted(tmp_path: Path) -> None:

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from vote_builders import Poll, Said, document, texts_of
 
+from perse.drpe.documents import Candidate, Document
 from perse.drpe.votes.ballots import Ballot, Voting, make_ballots
 from perse.drpe.votes.readers import Reader, choose_readers, taste
 from perse.drpe.votes.readership import Shares, readership
+from perse.drpe.votes.run_folder import read_run
 from perse.drpe.votes.telling import vote_result
-from perse.drpe.votes.voting import read_run
 from perse.errors import BadInput
 from perse.judgement import Judgement, Status, Tokens
 from perse.records import Choice, Pair, PairwiseExample, PointwiseExample, ProfileComparison, ProfileReview, example_lines
@@ -255,3 +256,19 @@ def test_a_text_without_all_votes_is_counted_and_left_out() -> None:
     del answers["u/b"]
     found = readership(ballots, {"single": answers}, ("a", "b"))
     assert list(found.chances) == [("d", "t")] and found.incomplete == 1 and found.shares is None
+
+
+@pytest.mark.parametrize(
+    ("documents", "readers", "named"),
+    [
+        ([document(1).model_copy(update={"id": "d\x1b"})], [], "document"),
+        ([document(1).model_copy(update={"candidates": (Candidate.model_construct(system="M\x07", text="It sails."),)})], [], "system"),
+        ([document(1)], [Reader("Ann\x1b", (ProfileReview(text="A story.", review="Fine.", score=9),), 1)], "reader"),
+    ],
+)  # fmt: skip
+def test_a_vote_with_a_control_character_in_a_name_is_one_sentence(
+    tmp_path: Path, documents: list[Document], readers: list[Reader], named: str
+) -> None:
+    with pytest.raises(BadInput, match=f'^{named} ".*": found the control character .*; give it another name$'):
+        Poll().vote(tmp_path / "votes", documents, readers=readers)
+    assert not (tmp_path / "votes").exists()

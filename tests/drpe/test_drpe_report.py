@@ -18,7 +18,7 @@ from perse.drpe.reporting.candidates import pack_candidates
 from perse.drpe.reporting.report import voters_map, write_report
 from perse.drpe.roles import STATIC, Role
 from perse.drpe.votes.by_role import by_role
-from perse.drpe.votes.voting import read_run
+from perse.drpe.votes.run_folder import read_run
 from perse.errors import BadInput
 
 

@@ -15,9 +15,9 @@ from vote_builders import CLERK, ROLES, SAILOR, Poll, Said, document, texts_of, 
 from perse.answering.base import JudgeSettings
 from perse.drpe.roles import Role
 from perse.drpe.votes.ballots import Ballots, Voting, make_ballots
+from perse.drpe.votes.run_folder import read_run
 from perse.drpe.votes.scoring import scores_by_name
 from perse.drpe.votes.telling import vote_result
-from perse.drpe.votes.voting import read_run
 from perse.engines.base import Generation, LabelDistribution, Sampling
 from perse.engines.transformers import TransformersEngine
 from perse.errors import BadInput, RunMismatch

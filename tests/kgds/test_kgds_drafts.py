@@ -63,7 +63,7 @@ def test_a_json_list_of_drafts_is_read_like_json_lines(tmp_path: Path) -> None:
         ),
         ("supporting", {"Ann": [1], "Ben": [0]}, "field 'supporting.Ben': there is no paragraph 0"),
         ("supporting", {"Ann": [1, 1], "Ben": [1]}, "field 'supporting.Ann': paragraph 1 is listed twice"),
-        ("supporting", {"Ann": ["1"], "Ben": [1]}, "field 'supporting.Ann.0': input should be a valid integer"),
+        ("supporting", {"Ann": ["1"], "Ben": [1]}, "field 'supporting.Ann.0': found \"1\", expected a number"),
         ("supporting", {"Ann": [True], "Ben": [1]}, "field 'supporting.Ann.0'"),
         ("supporting", {"Ann": [1], "Ben": [3]}, "field 'supporting': Ann and Ben agree on no supporting paragraph"),
         ("opinions", [], "field 'opinions': found an empty list, expected at least 1 entry"),

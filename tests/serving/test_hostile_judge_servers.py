@@ -108,7 +108,7 @@ def test_what_is_no_answer_of_a_judge_is_one_sentence(call: Any, said: bytes) ->
         ({"distribution": {**{str(n): 0.2 for n in range(1, 10)}, "10": -0.8}}, "field 'distribution."),
         ({"mass": 1.2}, "field 'mass'"),
         ({"order_gap": -1}, "field 'order_gap'"),
-        ({"mean_logprob": 3}, "mean_logprob 3.0, expected at most 0"),
+        ({"mean_logprob": 3}, "field 'mean_logprob': found 3, expected a log-probability, which is at most 0"),
         ({"expected": 11, "distribution": None}, "expected 11.0, which is outside the scale"),
         ({"expected": 9}, "expected 9.0, which is not that of its distribution"),
         ({"expected": None}, "a distribution without its expected score"),

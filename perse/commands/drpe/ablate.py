@@ -69,7 +69,7 @@ def ablate(
     from perse.drpe.documents import read_documents
     from perse.drpe.selection import select
     from perse.drpe.votes.ballots import PROMPTINGS
-    from perse.drpe.votes.voting import read_run
+    from perse.drpe.votes.run_folder import read_run
     from perse.reporting.study_figures import study_figures
 
     clustering = thinning.clustering()

@@ -60,7 +60,7 @@ def report(
     from perse.drpe.correlation.baselines import baselines as computed
     from perse.drpe.reporting.report import refuse_strangers, selected_of, voters_map, write_report
     from perse.drpe.roles_folder import read_roles
-    from perse.drpe.votes.voting import BALLOTS, read_run
+    from perse.drpe.votes.run_folder import BALLOTS, read_run
     from perse.files.own_files import refuse_inputs
     from perse.files.runlog import environment, file_digest
 

@@ -37,8 +37,8 @@ def vote(
     Then:  perse drpe correlate summeval.jsonl.gz runs/votes
     """
     from perse.drpe.documents import read_documents
+    from perse.drpe.votes.run_folder import read_run
     from perse.drpe.votes.telling import vote_result
-    from perse.drpe.votes.voting import read_run
     from perse.drpe.votes.voting import vote as ask
 
     voting = ballot.voting()

@@ -11,7 +11,7 @@ from pathlib import Path
 from perse.data.forgetting.lines import BALLOTS, Line, lines_of
 from perse.files.belongings import MANIFEST
 from perse.files.replacing import manifest_text
-from perse.files.runlog import read_manifest
+from perse.files.runlog import count_and_digest, read_manifest
 
 VOTE = "drpe-vote"
 """The kind of such a run, and of the folders of answers in it; their rooms lie above this one."""
@@ -34,7 +34,8 @@ def without_reader(ids: set[str], run: Path) -> tuple[int, bool, dict[str, bytes
     kept = [one for one in ballots if one.reviewer not in ids]
     theirs = {str(one.row.get("judgement")) for one in ballots if one.reviewer in ids}
     manifest = read_manifest(run)
-    readers = manifest.get("run", {}).get("readers")
+    told = manifest.get("run", {})
+    readers = told.get("readers")
     named = isinstance(readers, dict) and not ids.isdisjoint(readers)
     if not theirs and not named:
         return 0, True, {}
@@ -46,8 +47,10 @@ def without_reader(ids: set[str], run: Path) -> tuple[int, bool, dict[str, bytes
         left = [one for one in answers if str(one.row.get("id")) not in theirs]
         if left != answers:
             changed[log.relative_to(run).as_posix()] = _bytes(left)
+    if told.get("ballots") == count_and_digest(one.content for one in ballots):  # a file that lost some stays one that did
+        told["ballots"] = count_and_digest(one.content for one in kept)
     if named:
-        manifest["run"]["readers"] = {name: one for name, one in readers.items() if name not in ids}
+        told["readers"] = {name: one for name, one in readers.items() if name not in ids}
     manifest["forgotten"] = manifest.get("forgotten", 0) + 1
     return max(len(theirs), int(named)), bool(kept), changed | {MANIFEST: manifest_text(manifest).encode()}
 

@@ -85,7 +85,7 @@ def persum_card(manifest: Mapping[str, Any], *, groups: Sequence[str]) -> str:
 
 def _told(value: object, shape: Any, nothing: object) -> Any:
     try:
-        return TypeAdapter(shape).validate_json(json.dumps(value))
+        return TypeAdapter(shape).validate_json(json.dumps(value), strict=True)
     except ValidationError:
         return nothing
 

@@ -15,8 +15,8 @@ from perse.drpe.clustering import PUBLISHED_BEST, PUBLISHED_K, Clustering, Embed
 from perse.drpe.roles import Role
 from perse.drpe.selection import Key
 from perse.drpe.votes.ballots import Ballot
+from perse.drpe.votes.run_folder import Run
 from perse.drpe.votes.scoring import decisions
-from perse.drpe.votes.voting import Run
 from perse.errors import BadInput
 
 Keep = Callable[[Sequence[Role]], Sequence[Role]]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perse.drpe.selection import Item, Key, Selected
+from perse.drpe.votes.run_folder import Run, read_run
 from perse.drpe.votes.scoring import decisions, scores_by_name
-from perse.drpe.votes.voting import Run, read_run
 from perse.errors import BadInput
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from perse.drpe.documents import Candidate, Document
 from perse.drpe.votes.ballots import NAMES, Ballot, Prompting
+from perse.drpe.votes.run_folder import Run
 from perse.drpe.votes.scoring import Decision, confidence
-from perse.drpe.votes.voting import Run
 from perse.reporting.packing import Numbered, Packed, kept, pack
 
 Key = tuple[str, str]

@@ -25,8 +25,8 @@ from perse.drpe.roles import Role, static_roles
 from perse.drpe.selection import Selected, select
 from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.by_role import ByRole, by_role
+from perse.drpe.votes.run_folder import Run, read_run
 from perse.drpe.votes.telling import vote_result
-from perse.drpe.votes.voting import Run, read_run
 from perse.errors import BadInput
 from perse.files.runlog import read_manifest
 from perse.reporting.page import Section, embedded, fill

@@ -19,6 +19,7 @@ from perse.drpe.documents import Document
 from perse.drpe.roles import Role
 from perse.drpe.votes.readers import Past, Reader
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.identity import text_key
 from perse.questions import QUESTIONS
 from perse.records import (
@@ -32,7 +33,7 @@ from perse.records import (
     Voter,
     VotesExample,
 )
-from perse.strict import Name, Strict
+from perse.strict import Name, Strict, name_problem
 
 Prompting = Literal["single", "batch"]
 """A role a prompt, or all roles in one."""
@@ -115,8 +116,9 @@ def make_ballots(
         roles: who votes on each document, by its id; an empty sequence, and no readers: nobody in particular, which is the plain comparison.
         readers: who votes on all documents beside them, each in a prompt of their own.
     Raises:
-        BadInput: no document has a reference.
+        BadInput: no document has a reference, or an id or a system cannot be a name.
     """
+    _refuse_odd_names(documents, readers)
     whole = [one for one in documents if one.references]
     if not whole:
         raise BadInput(
@@ -148,6 +150,18 @@ def make_ballots(
         {prompting: tuple(of_one.values()) for prompting, of_one in examples.items()},
         tuple(one.id for one in documents if not one.references),
     )
+
+
+def _refuse_odd_names(documents: Sequence[Document], readers: Sequence[Reader]) -> None:
+    """Of what was read from a file all are names; Python may have made others."""
+    names = [
+        *(("document", one.id) for one in documents),
+        *(("system", candidate.system) for one in documents for candidate in one.candidates),
+        *(("reader", one.id) for one in readers),
+    ]
+    for what, name in names:
+        if problem := name_problem(name):
+            raise BadInput(f"{what} {shortened(name)}: {problem}; give it another name")
 
 
 def _asked(

@@ -10,8 +10,8 @@ import numpy as np
 
 from perse.drpe.votes.ballots import NAMES, Prompting
 from perse.drpe.votes.readership import Readership, readership
+from perse.drpe.votes.run_folder import Run
 from perse.drpe.votes.scoring import Decision
-from perse.drpe.votes.voting import Run
 from perse.evaluation.stats.correlation import kendall
 from perse.judgement import Judgement
 from perse.results.result import Cell, Result, Table

@@ -1,37 +1,29 @@
-"""The vote: every role on every candidate; the same command goes on after a kill.
+"""Asking for votes: every role on every candidate; the same command goes on after a kill.
 
-    RUN/manifest.json     the documents, the roles, the judge, the settings
-    RUN/documents.jsonl   the documents, with the candidates that are voted on
-    RUN/ballots.jsonl     who is asked about what, and which answer is theirs
-    RUN/single/  batch/   the judge's answers: a role a prompt, or all roles in one
-
-Votes about one article follow each other, so that an engine which remembers what prompts begin with reads it once.
+Votes about one article follow each other, so that an engine which remembers what prompts begin with reads it once. `perse.drpe.votes.run_folder` says what the folder holds.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from perse.answering.base import JudgeSettings
-from perse.drpe.documents import Documents, read_documents
+from perse.drpe.documents import Documents
 from perse.drpe.roles import GENERAL_PUBLIC, Role
-from perse.drpe.votes.ballots import NAMES, PAIRS, PROMPTINGS, Ballot, Ballots, Prompting, Voting, make_ballots
+from perse.drpe.votes.ballots import NAMES, PAIRS, Ballots, Prompting, Voting, make_ballots
 from perse.drpe.votes.ballots import Question as Voted
 from perse.drpe.votes.readers import Reader
-from perse.drpe.votes.scoring import Decision, decisions
+from perse.drpe.votes.run_folder import ANEW, BALLOTS, DOCUMENTS, KIND, ballot_line, read_ballots
 from perse.errors import BadInput
 from perse.files.disk import write_whole
-from perse.files.runlog import MANIFEST, RunLog, read_lines, read_manifest, what_it_is
-from perse.formats.json_text import shortened
-from perse.judgement import Judgement, Status
+from perse.files.runlog import RunLog, count_and_digest
 from perse.judging.judge import Judge
-from perse.judging.loop import JUDGEMENTS, TIMING, answer_all, read_judgements, read_timing
+from perse.judging.loop import JUDGEMENTS, answer_all
 from perse.progress import OnPart, unseen_part
 from perse.questions import Question
 from perse.questions.votes import VOTE, VOTE_READER, VOTES
@@ -45,34 +37,7 @@ from perse.records import (
     VoteExample,
     Voter,
     VotesExample,
-    explain,
 )
-from perse.scale import CHOICES
-
-KIND = "drpe-vote"
-BALLOTS = "ballots.jsonl"
-DOCUMENTS = "documents.jsonl"
-ANEW = "vote again in another folder"
-
-
-@dataclass(frozen=True)
-class Run:
-    """What a run folder holds. `seconds`: (judgements timed, seconds) by prompting."""
-
-    judge: str
-    settings: Mapping[str, Any]
-    documents: Documents
-    """With the candidates that are voted on."""
-    ballots: tuple[Ballot, ...]
-    answers: Mapping[Prompting, Mapping[str, Judgement]]
-    seconds: Mapping[Prompting, tuple[int, float]]
-    unreferenced: tuple[str, ...]
-    readers: Mapping[str, int]
-    """Readers who voted, and how many of the data set each stands for."""
-
-    @property
-    def decisions(self) -> tuple[Decision, ...]:
-        return decisions(self.ballots, self.answers)
 
 
 def vote(
@@ -105,11 +70,11 @@ def vote(
     with RunLog(out, _identity(judge, documents, roles, readers, voting, made), lines=BALLOTS) as log:
         if not (out / DOCUMENTS).exists():
             write_whole(out / DOCUMENTS, "".join(one.model_dump_json() + "\n" for one in documents.documents))
-        have = _ballots(out)
-        for line, (ballot, wanted) in enumerate(zip(have, made.ballots, strict=False), start=1):
+        have = read_ballots(out)
+        for line, (ballot, wanted) in enumerate(zip_longest(have, made.ballots[: len(have)]), start=1):
             if ballot != wanted:
                 raise BadInput(f"{out / BALLOTS}, line {line}: is not the ballot that this run asked for; {ANEW}")
-        log.append(ballot.model_dump_json() + "\n" for ballot in made.ballots[len(have) :])
+        log.append(map(ballot_line, made.ballots[len(have) :]))
         for prompting in voting.prompting:
             _ask(judge, made.examples[prompting], out / prompting, voting, prompting, on_progress)
     return out
@@ -157,6 +122,7 @@ def _identity(
             "without_reference": list(made.unreferenced),
         },
         "roles_sha256": who.hexdigest(),
+        "ballots": count_and_digest(ballot_line(ballot).encode() for ballot in made.ballots),
         "readers": {reader.id: {"sha256": reader.digest, "stands_for": reader.stands_for} for reader in readers},
         "judge": judge.for_manifest,
         "settings": {**asdict(voting), "prompting": list(voting.prompting), "wordings": list(voting.wordings)},
@@ -188,110 +154,3 @@ def _prompts(judge: Judge, voting: Voting) -> dict[str, str]:
         VOTE.name: judge.prompt_digest(VOTE, alone, settings),
         VOTES.name: judge.prompt_digest(VOTES, together, settings),
     }
-
-
-def read_run(run: Path) -> Run:
-    """What a run has so far.
-
-    Raises:
-        BadInput: no such run, or a damaged line; the message names it.
-    """
-    if not (run / MANIFEST).is_file() or read_manifest(run).get("run", {}).get("kind") != KIND:
-        holds = f"holds {what_it_is(read_manifest(run))}" if (run / MANIFEST).is_file() else f"has no {MANIFEST}"
-        raise BadInput(f"{run} {holds}; give a folder that `perse drpe vote` wrote")
-    about = read_manifest(run)["run"]
-    ballots, settings = _ballots(run), _settings(run, about.get("settings", {}))
-    if not ballots:
-        raise BadInput(f"{run} has no ballots yet; give the command that began it again")
-    there = [prompting for prompting in PROMPTINGS if any(ballot.prompting == prompting for ballot in ballots)]
-    judge, documents = about.get("judge", {}), read_documents(run / DOCUMENTS)
-    if (digest := about.get("documents", {}).get("sha256")) != documents.digest:
-        raise BadInput(f"{run / DOCUMENTS}: is not what was voted on ({MANIFEST} has {shortened(digest)}); {ANEW}")
-    readers = _readers(run, about.get("readers", {}), ballots)
-    if not readers:  # these have none on what they reviewed themselves
-        _refuse_incomplete(run, ballots, documents, settings.prompting)
-    return Run(
-        "+".join(one for one in (judge.get("model"), judge.get("adapter")) if one and isinstance(one, str)) or "?",
-        about.get("settings", {}),
-        documents,
-        ballots,
-        {one: _votes(run / one / JUDGEMENTS) for one in there},
-        {one: read_timing(run / one / TIMING) for one in there},
-        tuple(one.id for one in documents.documents if not one.references),
-        readers,
-    )
-
-
-def _ballots(run: Path) -> tuple[Ballot, ...]:
-    """Raises:
-    BadInput: an invalid line; the message names it.
-    """
-    found = []
-    for line, fields in enumerate(read_lines(run / BALLOTS, remedy=ANEW), start=1):
-        try:
-            found.append(Ballot.model_validate(fields))
-        except ValidationError as error:
-            raise BadInput(f"{run / BALLOTS}, line {line}: {explain(error)}; {ANEW}") from None
-    return tuple(found)
-
-
-def _votes(path: Path) -> dict[str, Judgement]:
-    """The answers of a file, by id.
-
-    Raises:
-        BadInput: one is none of the question's; the message names it.
-    """
-    found = {id: said for (_, id), said in read_judgements(path).items()}
-    for id, said in found.items():
-        odd = said.status is Status.OK and said.label not in CHOICES.labels
-        if odd or (said.distribution is not None and set(said.distribution) != set(CHOICES.labels)):
-            raise BadInput(
-                f"{path}: the answer '{id}' has {shortened(said.label if odd else said.distribution)}, expected A or B; remove its line to have it asked again"
-            )
-    return found
-
-
-def _refuse_incomplete(run: Path, ballots: Sequence[Ballot], documents: Documents, promptings: Sequence[Prompting]) -> None:
-    """A decision that lacks its ballots would be missing without a word.
-
-    Raises:
-        BadInput: there are none for some candidate.
-    """
-    there = {(one.document, one.system, one.prompting) for one in ballots}
-    wanted = {
-        (document.id, candidate.system, prompting)
-        for document in documents.documents
-        if document.references
-        for candidate in document.candidates
-        for prompting in promptings
-    }
-    if lacking := len(wanted - there):
-        raise BadInput(
-            f"{run / BALLOTS} has no ballots for {lacking:,} of {len(wanted):,} decisions; give the command that began the run again"
-        )
-
-
-def _settings(run: Path, found: Mapping[str, Any]) -> Voting:
-    """Raises:
-    BadInput: they are none of a vote.
-    """
-    try:
-        return Voting(**{**found, **{name: tuple(found[name]) for name in ("prompting", "wordings")}})
-    except (TypeError, KeyError, BadInput):
-        raise BadInput(
-            f"{run / MANIFEST}: 'run.settings' is {shortened(found)}, expected the settings of a vote; {ANEW}"
-        ) from None
-
-
-def _readers(run: Path, found: object, ballots: Sequence[Ballot]) -> dict[str, int]:
-    """Real readers, and how many each stands for.
-
-    Raises:
-        BadInput: the manifest says something else, or nothing of one who voted.
-    """
-    voted = {one.role.type for one in ballots if one.role is not None and one.role.source == "reader"}
-    if isinstance(found, dict) and not voted <= found.keys():
-        raise BadInput(f"{run / MANIFEST}: 'run.readers' lacks {shortened(min(voted - found.keys()))}, who voted; {ANEW}")
-    if isinstance(found, dict) and all(isinstance(one, dict) and type(one.get("stands_for")) is int for one in found.values()):
-        return {str(name): one["stands_for"] for name, one in found.items()}
-    raise BadInput(f"{run / MANIFEST}: 'run.readers' is {shortened(found)}, expected readers with 'stands_for'; {ANEW}")
