@@ -24,6 +24,7 @@ from pydantic import ValidationError
 from perse.engines.base import Sampling, Turns
 from perse.errors import BadInput
 from perse.files.disk import save_failed, write_failed
+from perse.files.sqlite_files import refuse_foreign_leftovers
 from perse.judgement import Tokens
 from perse.writing.writer import Writer, Written
 
@@ -124,6 +125,7 @@ class AnswerCache:
         with self._using():
             path.parent.mkdir(parents=True, exist_ok=True)
             _refuse_beside(path)
+            refuse_foreign_leftovers(path)
             self._file = sqlite3.connect(path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
             self._file.text_factory = _text
             found = {name for (name,) in self._file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}

@@ -8,6 +8,7 @@ import stat
 from pathlib import Path
 
 from perse.errors import BadInput
+from perse.files.sqlite_files import refuse_foreign_leftovers
 from perse.serving.readers.mark import MARK, is_store
 
 BUSY_SECONDS = 10.0
@@ -31,6 +32,7 @@ def check_file(path: Path) -> None:
     theirs = BadInput(f"{path} is no file of perse's readers; give another path")
     if not stat.S_ISREG(path.stat().st_mode):
         raise theirs
+    refuse_foreign_leftovers(path)
     if not path.stat().st_size:  # new, or made by a server that was killed at once
         _refuse_unwritable(path)
         marking = sqlite3.connect(path, timeout=BUSY_SECONDS)
