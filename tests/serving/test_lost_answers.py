@@ -92,7 +92,7 @@ def test_a_key_stands_for_one_batch_of_its_caller_also_after_a_restart(tmp_path:
         assert sent(url, {**BODY, "seed": 3}, **key, **ann).status_code == 200, "a key is forgotten with its batch"
 
 
-@pytest.mark.parametrize("key", ["", " ", "a b", "x" * 101, "\xe9"])
+@pytest.mark.parametrize("key", ["", "a b", "x" * 101, "\xe9"])
 def test_a_key_that_is_none_is_refused(tmp_path: Path, key: str) -> None:
     with cut(tmp_path / "b", 0) as url:
         said = httpx2.post(f"{url}{PATH}", json=BODY, headers={"Idempotency-Key": key.encode("latin-1")})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -13,6 +14,7 @@ from fastapi import APIRouter, Body, Header, Request, Response
 from pydantic import BaseModel, Field, ValidationError
 
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.records import explain
 from perse.serving.batches.judging import Judging
 from perse.serving.batches.kept import Batch, Once
@@ -80,11 +82,11 @@ def batch_router() -> APIRouter:
 
     @router.post(PATH)
     async def submit(
-        request: Request, asked: Annotated[BatchRequest, Body(examples=[_EXAMPLE])], key: _Key = None
+        request: Request, asked: Annotated[BatchRequest, Body(examples=[_EXAMPLE])], idempotency_key: _Key = None
     ) -> BatchStatus:
         """Keep a list of items, and judge them beside the requests of clients who wait."""
         judging, caller = _judging(request), request.state.visit.caller
-        once = Once(key=key, sha256=_digest(asked)) if key else None
+        once = _once(request.headers.get(IDEMPOTENCY_KEY), asked)
         if known := judging.batches.known(caller.name, once):
             return _status(judging, known)
         service, readers = request.app.state.judge, kept_readers(request)
@@ -140,10 +142,8 @@ def batch_router() -> APIRouter:
 _Key = Annotated[
     str | None,
     Header(
-        alias=IDEMPOTENCY_KEY,
-        pattern="^[!-~]{1,100}$",
         description="Chosen by the caller, another one for each batch: where an answer was lost, the same request with the same key is answered "
-        "with the batch that is kept already.",
+        "with the batch that is kept already."
     ),
 ]
 _EXAMPLE = {"kind": "pointwise", "input": [POINTWISE["input"]]}
@@ -165,9 +165,20 @@ def _wanted(asked: BatchRequest) -> Asking:
         raise BadInput(f"of kind '{asked.kind}': {explain(error)}") from None
 
 
-def _digest(asked: BatchRequest) -> str:
-    """Of what is asked, in whatever order its fields came."""
-    return hashlib.sha256(json.dumps(asked.model_dump(exclude_unset=True), sort_keys=True).encode()).hexdigest()
+def _once(key: str | None, asked: BatchRequest) -> Once | None:
+    """By what the same request is known when it is sent again; its fields may come in another order.
+
+    Raises:
+        BadInput: a key that is none.
+    """
+    if key is None:
+        return None
+    if not re.fullmatch("[!-~]{1,100}", key):
+        raise BadInput(
+            f"header '{IDEMPOTENCY_KEY}': found {shortened(key)}, expected 1 to 100 printable ASCII characters without spaces"
+        )
+    sent = json.dumps(asked.model_dump(exclude_unset=True), sort_keys=True)
+    return Once(key=key, sha256=hashlib.sha256(sent.encode()).hexdigest())
 
 
 def _judging(request: Request) -> Judging:
