@@ -17,6 +17,7 @@ import asyncio
 import json
 import os
 import re
+import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -34,7 +35,7 @@ from perse.models.incoming import ACCEPTED, Body, Deadline, Unfit, not_followed
 from perse.models.silence import Watch, patience
 from perse.records import Asked, ClaimsExample, ProfileComparison, ProfileReview
 from perse.serving.answers import Answers, Problem, ServerError
-from perse.serving.requests import judge_routes
+from perse.serving.requests import IDEMPOTENCY_KEY, judge_routes
 from perse.strict import is_half
 
 __all__ = ["AsyncJudgeClient", "JudgeClient", "Problem", "ServerError"]
@@ -140,6 +141,8 @@ class JudgeClient:
 
     def submit(self, kind: str, items: Sequence[Item], **settings: Any) -> str:
         """Have the server keep a list of items and judge them in its own time; the batch's name.
+
+        An answer that is lost is asked for again, under the same random key, by which the server knows the batch that it keeps already.
 
         Raises:
             ServerError: not kept: it keeps no batches (404), or no more of them (409), or something in the request is wrong.
@@ -352,11 +355,11 @@ class _Calls:
     def get(self, path: str) -> _Call:
         return _Call("GET", path, None, self.tries, self.answers)
 
-    def post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any], *, tries: int = 0) -> _Call:
+    def post(self, route: str, given: Item | Sequence[Item], settings: Mapping[str, Any]) -> _Call:
         asked = [_fields(item) for item in given] if isinstance(given, Sequence) else _fields(given)
         body = {"input": asked, "model": self.model, **settings}
         said = {name: value for name, value in body.items() if value is not None}
-        return _Call("POST", f"/v1/judge/{route}", said, tries or self.tries, self.answers)
+        return _Call("POST", f"/v1/judge/{route}", said, self.tries, self.answers)
 
     def put(self, reader: str, reviews: Sequence[Entry], comparisons: Sequence[Entry]) -> _Call:
         record = {"reviews": list(map(_fields, reviews)), "comparisons": list(map(_fields, comparisons))}
@@ -367,7 +370,9 @@ class _Calls:
 
     def submit(self, kind: str, items: Sequence[Item], settings: Mapping[str, Any]) -> _Call:
         _several(items)
-        return self.post("batches", items, {"kind": _single(kind), **settings}, tries=1)
+        call = self.post("batches", items, {"kind": _single(kind), **settings})
+        call.sent["headers"] = {**_JSON, IDEMPOTENCY_KEY: secrets.token_hex(16)}
+        return call
 
     def on_batch(self, method: str, name: str, part: str = "") -> _Call:
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", name):

@@ -18,6 +18,9 @@ from perse.records import Served
 from perse.serving.schemas import Asking, ClaimsItem, Item, PairwiseItem, PointwiseItem
 from perse.strict import Name
 
+IDEMPOTENCY_KEY = "Idempotency-Key"
+"""The header by which what is sent again, because its answer was lost, is known."""
+
 
 @dataclass(frozen=True)
 class Route:

@@ -46,6 +46,16 @@ _ID = re.compile(r"batch_[0-9a-f]{24}")
 _ABOUT, _ITEMS, _ANSWERS = "batch.json", "items.jsonl", "answers.jsonl"
 
 
+class Once(Strict):
+    """By what a caller who lost the answer, and sends the same again, is known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    key: Name
+    sha256: str
+    """Of what was sent with it."""
+
+
 class About(Strict):
     """What batch.json says."""
 
@@ -57,6 +67,7 @@ class About(Strict):
     """The request's fields besides its items, with the model's digest."""
     size: int = Field(ge=0)
     created: float = Field(ge=0, le=1e11)
+    once: Once | None = None
 
     @model_validator(mode="after")
     def _asks(self) -> Self:
@@ -223,21 +234,34 @@ class Batches:
         asked: Mapping[str, Any],
         items: Sequence[Mapping[str, Any] | None],
         answered: Sequence[tuple[int, Any]] = (),
+        once: Once | None = None,
     ) -> Batch:
-        """Keep a batch.
+        """Keep a batch; of two that are sent `once`, the first.
 
         Args:
             items: each with its id; None where it has its answer already.
             answered: those answers, by the items' numbers.
 
         Raises:
-            Conflict: as many of this owner's are kept as may be.
+            Conflict: as many of this owner's are kept as may be, or as `known`.
             StoreFailed: nothing was kept.
         """
+        about = About(owner=owner, kind=kind, asked=dict(asked), size=len(items), created=time.time(), once=once)
         with self._adding:
-            return self._add(
-                owner, About(owner=owner, kind=kind, asked=dict(asked), size=len(items), created=time.time()), items, answered
+            return self.known(owner, once) or self._add(owner, about, items, answered)
+
+    def known(self, owner: str, once: Once | None) -> Batch | None:
+        """The batch of this owner that is kept already under the same key.
+
+        Raises:
+            Conflict: something else was sent with it.
+        """
+        found = next((one for one in self.of(owner) if once and one.about.once and one.about.once.key == once.key), None)
+        if found is not None and found.about.once != once:
+            raise Conflict(
+                f"this key was sent with another batch ({found.id}), and this is not the same; send another key with each batch"
             )
+        return found
 
     def _add(
         self, owner: str, about: About, items: Sequence[Mapping[str, Any] | None], answered: Sequence[tuple[int, Any]]

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
+import re
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Body, Header, Request, Response
 from pydantic import BaseModel, Field, ValidationError
 
 from perse.errors import BadInput
+from perse.formats.json_text import shortened
 from perse.records import explain
 from perse.serving.batches.judging import Judging
-from perse.serving.batches.kept import Batch
+from perse.serving.batches.kept import Batch, Once
 from perse.serving.problems import NotThere, ProblemRoute
-from perse.serving.requests import judge_routes
+from perse.serving.requests import IDEMPOTENCY_KEY, judge_routes
 from perse.serving.routes import POINTWISE, kept_readers
 from perse.serving.schemas import Asking, ErrorBody, Results
 
@@ -64,7 +68,10 @@ class Deleted(BaseModel):
 _ERRORS: dict[int | str, dict[str, Any]] = {
     400: {"model": ErrorBody, "description": "A body that is not JSON, or a field that does not fit."},
     404: {"model": ErrorBody, "description": "No such batch of this caller, or a server that keeps none."},
-    409: {"model": ErrorBody, "description": "Results before the batch is done, or more batches than may be kept."},
+    409: {
+        "model": ErrorBody,
+        "description": "Results before the batch is done, more batches than may be kept, or a key that was sent with another batch.",
+    },
     503: {"model": ErrorBody, "description": "Nothing can be written now."},
 }
 
@@ -74,9 +81,14 @@ def batch_router() -> APIRouter:
     router = APIRouter(route_class=ProblemRoute, tags=["batches"], responses=_ERRORS)
 
     @router.post(PATH)
-    async def submit(request: Request, asked: Annotated[BatchRequest, Body(examples=[_EXAMPLE])]) -> BatchStatus:
+    async def submit(
+        request: Request, asked: Annotated[BatchRequest, Body(examples=[_EXAMPLE])], idempotency_key: _Key = None
+    ) -> BatchStatus:
         """Keep a list of items, and judge them beside the requests of clients who wait."""
         judging, caller = _judging(request), request.state.visit.caller
+        once = _once(request.headers.get(IDEMPOTENCY_KEY), asked)
+        if known := judging.batches.known(caller.name, once):
+            return _status(judging, known)
         service, readers = request.app.state.judge, kept_readers(request)
         wanted = _wanted(asked)
         settings = asdict(service.settings_of(wanted))
@@ -92,7 +104,7 @@ def batch_router() -> APIRouter:
             None if isinstance(one, ErrorBody) else {**item, "id": one.id} for item, one in zip(wanted.input, read, strict=True)
         ]
         bad = [(n, one.model_dump(mode="json")) for n, one in enumerate(read) if isinstance(one, ErrorBody)]
-        batch = await asyncio.to_thread(judging.batches.add, caller.name, asked.kind, fields, items, bad)
+        batch = await asyncio.to_thread(judging.batches.add, caller.name, asked.kind, fields, items, bad, once)
         judging.wake()
         return _status(judging, batch)
 
@@ -127,6 +139,13 @@ def batch_router() -> APIRouter:
     return router
 
 
+_Key = Annotated[
+    str | None,
+    Header(
+        description="Chosen by the caller, another one for each batch: where an answer was lost, the same request with the same key is answered "
+        "with the batch that is kept already."
+    ),
+]
 _EXAMPLE = {"kind": "pointwise", "input": [POINTWISE["input"]]}
 
 
@@ -144,6 +163,22 @@ def _wanted(asked: BatchRequest) -> Asking:
         return route.request.model_validate({name: value for name, value in fields.items() if value is not None})
     except ValidationError as error:
         raise BadInput(f"of kind '{asked.kind}': {explain(error)}") from None
+
+
+def _once(key: str | None, asked: BatchRequest) -> Once | None:
+    """By what the same request is known when it is sent again; its fields may come in another order.
+
+    Raises:
+        BadInput: a key that is none.
+    """
+    if key is None:
+        return None
+    if not re.fullmatch("[!-~]{1,100}", key):
+        raise BadInput(
+            f"header '{IDEMPOTENCY_KEY}': found {shortened(key)}, expected 1 to 100 printable ASCII characters without spaces"
+        )
+    sent = json.dumps(asked.model_dump(exclude_unset=True), sort_keys=True)
+    return Once(key=key, sha256=hashlib.sha256(sent.encode()).hexdigest())
 
 
 def _judging(request: Request) -> Judging:
