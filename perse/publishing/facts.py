@@ -104,6 +104,8 @@ def read_facts(folder: Path) -> RunFacts:
         raise BadInput(f"{folder} holds {what_it_is(manifest)}, not of perse train; give a training run")
     try:
         lines: tuple[Mapping[str, Any], ...] | None = tuple(read_lines(folder / LOG)) or None
+        if any(type(line.get("step")) is not int for line in lines or ()):
+            lines = None
     except BadInput:  # damaged since; the card says that it is unknown
         lines = None
     trained = _trained(folder / ROWS, digest=run.get("rows_sha256"))

@@ -176,6 +176,13 @@ def test_a_manifest_with_next_to_nothing_is_told_as_unknown(tmp_path: Path) -> N
     assert lines_of(card, "processes together") == "| processes together | unknown |"
 
 
+@pytest.mark.parametrize("step", ["NaN", "Infinity", "[]", "{}", "1.5", '"2"'])
+def test_a_log_of_steps_that_are_none_is_unknown(step: str, judge: Published) -> None:
+    with (judge.run / "log.jsonl").open("a") as file:
+        file.write(f'{{"loss": 1.0, "step": {step}}}\n')
+    assert "What was judged while training is unknown" in card_text(judge.run)
+
+
 def test_a_damaged_log_is_unknown(judge: Published) -> None:
     (judge.run / "log.jsonl").write_text("{}\nnot JSON\n{}\n")
     assert "What was judged while training is unknown" in card_text(judge.run)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from perse.batch.comparing import gather
 from perse.batch.scored import read_run
+from perse.data.profiles.lengths import Cell
 from perse.errors import BadInput
 from perse.evaluation.evaluate import evaluate_many
 from perse.evaluation.metrics import METRICS
@@ -115,7 +116,7 @@ def _shown(published: Published, ours: Sequence[Cells], *, fill: str, notes: Seq
 
 
 def _table_1(mpst: Path | None, doc: Path | None) -> Table:
-    cells: dict[tuple[str, str], Mapping[str, float]] = {}
+    cells: dict[tuple[str, str], Cell] = {}
     for folder, kind in ((mpst, "pointwise"), (doc, "pairwise")):
         if folder is None:
             continue
@@ -125,8 +126,8 @@ def _table_1(mpst: Path | None, doc: Path | None) -> Table:
             raise BadInput(f"{option} {folder}: is no data set of {needed}; give a folder that perse data {kind} wrote")
         try:
             for part in manifest["counts"]["parts"]:
-                cells |= {(part["name"], cell["name"]): cell for cell in part["cells"]}
-        except (KeyError, TypeError):
+                cells |= {(str(part["name"]), cell.name): cell for cell in map(Cell.model_validate, part["cells"])}
+        except (KeyError, TypeError, ValueError):
             raise BadInput(f"{folder / MANIFEST}: 'counts' is not as perse data writes it; build the data set again") from None
     rows: list[Cells] = []
     for side in dict.fromkeys(part for part, _ in cells):
@@ -135,7 +136,7 @@ def _table_1(mpst: Path | None, doc: Path | None) -> Table:
             ("# examples", "examples", "{:g}"),
             ("avg. length", "words", "{:.1f}"),
         ):
-            own = [form.format(cells[side, name][key]) if (side, name) in cells else None for name in TABLE_1.columns]
+            own = [form.format(getattr(cells[side, name], key)) if (side, name) in cells else None for name in TABLE_1.columns]
             rows.append((f"{OURS}: {side}, {what}", *own))
     fill = "`perse data per-mpst` and `perse data per-doc`, then `perse study paper --mpst DATASET --doc DATASET`"
     missing = [f"ours without columns of {what}: give {option}" for what, option, given in (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import accumulate
@@ -102,7 +102,7 @@ def write_rows(prepared: Prepared, folder: Path, *, key: str) -> None:
     for path in making.iterdir():
         to_disk(path)
     with staged(making, folder):
-        write_whole(making / ABOUT, json.dumps(about) + "\n")
+        write_whole(making / ABOUT, json.dumps(about | {"sha256": _own_digest(about)}) + "\n")
     replace_folder(making, folder)
     to_disk(folder.parent)
 
@@ -111,7 +111,9 @@ def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
     """What `write_rows` kept under `key`; None if that is something else, damaged, or nothing."""
     try:
         about: dict[str, Any] = parsed(own_bytes(folder / ABOUT))
-        if about["key"] != key or any(file_digest(folder / name) != known for name, known in about["files"].items()):
+        if about["sha256"] != _own_digest(about) or about["key"] != key:
+            return None
+        if any(file_digest(folder / name) != known for name, known in about["files"].items()):
             return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -130,6 +132,12 @@ def read_rows(folder: Path, renderer: Renderer, *, key: str) -> Prepared | None:
         apart=frozenset(about["apart"]),
         unwatched=about["unwatched"],
     )
+
+
+def _own_digest(about: Mapping[str, Any]) -> str:
+    """Of what is said, but for the digest itself."""
+    said = {name: value for name, value in about.items() if name != "sha256"}
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
 
 def needed(prepared: Prepared | None, folder: Path) -> Prepared:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reading_builders import answered, failed, pair, run_folder, scored, scripted
@@ -126,6 +127,15 @@ def test_data_sets_fill_table_1(tmp_path: Path) -> None:
     assert table.notes[0] == "ours without columns of aspects: give --doc DATASET"
     with pytest.raises(BadInput, match="is no data set of pairs"):
         paper(doc=tmp_path)
+
+
+@pytest.mark.parametrize("damage", [{"examples": "x"}, {"reviewers": ""}, {"words": [[[[]]]]}, {"name": 3}])
+def test_counts_that_are_damaged_are_one_sentence(damage: dict[str, Any], tmp_path: Path) -> None:
+    cell = {"name": "k=3", "reviewers": 7, "examples": 21, "words": 500.25, "shortened": 0, "too_long": 0, **damage}
+    parts = [{"name": "Valid", "cells": [cell]}]
+    write_whole(tmp_path / "manifest.json", json.dumps({"kind": "pointwise", "counts": {"parts": parts}}))
+    with pytest.raises(BadInput, match="'counts' is not as perse data writes it; build the data set again"):
+        paper(mpst=tmp_path)
 
 
 def test_the_commands_print_json_and_keep_a_study(scores: Path, pairs: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,21 @@ def test_rows_that_were_damaged_are_made_again(
         file = tmp_path / "rows" / damage
         file.write_bytes(file.read_bytes()[:-8] + b"\7" * 8 if damage == "tokens.npy" else b"")
         assert read_rows(tmp_path / "rows", renderer, key="k") is None
+
+
+@pytest.mark.parametrize(
+    "said", [{"too_long": 1.5}, {"epochs": "../../x"}, {"reviewers": ["r0", ["r1"]]}, {"rows_per_step": 7}]
+)
+def test_rows_of_which_something_else_is_said_are_made_again(
+    said: dict[str, Any], tiny_model_folder: Path, data: Path, tokenizers: dict[str, Any], tmp_path: Path
+) -> None:
+    prepared, renderer = made(settings(tiny_model_folder, data), tiny_model_folder, tokenizers)
+    write_rows(prepared, tmp_path / "rows", key="k")
+    about = json.loads((tmp_path / "rows" / ABOUT).read_text())
+    (tmp_path / "rows" / ABOUT).write_text(json.dumps(about))
+    assert read_rows(tmp_path / "rows", renderer, key="k") is not None
+    (tmp_path / "rows" / ABOUT).write_text(json.dumps(about | said))
+    assert read_rows(tmp_path / "rows", renderer, key="k") is None
 
 
 def test_rows_that_the_disk_does_not_take_to_the_last_byte_are_not_kept(
