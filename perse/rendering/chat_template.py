@@ -7,6 +7,7 @@ a child process that has little time and memory (`bounded`), once for every numb
 
 from __future__ import annotations
 
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,9 @@ LONGEST = 1 << 20
 """Characters of a template, and of what it renders; templates in use have up to 20,000."""
 SECONDS = 2
 MEGABYTES = 512
+DAY = datetime(2024, 7, 26)
+"""What a template that asks for the date is told, every day: a judge is asked with the prompt that it was trained with. It is the day that
+Llama 3's own templates fall back to."""
 
 
 def rendered_turns(tokenizer: Any, template: Any, turns: int) -> str:
@@ -46,7 +50,7 @@ def _rendered(tokenizer: Any, template: str, turns: int) -> str:
     said = [{"role": ("user", "assistant")[n % 2], "content": f"SENTINEL{n}X"} for n in range(turns)]
 
     def render() -> str:
-        text = str(tokenizer.apply_chat_template(said, chat_template=template, tokenize=False))
+        text = str(tokenizer.apply_chat_template(said, chat_template=template, tokenize=False, strftime_now=DAY.strftime))
         if len(text) > LONGEST:
             raise ValueError(f"{turns} short turns become {len(text):,} characters")
         tokenizer.encode(text, add_special_tokens=False)

@@ -90,6 +90,8 @@ log = logging.getLogger(__name__)
 LOG = "log.jsonl"
 ADAPTER = "adapter"
 MERGED = "merged"
+MANY_EPOCHS = 20
+"""Passes over the data, beyond which a run was hardly meant so."""
 TRAINED = ".trained.perse-tmp"
 """Beside the checkpoints, where the trained weights are before they are put in their place."""
 
@@ -118,6 +120,7 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
     prepared = prepared_once(config, renderer_for(config, base, tokenizer), base, process)
     watching = watching_for(config, prepared, process=process)
     if process.is_main_process:
+        _warn_of_many_epochs(prepared)
         with run_closed(out / LOG):
             recover(out / CHECKPOINTS)
             put_back(out / ADAPTER)
@@ -178,6 +181,17 @@ def train(config: TrainConfig, *, show: Callable[[Prepared], None] = lambda _: N
             with saving("the trained model", out):
                 _finish(config, base, trained, out)
     return out
+
+
+def _warn_of_many_epochs(prepared: Prepared) -> None:
+    """`train.steps` counts steps, of which a small data set fills few."""
+    schedule = prepared.schedule
+    if schedule.epochs > MANY_EPOCHS:
+        log.warning(
+            "%d steps show each of the %d examples about %.0f times, and a model learns so many times shown by heart; lower train.steps, or give "
+            "train.epochs in its place",
+            *(schedule.steps, len(prepared.branches.fitting), schedule.epochs),
+        )
 
 
 def made_of(prepared: Prepared, base: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from perse.errors import BadInput, TooLong
 from perse.questions import QUESTIONS
 from perse.records import PointwiseExample, ProfileReview, ReviewReference
+from perse.rendering.chat_template import rendered_turns
 from perse.rendering.prompt import LABEL_TOKENS, Renderer, TextRenderer
 
 TEXTS = st.text(max_size=60) | st.lists(
@@ -130,6 +132,16 @@ def test_any_texts_concatenate_to_the_whole_and_forge_no_marker(
     shown, bare = tokenizer.decode(list(ids)), tokenizer.decode(list(plain))
     for delimiter in ("[INST]", "[/INST]", "<<SYS>>", "[Score]", "[Review]", "[Plot 1]", "[New plot]", "[Answer]"):
         assert shown.count(delimiter) == bare.count(delimiter), delimiter
+
+
+def test_a_template_that_asks_for_the_date_gives_the_same_prompt_every_day(tokenizers: dict[str, Any]) -> None:
+    """Otherwise a judge would be asked tomorrow with another prompt than it was trained with."""
+    tokenizer = copy.deepcopy(tokenizers["whole_numbers"])
+    dated = "{{ 'Today Date: ' + strftime_now('%d %b %Y') }}"
+    tokenizer.chat_template = dated + tokenizer.chat_template
+    assert rendered_turns(tokenizer, tokenizer.chat_template, 1).startswith("Today Date: 26 Jul 2024")
+    plain = "{{ 'Today Date: 26 Jul 2024' }}" + tokenizers["whole_numbers"].chat_template
+    assert rendered_turns(tokenizer, tokenizer.chat_template, 2) == rendered_turns(tokenizer, plain, 2)
 
 
 def test_the_chat_templates_own_ids_are_used(tokenizers: dict[str, Any]) -> None:

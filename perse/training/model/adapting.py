@@ -26,7 +26,11 @@ def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
         return model
     from peft import LoraConfig, get_peft_model
 
-    targets = lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    linear = _linear_names(model)
+    # A string is a pattern of whole names to peft, which the name of a layer in every block matches nowhere.
+    targets = (
+        [lora.targets] if lora.targets in linear else lora.targets if isinstance(lora.targets, str) else list(lora.targets)
+    )
     settings = LoraConfig(
         r=lora.rank,
         lora_alpha=lora.alpha,
@@ -35,7 +39,6 @@ def adapted(model: Any, lora: Lora | None, *, checkpointing: bool) -> Any:
         use_dora=lora.dora,
         task_type="CAUSAL_LM",
     )
-    linear = _linear_names(model)
     # peft passes over a name that fits nothing as long as another fits, and would train less than was asked for.
     wrong = [] if isinstance(targets, str) else [name for name in targets if name.rpartition(".")[2] not in linear]
     if wrong or not targets:
@@ -77,6 +80,7 @@ def _no_such_target(wrong: list[str], linear: list[str]) -> str:
 
 def _linear_names(model: Any) -> list[str]:
     from torch.nn import Linear
+    from transformers.pytorch_utils import Conv1D  # GPT-2's linear layer, with its weight turned
 
-    names = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, Linear)}
+    names = {name.rpartition(".")[2] for name, module in model.named_modules() if isinstance(module, (Linear, Conv1D))}
     return sorted(names)

@@ -95,6 +95,21 @@ def test_an_adapter_has_the_gradients_of_separate_rows(how: Attention) -> None:
     assert found == pytest.approx(loss, rel=forward(model, LONGEST)) and furthest(other, grads) <= gradient(model, TOKENS)
 
 
+def test_the_name_of_a_layer_is_taken_alone_or_in_a_list_and_gpt2s_own_kind_of_linear_layer_by_its_name() -> None:
+    for family, name in (("llama", "q_proj"), ("gpt2", "c_attn")):
+        shapes = []
+        for targets in (name, (name,)):
+            model = adapted(model_of(family), Lora(rank=4, targets=targets), checkpointing=False)
+            shapes.append({at: tuple(each.shape) for at, each in model.named_parameters() if each.requires_grad})
+            assert len(shapes[-1]) == 2 * 2 and all(name in at for at in shapes[-1]), "A and B in each of two layers"
+        assert shapes[0] == shapes[1]
+        loss, grads = alone(eager(model), BRANCHES)
+        set_attention(model, "tree")
+        found, other = together(model, BRANCHES, "tree")
+        assert found == pytest.approx(loss, rel=forward(model, LONGEST))
+        assert furthest(other, grads, floor=1e-2) <= gradient(model, TOKENS)
+
+
 SEGMENTS = st.sampled_from([segment(3, 20), segment(5, 21), segment(4, 22), segment(1, 23)])
 TRIES = st.lists(st.tuples(st.lists(SEGMENTS, min_size=1, max_size=4), SEGMENTS), min_size=1, max_size=6)
 
@@ -393,6 +408,17 @@ def test_a_loss_that_explodes_later_leaves_a_run_that_goes_on_from_its_last_chec
     with pytest.raises(BadInput, match="in step 2"):
         run(tiny_model_folder, data, tmp_path / "run", *wild)
     assert logged(tmp_path / "run") == before
+
+
+@pytest.mark.slow
+def test_many_passes_over_few_examples_are_told(
+    tiny_model_folder: Path, data: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        run(tiny_model_folder, data, tmp_path / "few", "train.steps=2")
+        assert "by heart" not in caplog.text
+        run(tiny_model_folder, data, tmp_path / "many", "train.steps=21")
+    assert "21 steps show each of the 8 examples about 21 times" in caplog.text
 
 
 @pytest.mark.slow
