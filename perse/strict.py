@@ -63,7 +63,9 @@ class Strict(BaseModel):
     @classmethod
     def _as_meant(cls, value: Any, info: ValidationInfo) -> Any:
         kind = _kind(cls, info.field_name or "")
-        return value if kind is None else _meant(value, kind, (), number_as_text=cls.number_as_text)
+        if kind is None or (kind.anything and isinstance(value, dict | list | tuple)):  # items, each of which is read apart
+            return value
+        return _meant(value, kind, (), number_as_text=cls.number_as_text)
 
 
 @dataclass(frozen=True)
@@ -74,11 +76,13 @@ class _Kind:
     """A number, and neither truth nor text."""
     model: bool
     """Perhaps a further model, which looks at its own fields."""
+    anything: bool
+    """Whatever comes."""
     parts: _Kind | None
     """What the values of its lists and mappings take; None: it has none."""
 
 
-_ANYTHING = _Kind(numeric=False, model=False, parts=None)
+_ANYTHING = _Kind(numeric=False, model=False, anything=True, parts=None)
 
 
 def _meant(value: Any, kind: _Kind, place: tuple[str | int, ...], *, number_as_text: bool) -> Any:
@@ -131,6 +135,7 @@ def _kind_of(leaves: set[Any]) -> _Kind:
     return _Kind(
         numeric=bool(leaves & {int, float}) and not leaves & {bool, str, Any},
         model=any(isinstance(leaf, type) and issubclass(leaf, BaseModel) for leaf in leaves),
+        anything=Any in leaves,
         parts=_kind_of(inner) if inner else None,
     )
 

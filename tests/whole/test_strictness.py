@@ -27,6 +27,7 @@ class Kept(Strict):
     stars: Literal[1, 2] = 1
     either: tuple[int | str, ...] = ()
     free: Mapping[str, Any] = {}
+    items: Any = None
 
 
 class Setting(Kept):
@@ -63,6 +64,12 @@ def test_what_may_be_a_text_stays_one_and_numbers_stay_numbers() -> None:
     )
     assert found.either == ("1", 2) and found.free == {"a": ["1", True, None]} and found.shares == {"a": 1.0}
     assert found.places == (3,) and found.counts == {"a": {"b": 2}}
+
+
+def test_items_that_are_read_one_by_one_afterwards_are_left_to_that() -> None:
+    """One of them that is wrong fails alone, and not the list."""
+    items = [{"id": "\ud800"}, {"score": float("inf")}, "\ud800"]
+    assert Kept.model_validate({"items": items}).items == items
 
 
 def test_a_number_may_be_written_as_text_within_settings() -> None:
