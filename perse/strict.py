@@ -18,7 +18,7 @@ from numbers import Integral, Real
 from types import UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
-from pydantic import AfterValidator, BaseModel, ValidationError, ValidationInfo, field_validator
+from pydantic import AfterValidator, BaseModel, SkipValidation, ValidationError, ValidationInfo, field_validator
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 HALF = "found half of a surrogate pair (\\ud...), expected whole characters"
@@ -126,7 +126,11 @@ def _refused(why: str, place: tuple[str | int, ...], value: object) -> ValueErro
 
 @cache
 def _kind(model: type[BaseModel], field: str) -> _Kind | None:
-    return _kind_of({*_leaves(model.model_fields[field].annotation)}) if field in model.model_fields else None
+    """None: of a field that is not looked at here, since something else does."""
+    found = model.model_fields.get(field)
+    if found is None or any(isinstance(each, SkipValidation) for each in found.metadata):  # type: ignore[misc]
+        return None
+    return _kind_of({*_leaves(found.annotation)})
 
 
 def _kind_of(leaves: set[Any]) -> _Kind:

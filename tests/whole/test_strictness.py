@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SkipValidation, ValidationError
 
 from perse.records import explain
 from perse.strict import Name, Strict
@@ -28,6 +28,7 @@ class Kept(Strict):
     either: tuple[int | str, ...] = ()
     free: Mapping[str, Any] = {}
     items: Any = None
+    skipped: SkipValidation[Part | list[Part]] = Part()
 
 
 class Setting(Kept):
@@ -70,6 +71,7 @@ def test_items_that_are_read_one_by_one_afterwards_are_left_to_that() -> None:
     """One of them that is wrong fails alone, and not the list."""
     items = [{"id": "\ud800"}, {"score": float("inf")}, "\ud800"]
     assert Kept.model_validate({"items": items}).items == items
+    assert Kept.model_validate({"skipped": items}).skipped == items
 
 
 def test_a_number_may_be_written_as_text_within_settings() -> None:
